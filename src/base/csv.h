@@ -1,0 +1,30 @@
+/* csv: RFC 4180 rows, in from bytes and out to text. */
+#ifndef TARE_BASE_CSV_H
+#define TARE_BASE_CSV_H
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct csv_reader {
+    const char *at; /* borrowed bytes: they must live as long as the reader */
+    const char *end;
+    size_t line; /* of the row last read, from 1 */
+    size_t next_line;
+};
+
+/* A UTF-8 byte order mark is skipped. */
+void csv_start(struct csv_reader *reader, const char *bytes, size_t count);
+
+/* The next row's cells into row (cleared first); quoted cells may hold commas, quotes and line ends; \n, \r\n and \r end a
+ * row; empty lines are skipped. 1: a row, 0: the end, -1: an error (an open quote at the end, text behind a closing quote, a
+ * NUL, over 4096 cells) that names the line. */
+int csv_next(struct csv_reader *reader, struct strv *row, struct err *err);
+
+/* One cell, quoted when it must be; the caller puts commas and "\n" between. */
+void csv_add_cell(struct text *out, const char *cell);
+
+#endif

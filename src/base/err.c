@@ -1,0 +1,49 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool err_set(struct err *err, const char *format, ...)
+{
+    if (!err)
+        return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    err->code = 0;
+    return false;
+}
+
+bool err_sys(struct err *err, const char *format, ...)
+{
+    int code = errno;
+    if (!err)
+        return false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    size_t used = strlen(err->text);
+    snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(code));
+    err->code = code;
+    return false;
+}
+
+bool err_wrap(struct err *err, const char *format, ...)
+{
+    if (!err)
+        return false;
+    char before[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(before, sizeof before, format, args);
+    va_end(args);
+    size_t used = strlen(before);
+    if (used < sizeof before)
+        snprintf(before + used, sizeof before - used, ": %s", err->text);
+    memcpy(err->text, before, sizeof before);
+    return false;
+}

@@ -1,0 +1,44 @@
+/* fs: files and folders, whole and safe: nothing half written is ever seen, and no link is followed in a folder that
+ * somebody else may write. */
+#ifndef TARE_BASE_FS_H
+#define TARE_BASE_FS_H
+
+#include "base/err.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The whole file into out; refuses what is no regular file or longer than limit bytes. fs_read_at: relative to dir (AT_FDCWD
+ * allowed), the last step no link. */
+bool fs_read(const char *path, size_t limit, struct text *out, struct err *err);
+bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struct err *err);
+
+/* Small kernel files (proc, sysfs): up to limit bytes, whatever the kind of file says; longer is an error. */
+bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, struct err *err);
+
+/* Writes the file beside itself, fsyncs, renames over name, fsyncs the folder. Mode 0666 less the umask. */
+bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err);
+
+/* Writes all the bytes, across interruptions and short writes. */
+bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);
+
+/* Makes the folder (not an error when it is there already and no link) and opens it. -1 on error. */
+int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err);
+
+/* mkdir -p, then opens it: -1 on error. */
+int fs_make_path(const char *path, mode_t mode, struct err *err);
+
+/* The absolute path of path seen from base (both may be NULL: the working folder), "." and ".." and doubled slashes
+ * taken out as text, links left alone, a leading "~/" expanded by home (may be NULL: left alone). */
+char *fs_resolve(const char *base, const char *path, const char *home);
+
+/* The folder part of a path ("." when there is none), and the last step. Fresh copies. */
+char *fs_dirname(const char *path);
+char *fs_basename(const char *path);
+
+/* Finds an executable: a name with a slash relative to cwd, else along the PATH given. NULL when there is none. */
+char *fs_find_executable(const char *name, const char *cwd, const char *path);
+
+#endif

@@ -1,0 +1,49 @@
+/* json: JSON text read by jansson, with the place (line and column) of every value. */
+#ifndef TARE_BASE_JSON_H
+#define TARE_BASE_JSON_H
+
+#include "base/err.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct json_doc {
+    char *file; /* the name shown to people */
+    char *text;
+    size_t length;
+    json_t *root;
+};
+
+struct json_place {
+    size_t line;   /* from 1; 0: unknown */
+    size_t column; /* from 1, in characters (UTF-8 code points) */
+};
+
+/* Reads at most limit bytes of JSON (objects with doubled keys are refused, depth is bounded by jansson). The error names
+ * file:line:column. json_doc_parse copies text. */
+bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
+bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
+void json_doc_fini(struct json_doc *doc);
+
+/* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is no identifier (letters,
+ * digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one; the caller frees. */
+char *json_path_key(const char *path, const char *key);
+char *json_path_index(const char *path, size_t index);
+
+/* Where the value at path begins; the place of its key when at_key; {0, 0} when there is none. Costs a scan of the text: for
+ * messages only. */
+struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
+
+/* One line of JSON without spaces, keys in the order they were set; doubles in shortest form with number_shortest (whole
+ * ones with .0, NaN and infinities as null). json_print_pretty: indented by two, final newline. */
+void json_print(const json_t *json, struct text *out);
+void json_print_pretty(const json_t *json, struct text *out);
+
+/* NULL when absent or of another kind. */
+const char *json_get_text(const json_t *object, const char *key);
+bool json_get_int(const json_t *object, const char *key, json_int_t *out);
+bool json_get_number(const json_t *object, const char *key, double *out);
+
+#endif

@@ -1,0 +1,18 @@
+/* mem: allocation that does not fail: without memory the program ends with a line on stderr and SIGABRT (the journal is
+ * written before acting, so nothing recorded is lost). Everything given is freed with free(). */
+#ifndef TARE_BASE_MEM_H
+#define TARE_BASE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc(size_t size);                            /* zeroed */
+void *mem_array(size_t count, size_t size);              /* zeroed; aborts when count * size overflows */
+void *mem_resize(void *old, size_t count, size_t size);  /* as reallocarray; what is new is not zeroed */
+char *mem_strdup(const char *s);                         /* NULL gives NULL */
+char *mem_strndup(const char *s, size_t n);
+char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Room for one more: "items = mem_room(items, count, &capacity, sizeof *items)" grows by doubling when count reaches capacity. */
+void *mem_room(void *items, size_t count, size_t *capacity, size_t size);
+
+#endif

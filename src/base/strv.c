@@ -1,0 +1,82 @@
+#include "base/strv.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <string.h>
+
+void strv_add_owned(struct strv *list, char *s)
+{
+    if (list->count + 2 > list->capacity) {
+        list->capacity = list->capacity ? list->capacity * 2 : 8;
+        list->items = mem_resize(list->items, list->capacity, sizeof *list->items);
+    }
+    list->items[list->count++] = s;
+    list->items[list->count] = NULL;
+}
+
+void strv_add(struct strv *list, const char *s)
+{
+    strv_add_owned(list, mem_strdup(s));
+}
+
+void strv_add_all(struct strv *list, const struct strv *more)
+{
+    for (size_t i = 0; i < more->count; i++)
+        strv_add(list, more->items[i]);
+}
+
+bool strv_has(const struct strv *list, const char *s)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], s) == 0)
+            return true;
+    return false;
+}
+
+char *strv_join(const struct strv *list, const char *between)
+{
+    struct text joined = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        if (i)
+            text_add(&joined, between);
+        text_add(&joined, list->items[i]);
+    }
+    return text_take(&joined);
+}
+
+void strv_fini(struct strv *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct strv){0};
+}
+
+/* The place of NAME in the environment, or count. */
+static size_t env_index(const struct strv *env, const char *name)
+{
+    size_t length = strlen(name);
+    size_t i = 0;
+    while (i < env->count && !(strncmp(env->items[i], name, length) == 0 && env->items[i][length] == '='))
+        i++;
+    return i;
+}
+
+void strv_env_set(struct strv *env, const char *name, const char *value)
+{
+    char *entry = mem_printf("%s=%s", name, value);
+    size_t i = env_index(env, name);
+    if (i == env->count) {
+        strv_add_owned(env, entry);
+        return;
+    }
+    free(env->items[i]);
+    env->items[i] = entry;
+}
+
+const char *strv_env_get(const struct strv *env, const char *name)
+{
+    size_t i = env_index(env, name);
+    return i < env->count ? env->items[i] + strlen(name) + 1 : NULL;
+}

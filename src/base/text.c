@@ -1,0 +1,75 @@
+#include "base/text.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void make_room(struct text *text, size_t more)
+{
+    if (text->length + more + 1 <= text->capacity)
+        return;
+    size_t capacity = text->capacity ? text->capacity : 64;
+    while (capacity < text->length + more + 1)
+        capacity *= 2;
+    text->data = mem_resize(text->data, capacity, 1);
+    text->capacity = capacity;
+}
+
+void text_add_bytes(struct text *text, const char *bytes, size_t count)
+{
+    make_room(text, count);
+    if (count)
+        memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = '\0';
+}
+
+void text_add(struct text *text, const char *s)
+{
+    text_add_bytes(text, s, strlen(s));
+}
+
+void text_add_char(struct text *text, char c)
+{
+    text_add_bytes(text, &c, 1);
+}
+
+void text_addf(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    AUTO_FREE char *made = NULL;
+    int length = vasprintf(&made, format, args);
+    va_end(args);
+    if (length >= 0)
+        text_add_bytes(text, made, (size_t)length);
+}
+
+void text_clear(struct text *text)
+{
+    text->length = 0;
+    if (text->data)
+        text->data[0] = '\0';
+}
+
+const char *text_get(const struct text *text)
+{
+    return text->data ? text->data : "";
+}
+
+char *text_take(struct text *text)
+{
+    make_room(text, 0);
+    text->data[text->length] = '\0';
+    char *taken = text->data;
+    *text = (struct text){0};
+    return taken;
+}
+
+void text_fini(struct text *text)
+{
+    free(text->data);
+    *text = (struct text){0};
+}

@@ -1,0 +1,50 @@
+/* value: one hyperparameter's value, and how it is written, read and compared. */
+#ifndef TARE_BASE_VALUE_H
+#define TARE_BASE_VALUE_H
+
+#include "base/cleanup.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT };
+
+struct value {
+    enum value_kind kind;
+    bool truth;
+    int64_t integer;
+    double real;
+    char *text; /* owned */
+};
+
+struct value value_int(int64_t integer);
+struct value value_float(double real);
+struct value value_bool(bool truth);
+struct value value_text(const char *text);
+struct value value_copy(const struct value *value);
+void value_fini(struct value *value);
+
+/* Scalars only: false for an object or array. */
+bool value_from_json(const json_t *json, struct value *out);
+json_t *value_to_json(const struct value *value); /* a new reference */
+
+/* As it stands on a command line, in a CSV cell and in a log: integers in decimal; floats in the shortest form that reads
+ * back as the same double, whole ones with ".0" (0.0, 30.0), exponents as 1e-07 is never written: 1e-7; True/False for
+ * booleans; "" for null. The caller frees it. */
+char *value_format(const struct value *value);
+
+/* Reads what value_format or Python wrote in a CSV cell: int, float, True/False, "" (null), else text. */
+struct value value_parse(const char *text);
+
+/* The form in which two values count as the same: numbers at 6 significant digits whatever their kind (32 and 32.0 are
+ * one), other kinds by their text. The caller frees it. */
+char *value_key(const struct value *value);
+
+/* double: the shortest decimal that reads back as the same double, into out; "1e-7", "0.001", "30.0", "inf", "nan". */
+void number_shortest(double number, char out[32]);
+
+/* Rounded to this many significant digits, correctly (through decimal). */
+double number_round(double number, int digits);
+
+#endif

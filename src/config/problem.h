@@ -1,0 +1,40 @@
+/* problem: what is wrong with the files a person wrote, collected so that all of it is told at once. */
+#ifndef TARE_CONFIG_PROBLEM_H
+#define TARE_CONFIG_PROBLEM_H
+
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
+
+struct problem {
+    enum severity severity;
+    char *file; /* may be NULL: about a flag or the machine */
+    struct json_place place;
+    char *path; /* JSON path, or NULL */
+    char *text; /* what is wrong, what was expected, the nearest name: one line */
+};
+
+struct problems {
+    struct problem *items;
+    size_t count;
+    size_t capacity;
+    size_t errors;
+};
+
+/* doc and path may be NULL. The place is looked up in doc. */
+void problems_add(struct problems *problems, enum severity severity, const struct json_doc *doc, const char *path,
+                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* "FILE:LINE:COLUMN: error: TEXT (at $.PATH)", as compilers write it. The caller frees it. */
+char *problem_format(const struct problem *problem);
+
+/* "; did you mean 'x'?" for the nearest of the names (Damerau-Levenshtein, at most a third of the length), or "". The caller
+ * frees it. */
+char *problem_nearest(const char *given, const char *const *names, size_t count);
+
+void problems_fini(struct problems *problems);
+
+#endif

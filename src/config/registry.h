@@ -1,0 +1,57 @@
+/* registry: the JSON file that describes repositories, models, hyperparameters and log patterns (the study's
+ * models_config.json, and tare's additions). Every problem is reported at once. */
+#ifndef TARE_CONFIG_REGISTRY_H
+#define TARE_CONFIG_REGISTRY_H
+
+#include "base/json.h"
+#include "base/strv.h"
+#include "config/problem.h"
+#include "mutate/mutate.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct registry_metric {
+    char *name;
+    char *pattern;
+};
+
+/* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder. */
+struct repo {
+    char *name;
+    char *json_path; /* $.models["name"] */
+    char *path;
+    bool path_exists;
+    char *train_script; /* as given: a path in the repository, or a name to find on PATH */
+    struct strv models;
+    char *model_flag; /* NULL: a model's name is not passed */
+    struct param *params;
+    size_t param_count;
+    struct strv required_args; /* each value of "required_args" split at blanks (the study wrote "-d d2a"), or as a list of strings */
+    struct strv env;           /* NAME=VALUE */
+    struct strv path_prepend;  /* absolute */
+    char *python, *venv, *conda_env; /* at most one of them */
+    struct strv command_prefix;
+    struct registry_metric *metrics;
+    size_t metric_count;
+    struct strv success; /* patterns, all of which must match; default none */
+    struct strv errors;  /* patterns, none of which may match; default: ^Traceback \(most recent call last\) */
+    bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
+};
+
+struct registry {
+    char *file;
+    struct repo *repos;
+    size_t repo_count;
+    struct json_doc doc; /* for places in messages, and the verbatim copy */
+};
+
+/* False when a problem of severity error was added; what could be read is in out all the same. */
+bool registry_read(const char *path, struct registry *out, struct problems *problems);
+bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems);
+void registry_fini(struct registry *registry);
+
+const struct repo *registry_find(const struct registry *registry, const char *name);
+const struct param *repo_param(const struct repo *repo, const char *name);
+
+#endif

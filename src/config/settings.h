@@ -1,0 +1,87 @@
+/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's additions under one key "tare".
+ * Names of repositories, models and hyperparameters are checked against the registry by the planner (plan/), not here. */
+#ifndef TARE_CONFIG_SETTINGS_H
+#define TARE_CONFIG_SETTINGS_H
+
+#include "base/json.h"
+#include "base/strv.h"
+#include "base/value.h"
+#include "config/problem.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mode { MODE_MUTATION, MODE_DEFAULT, MODE_PARALLEL };
+
+struct setting_param {
+    char *name;
+    struct value value;
+};
+
+/* What one side of an experiment trains. */
+struct job_settings {
+    char *json_path; /* of the object that said it */
+    char *repo;
+    char *model;
+    enum mode mode; /* MUTATION or DEFAULT */
+    struct strv mutate; /* names, or "all"; empty in mutation mode: all */
+    struct setting_param *params; /* "hyperparameters" */
+    size_t param_count;
+};
+
+/* One entry of "experiments" that runs something; entries that hold only comments are left out. */
+struct entry_settings {
+    size_t index; /* in the file, from 0 */
+    char *json_path;
+    bool parallel;
+    struct job_settings foreground; /* the job itself when not parallel */
+    struct job_settings background; /* parallel only */
+    int64_t runs; /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
+    int64_t max_retries; /* entry over global; default 2 */
+    char *governor;      /* entry over global; NULL: left alone */
+    double timeout_s;    /* entry over global; 0: none */
+};
+
+enum plan_order { ORDER_FILE, ORDER_BLOCKS };
+
+struct timing {
+    double between_runs_s;           /* 60 */
+    double between_configurations_s; /* 60 */
+    double before_retry_s;           /* 30 */
+    double stop_grace_s;             /* 10: TERM to KILL */
+};
+
+/* Limits of one job; 0: none. The wall time is the entry's timeout. */
+struct limits {
+    double cpu_time_s;
+    uint64_t memory_bytes;
+    uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
+};
+
+struct settings {
+    char *file;
+    char *name; /* "experiment_name"; NULL: none */
+    struct entry_settings *entries;
+    size_t entry_count;
+    bool deduplicate;
+    struct strv historical_csvs; /* as given: relative to the settings file, then to the working folder */
+    bool has_seed;
+    int64_t seed;
+    struct timing timing;
+    enum plan_order order;
+    struct limits limits;
+    struct strv environment; /* NAME=VALUE for every job */
+    struct json_doc doc;
+};
+
+bool settings_read(const char *path, struct settings *out, struct problems *problems);
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
+
+/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. */
+void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
+void settings_fini(struct settings *settings);
+
+const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
+
+#endif

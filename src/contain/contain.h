@@ -1,0 +1,131 @@
+/* contain: process trees that leave nothing behind: start, signal, stop, prove, and end what a dead runner left. Knows
+ * nothing of plans or the journal: the caller writes job_identity down before it opens the gate. */
+#ifndef TARE_CONTAIN_CONTAIN_H
+#define TARE_CONTAIN_CONTAIN_H
+
+#include "base/err.h"
+#include "base/strv.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum containment_wish { CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP, CONTAINMENT_SWEEP };
+bool containment_wish_parse(const char *name, enum containment_wish *out);
+const char *containment_wish_name(enum containment_wish wish);
+
+/* What this machine allows, found by doing it once. The sweep always belongs to it. */
+struct containment {
+    bool pidns;          /* a pid namespace with its own /proc */
+    bool userns;         /* made inside a user namespace (not root) */
+    bool cgroup;         /* a cgroup v2 leaf */
+    char *cgroup_parent; /* absolute folder in which leaves are made, or NULL */
+    char *pidns_reason;  /* why there is none, or NULL */
+    char *cgroup_reason;
+};
+
+/* AUTO takes every layer there is. A wish that the machine cannot give is an error; CGROUP does without pid namespaces, SWEEP without
+ * either. Costs a few ms: once at start. */
+bool containment_probe(enum containment_wish wish, struct containment *out, struct err *err);
+void containment_fini(struct containment *containment);
+
+/* pidns or cgroup held: kernel-backed; the sweep alone: best effort. (A cgroup alone is left by a job that runs as root; then it
+ * counts as best effort when tare runs as root.) */
+bool containment_kernel_backed(const struct containment *containment);
+char *containment_describe(const struct containment *containment); /* "pid namespace, cgroup, sweep"; the caller frees */
+
+/* Who a process is, for ever: a pid is used again, the pair with the boot is not. */
+struct job_identity {
+    pid_t pid; /* of the job's init (pidns) or first process, in this pid namespace */
+    uint64_t start_time; /* clock ticks after boot, field 22 of /proc/PID/stat */
+    char boot_id[40];
+    char *cgroup; /* absolute folder of its leaf, or NULL */
+    char *tag;    /* value of TARE_JOB in the job's environment: unguessable */
+};
+void job_identity_fini(struct job_identity *identity);
+void job_identity_copy(const struct job_identity *from, struct job_identity *to);
+
+struct job_limits {
+    double cpu_time_s;     /* per process by RLIMIT_CPU, and for the tree by job_usage; 0: none */
+    uint64_t memory_bytes; /* memory.max of the leaf where there is a memory controller; 0: none */
+};
+
+struct job_request {
+    const struct containment *containment;
+    const struct strv *argv; /* argv[0]: looked up by the caller; run as given */
+    const struct strv *env;  /* the whole environment; TARE_JOB is added */
+    const char *cwd;         /* NULL: as it is */
+    int stdin_fd, stdout_fd, stderr_fd; /* stay the caller's; -1 for stdin: /dev/null */
+    bool foreground_tty; /* tare exec: the job may use the terminal: no new session */
+    uid_t uid; /* with change_user: what the job becomes (under sudo) */
+    gid_t gid;
+    bool change_user;
+    struct job_limits limits;
+};
+
+struct job;
+
+/* Starts the job's init, which waits at the gate: nothing of the command runs yet. Call from the main thread (PDEATHSIG).
+ * Errors of exec itself come out later, as exit code 127 with job_exec_error. */
+struct job *job_start(const struct job_request *request, struct err *err);
+const struct job_identity *job_identity(const struct job *job);
+const struct containment *job_layers(const struct job *job); /* that really hold for this job */
+bool job_open_gate(struct job *job, struct err *err);
+
+/* Readable (poll) when the command itself has ended (its main process): then job_take_exit says how. Members of the tree may
+ * still live: job_stop and job_prove come next. */
+int job_fd(const struct job *job);
+
+struct job_exit {
+    bool ended;
+    bool signalled;
+    int code; /* exit code, or signal number */
+    bool exec_failed;
+    int exec_errno;
+};
+struct job_exit job_take_exit(struct job *job);
+
+/* A signal to every process of the tree (TERM: first step of a stop; TSTP/CONT for a terminal). */
+void job_signal(struct job *job, int signal);
+
+/* SIGKILL to every process of the tree, thawed first; returns at once. */
+void job_kill(struct job *job);
+
+struct job_member {
+    pid_t pid;
+    uint64_t start_time;
+    char state;       /* R S D Z T ... */
+    char command[64]; /* comm, made printable */
+    char wchan[64];   /* what it sleeps in, for survivors */
+};
+
+/* One step of the proof: after job_kill, asks whether anything of the tree is left. Does not wait. True: proven gone (pid
+ * namespace empty, cgroup populated 0 and removed, no process with the tag). False: members (at most max) are what is still
+ * there, and what could be killed was killed again. Call again after a moment; the caller bounds it. */
+bool job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
+
+/* The tree's members now, without the init: asked when the command has ended, they are its leftovers. */
+size_t job_members(struct job *job, struct job_member *members, size_t max);
+
+struct job_usage {
+    double cpu_s;
+    bool has_cpu;
+    uint64_t peak_memory_bytes;
+    bool has_peak_memory;
+    uint64_t processes; /* created in the tree (init not counted) */
+    bool has_processes;
+};
+struct job_usage job_usage(struct job *job);
+
+/* Frees; kills first when the tree is not proven gone. */
+void job_free(struct job *job);
+
+/* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
+ * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended. */
+bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err);
+
+bool boot_id_read(char out[40], struct err *err);
+bool process_start_time(pid_t pid, uint64_t *out); /* false: no such process */
+
+#endif

@@ -1,0 +1,78 @@
+/* joblog: a job's output, kept byte for byte in a file, its lines time-stamped as they arrive and matched at once. Constant
+ * memory whatever arrives. A line ends with \n or \r (or both together). Lines longer than JOBLOG_LINE_MAX are matched by
+ * their first JOBLOG_LINE_MAX bytes. */
+#ifndef TARE_JOBLOG_JOBLOG_H
+#define TARE_JOBLOG_JOBLOG_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOBLOG_LINE_MAX 65536
+#define JOBLOG_TEXT_MAX 256 /* of a match kept for people */
+
+enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR };
+
+/* What to look for; the strings are copied. */
+struct joblog_pattern {
+    enum joblog_role role;
+    const char *name;   /* a metric's name; else the pattern itself */
+    const char *source; /* PCRE2 */
+};
+
+/* What was found for one pattern. A metric's number is its last match that reads as a number. */
+struct joblog_result {
+    enum joblog_role role;
+    const char *name;
+    uint64_t matches;
+    bool has_number;
+    double number;
+    uint64_t line;              /* of the last match, from 1 */
+    char text[JOBLOG_TEXT_MAX]; /* what the last match's group held, or for success and error the line, cut to fit, UTF-8 made valid */
+};
+
+struct joblog_totals {
+    uint64_t bytes;         /* arrived */
+    uint64_t kept;          /* written to the file */
+    uint64_t lines;         /* ended or, at the end, the last open one */
+    uint64_t limited_lines; /* on which a pattern hit its match limit */
+    bool capped;            /* cap_bytes was reached: bytes went on being counted and matched, not kept */
+};
+
+struct joblog;
+
+/* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds since start_ns, the byte where it
+ * begins; -1: none) become the joblog's. cap_bytes 0: no cap. metric_fn (may be NULL) is told of each new number. */
+typedef void joblog_metric_fn(void *context, const char *name, double number);
+
+struct joblog_options {
+    int log_fd, times_fd;
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t cap_bytes;
+    const struct joblog_pattern *patterns;
+    size_t pattern_count;
+    joblog_metric_fn *metric;
+    void *context;
+};
+
+struct joblog *joblog_new(const struct joblog_options *options, struct err *err);
+void joblog_free(struct joblog *log);
+
+/* Bytes as they arrived, at this CLOCK_MONOTONIC time. False when the file cannot be written (disk full): err says so, and
+ * matching went on. */
+bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err);
+
+/* Reads what the non-blocking fd holds, at most about 1 MiB a call. 1: something was read, 0: nothing there now, -1: the end
+ * (every writer gone), -2: an error (err). */
+int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
+
+/* The last line counts even without an end; files are flushed and closed. */
+bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
+
+struct joblog_totals joblog_totals(const struct joblog *log);
+size_t joblog_result_count(const struct joblog *log);
+const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
+
+#endif

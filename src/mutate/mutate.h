@@ -1,0 +1,59 @@
+/* mutate: draws new values for hyperparameters: never the default, never a combination seen before. Pure. */
+#ifndef TARE_MUTATE_MUTATE_H
+#define TARE_MUTATE_MUTATE_H
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum param_type { PARAM_INT, PARAM_FLOAT, PARAM_CHOICE };
+enum distribution { DISTRIBUTION_UNIFORM, DISTRIBUTION_LOG_UNIFORM, DISTRIBUTION_NORMAL };
+
+/* One hyperparameter of a model, as the registry describes it. Floats drawn are rounded to six significant digits (within
+ * the range), so that a plan is the same on every machine. Integer log_uniform: each integer n of the range has the
+ * probability of the interval [n, n+1) under log-uniform over [low, high+1), which leaves no end biased. normal: mean and
+ * deviation default to the middle and a quarter of the range, values outside are drawn again. */
+struct param {
+    char *name;
+    char *flag; /* on the command line; may be NULL: then the value is handed over by env only */
+    enum param_type type;
+    enum distribution distribution;
+    bool has_range; /* int and float: low and high are set */
+    double low, high;
+    bool has_normal; /* mean and deviation were given */
+    double mean, deviation;
+    double zero_probability; /* the share of draws that are exactly 0 (0.0), even outside the range */
+    struct value default_value;
+    struct value *choices; /* PARAM_CHOICE */
+    size_t choice_count;
+};
+
+void param_fini(struct param *param);
+
+/* How many different values (by value_key) a draw of this parameter can give, its default not counted; UINT64_MAX for "as
+ * good as endless" (floats count as endless unless low == high). */
+uint64_t param_size(const struct param *param);
+
+/* Combinations that must not be drawn again: a set of keys. */
+struct seen;
+struct seen *seen_new(void);
+void seen_free(struct seen *seen);
+bool seen_add(struct seen *seen, const char *key); /* false: it was there */
+bool seen_has(const struct seen *seen, const char *key);
+size_t seen_count(const struct seen *seen);
+
+/* Draws one combination for params[0..count), each of which differs from its default, into values[0..count). context stands
+ * before the combination in its key ("repo/model/mode" and the fixed values): the key is context and every value_key in
+ * the params' order. What was drawn is added to seen. False (err set, nothing drawn) when no combination is left: err then
+ * says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. */
+bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen, struct rng *rng,
+                 struct value *values, struct err *err);
+
+/* The key that mutate_draw makes, for history rows. The caller frees it. */
+char *mutate_key(const char *context, const struct value *values, size_t count);
+
+#endif

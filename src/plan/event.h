@@ -1,0 +1,71 @@
+/* event: what happens in a run. Each is journaled (store/) before it is acted on, appended to events.jsonl, and told to
+ * whoever listens (ui/). data is a JSON object; the keys of each type stand beside it. */
+#ifndef TARE_PLAN_EVENT_H
+#define TARE_PLAN_EVENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum event_type {
+    EVENT_SESSION_STARTED,     /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
+    EVENT_EXPERIMENT_STARTED,  /* id: planned -> preparing */
+    EVENT_ATTEMPT_PREPARED,    /* folder: preparing; no process yet */
+    EVENT_JOB_BORN,            /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
+    EVENT_ATTEMPT_STARTED,     /* the gate is open: running */
+    EVENT_METRIC,              /* name, value: told, not journaled */
+    EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */
+    EVENT_JOB_EXITED,          /* exit_code or signal, cpu_s, peak_memory_bytes, processes */
+    EVENT_JOB_PROVEN,          /* leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
+    EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, exit_code, signal, reason, error, metrics {name: value}, log {bytes, lines} */
+    EVENT_RETRY_PAUSE,         /* seconds */
+    EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
+    EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations */
+    EVENT_EVIDENCE,            /* kind, text */
+    EVENT_NOTE,                /* text: told, not journaled */
+    EVENT_SESSION_ENDED,       /* outcome: finished, interrupted, failed; error */
+    EVENT_TYPES
+};
+
+enum outcome { OUTCOME_NONE, OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED };
+
+/* States of an experiment, and the events that lead from one to the next. */
+enum experiment_state {
+    STATE_PLANNED,
+    STATE_PREPARING,
+    STATE_RUNNING,
+    STATE_STOPPING,
+    STATE_VERIFYING,
+    STATE_DONE,
+    STATE_COUNT
+};
+
+struct event {
+    enum event_type type;
+    int64_t monotonic_ns;
+    int64_t realtime_ns;
+    int64_t session;    /* from 1 */
+    int64_t experiment; /* its number in the plan, from 1; 0: about the run */
+    int64_t attempt;    /* from 1; 0: none */
+    json_t *data;       /* owned; an object */
+};
+
+void event_fini(struct event *event);
+struct event event_copy(const struct event *event); /* data is shared (reference counted): do not change it after */
+
+const char *event_type_name(enum event_type type); /* "attempt_started" */
+bool event_type_parse(const char *name, enum event_type *out);
+bool event_is_journaled(enum event_type type);
+
+const char *outcome_name(enum outcome outcome); /* "succeeded"; "none" */
+bool outcome_parse(const char *name, enum outcome *out);
+const char *state_name(enum experiment_state state);
+
+/* The state after the event, or false when the table has no such arrow (the store then refuses the event). */
+bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);
+
+/* {"type": ..., "time": ISO local time, "monotonic_ns": ..., "session": ..., "experiment": ..., "attempt": ..., "data": {...}} */
+json_t *event_to_json(const struct event *event);
+bool event_from_json(const json_t *json, struct event *out);
+
+#endif

@@ -1,0 +1,89 @@
+/* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs (argv,
+ * environment, patterns), so a resume never plans again nor reads the registry. Pure but for the checks of check.h. */
+#ifndef TARE_PLAN_PLAN_H
+#define TARE_PLAN_PLAN_H
+
+#include "base/strv.h"
+#include "base/value.h"
+#include "config/registry.h"
+#include "config/settings.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct plan_param {
+    char *name;
+    struct value value;
+    bool mutated;
+};
+
+/* One job's command, ready to start. */
+struct plan_job {
+    char *repo, *model;
+    enum mode mode; /* MUTATION or DEFAULT */
+    struct plan_param *params; /* all of the model's hyperparameters, in the registry's order */
+    size_t param_count;
+    char *cwd;        /* the repository's folder */
+    struct strv argv; /* argv[0] absolute where it was found */
+    struct strv env;  /* NAME=VALUE that the registry and the settings add to the runner's environment */
+    struct strv path_prepend;
+    struct registry_metric *metrics;
+    size_t metric_count;
+    struct strv success, errors;
+    bool exit_code_required;
+};
+
+struct plan_experiment {
+    char *id;     /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
+    size_t number; /* place in the plan, from 1 */
+    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, the pause between configurations applies */
+    bool parallel;
+    struct plan_job foreground;
+    struct plan_job background; /* parallel only */
+    int64_t max_retries;
+    char *governor;
+    double timeout_s;
+};
+
+struct plan {
+    char *name;    /* the settings' experiment_name, or NULL */
+    uint64_t seed;
+    struct plan_experiment *experiments;
+    size_t count;
+    struct timing timing;
+    struct limits limits;
+    enum plan_order order;
+};
+
+struct plan_options {
+    bool strict;          /* a hyperparameter that the model does not have is an error, not a warning */
+    bool for_running;     /* a repository or script that is not there is an error, not a warning */
+    bool has_seed;
+    uint64_t seed;        /* over the settings' */
+    const char *home;     /* for "~/", may be NULL */
+    const char *cwd;      /* working folder */
+    const char *path;     /* PATH in which interpreters and scripts are found */
+};
+
+/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn, else a warning
+ * that says how many exist). False when there is an error. The order, the ids and every value depend on the files, the
+ * options and the seed only. */
+bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
+               struct plan *out, struct problems *problems);
+void plan_fini(struct plan *plan);
+
+/* What run.db keeps of an experiment, and back. */
+json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
+bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
+void plan_experiment_fini(struct plan_experiment *experiment);
+
+/* The same for all that is not an experiment: name, seed, timing, limits, order. */
+json_t *plan_head_to_json(const struct plan *plan);
+bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
+
+/* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
+char *plan_job_shell(const struct plan_job *job);
+
+#endif

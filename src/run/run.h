@@ -1,0 +1,55 @@
+/* run: carries out a plan: one event loop (sd-event) for all lanes: signals, timers, pidfds, pipes. Knows no terminal: it
+ * tells its listener what happens. */
+#ifndef TARE_RUN_RUN_H
+#define TARE_RUN_RUN_H
+
+#include "base/err.h"
+#include "contain/contain.h"
+#include "plan/event.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* event is called for every event, journaled (after its commit) or not. tick: about once a second while something runs. */
+struct run_listener {
+    void (*event)(void *context, const struct event *event);
+    void (*tick)(void *context);
+    void *context;
+};
+
+struct run_request {
+    struct store *store; /* open; stays the caller's */
+    int dir;             /* the run's folder, open */
+    const char *dir_path;
+    const struct containment *containment;
+    const struct strv *environment; /* what jobs inherit: the caller's own under sudo */
+    bool change_user;               /* jobs become uid/gid */
+    uid_t uid;
+    gid_t gid;
+    struct run_listener listener;
+    bool resumed;
+};
+
+enum run_outcome {
+    RUN_FINISHED,    /* every experiment ended (some may have failed) */
+    RUN_INTERRUPTED, /* by a signal: signal_number */
+    RUN_BROKEN       /* journal not writable, survivors: err says */
+};
+
+struct run_summary {
+    enum run_outcome outcome;
+    int signal_number;
+    size_t succeeded, failed, interrupted, not_run;
+};
+
+/* Runs what the store says is not done yet. SIGINT, SIGTERM: end the job, record, return; a second one: at once. SIGHUP: the
+ * listener is told EVENT_NOTE with "detached" and the run goes on. Blocks until the end. */
+bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
+
+/* Provenance, written once per session: machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment,
+ * per repository: path, git commit, dirty flag; per interpreter: path, version, packages when cheap). Starts no shell. */
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment, struct err *err);
+
+#endif

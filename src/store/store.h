@@ -1,0 +1,111 @@
+/* store: run.db, events.jsonl, experiment.json and summary.csv. One thread of its own commits events in the order they were
+ * added (SQLite WAL, synchronous=FULL): a slow disk never holds up the loop. The only place that includes sqlite3.h. */
+#ifndef TARE_STORE_STORE_H
+#define TARE_STORE_STORE_H
+
+#include "base/err.h"
+#include "plan/event.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+/* What is written down once, at the start of a run. The texts are copied verbatim into settings.json and registry.json. */
+struct store_head {
+    const struct plan *plan;
+    const char *settings_text;
+    size_t settings_length;
+    const char *registry_text;
+    size_t registry_length;
+};
+
+/* Makes a run in dir (an open folder that must be empty): run.db with the whole plan, settings.json, registry.json. Opening
+ * takes the runner's lock (an flock on run.lock in the folder): a second opener is refused with an error that names the
+ * holder's pid and host. dir stays the caller's. */
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+
+/* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
+ * are appended), loads the plan. */
+struct store *store_open(int dir, const char *dir_path, struct err *err);
+
+/* Commits what was added, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk). */
+bool store_close(struct store *store, struct err *err);
+
+const struct plan *store_plan(const struct store *store);
+int64_t store_next_session(const struct store *store);
+
+/* Hands an event to the store's thread. done (may be NULL) is called from store_dispatch, on the caller's thread, when the event
+ * is durable (ok) or could not be written (err). The event is copied. Events that are not journaled are refused. */
+typedef void store_done_fn(void *context, bool ok, const struct err *err);
+void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context);
+
+/* Becomes readable when store_dispatch has something to do. */
+int store_fd(const struct store *store);
+void store_dispatch(struct store *store);
+
+/* Waits until all that was added is durable, calling what is due. False when something could not be written. */
+bool store_flush(struct store *store, struct err *err);
+
+/* What the journal knows of an experiment: as of the events added through this store and those before it. */
+struct store_attempt {
+    int64_t number;
+    enum outcome outcome; /* NONE: it never ended */
+    bool job_born;        /* with the identity below, of the foreground job */
+    int64_t pid;
+    uint64_t start_time;
+    char *boot_id, *cgroup, *tag;
+    bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
+};
+
+struct store_experiment {
+    enum experiment_state state;
+    enum outcome outcome;
+    int64_t attempts; /* begun so far */
+    struct store_attempt last; /* of the last attempt; number 0: none */
+};
+
+/* Borrowed until the next call or store_close. number from 1. As of opening plus what was added since. */
+const struct store_experiment *store_experiment(const struct store *store, size_t number);
+
+/* Writes summary.csv (all ended experiments, in the plan's order) and the experiment's experiment.json, atomically, from the
+ * journal alone, on the store's thread; done as in store_add. folder: the experiment's. */
+void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context);
+
+/* What the results of a run are read from: of a live or a finished run, by its path, without changing a byte (a crashed run's db
+ * and -wal are copied first). */
+struct result_metric {
+    char *name;
+    double value;
+    bool valid;
+};
+
+struct result {
+    size_t number;
+    char *id;
+    enum experiment_state state;
+    enum outcome outcome;
+    int64_t retries;
+    double duration_s; /* of the last attempt */
+    int64_t ended_realtime_ns; /* 0: not ended */
+    char *error;               /* NULL: none */
+    struct result_metric *metrics;
+    size_t metric_count;
+    json_t *layers; /* containment of the last job, or NULL */
+    size_t leftover_count;
+    size_t survivor_count;
+};
+
+struct results {
+    struct plan plan;
+    struct result *items;
+    size_t count;
+};
+
+bool results_read(const char *run_dir, struct results *out, struct err *err);
+bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
+void results_fini(struct results *results);
+
+#endif
