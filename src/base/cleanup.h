@@ -23,7 +23,7 @@ static inline void cleanup_file(FILE **file)
         fclose(*file);
 }
 
-#define AUTO(cleanup) __attribute__((cleanup(cleanup)))
+#define AUTO(function) __attribute__((cleanup(function)))
 #define AUTO_FREE AUTO(cleanup_free)
 #define AUTO_CLOSE AUTO(cleanup_close)
 #define AUTO_FILE AUTO(cleanup_file)

@@ -42,8 +42,11 @@ bool err_wrap(struct err *err, const char *format, ...)
     vsnprintf(before, sizeof before, format, args);
     va_end(args);
     size_t used = strlen(before);
-    if (used < sizeof before)
-        snprintf(before + used, sizeof before - used, ": %s", err->text);
-    memcpy(err->text, before, sizeof before);
+    char *end = before + used;
+    if (used + 2 < sizeof before) {
+        end = stpcpy(end, ": ");
+        *stpncpy(end, err->text, (size_t)(before + sizeof before - 1 - end)) = '\0'; /* cut where it is too long */
+    }
+    strcpy(err->text, before);
     return false;
 }

@@ -21,8 +21,8 @@ struct json_place {
     size_t column; /* from 1, in characters (UTF-8 code points) */
 };
 
-/* Reads at most limit bytes of JSON (objects with doubled keys are refused, depth is bounded by jansson). The error names
- * file:line:column. json_doc_parse copies text. */
+/* Reads at most limit bytes of JSON (objects with doubled keys and NULs are refused, depth is bounded by jansson, a UTF-8 byte
+ * order mark is skipped). The error names file:line:column. json_doc_parse copies text. */
 bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
 bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);
@@ -32,8 +32,8 @@ void json_doc_fini(struct json_doc *doc);
 char *json_path_key(const char *path, const char *key);
 char *json_path_index(const char *path, size_t index);
 
-/* Where the value at path begins; the place of its key when at_key; {0, 0} when there is none. Costs a scan of the text: for
- * messages only. */
+/* Where the value at path begins; the place of its key when at_key (the root and elements of arrays have none: their own
+ * place); {0, 0} when there is no such value. Costs a scan of the text: for messages only. */
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
 
 /* One line of JSON without spaces, keys in the order they were set; doubles in shortest form with number_shortest (whole

@@ -44,6 +44,9 @@ char *value_key(const struct value *value);
 /* double: the shortest decimal that reads back as the same double, into out; "1e-7", "0.001", "30.0", "inf", "nan". */
 void number_shortest(double number, char out[32]);
 
+/* Reads -?DIGITS[.DIGITS][e[+-]DIGITS] whatever the locale; false for all else and for what is too large for a double. */
+bool number_parse(const char *text, double *out);
+
 /* Rounded to this many significant digits, correctly (through decimal). */
 double number_round(double number, int digits);
 

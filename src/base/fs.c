@@ -1,0 +1,192 @@
+#include "base/fs.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Reads to the end, at most limit bytes, into the emptied out. */
+static bool read_fd(int fd, const char *name, size_t limit, struct text *out, struct err *err)
+{
+    char buffer[16384];
+    text_clear(out);
+    for (;;) {
+        ssize_t count = read(fd, buffer, sizeof buffer);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0) {
+            text_clear(out);
+            return err_sys(err, "read %s", name);
+        }
+        if (count == 0)
+            return true;
+        if ((size_t)count > limit - out->length) {
+            text_clear(out);
+            err_set(err, "%s is longer than %zu bytes", name, limit);
+            if (err)
+                err->code = EFBIG;
+            return false;
+        }
+        text_add_bytes(out, buffer, (size_t)count);
+    }
+}
+
+static bool refuse(struct err *err, int code, const char *name, const char *what)
+{
+    err_set(err, "%s %s", name, what);
+    if (err)
+        err->code = code;
+    return false;
+}
+
+static bool read_regular(int dir, const char *name, int flags, size_t limit, struct text *out, struct err *err)
+{
+    text_clear(out);
+    /* O_NONBLOCK: a named pipe must not hold us until somebody writes. */
+    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
+        return refuse(err, ELOOP, name, "is a symbolic link");
+    if (fd < 0)
+        return err_sys(err, "open %s", name);
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return err_sys(err, "stat %s", name);
+    if (S_ISDIR(status.st_mode))
+        return refuse(err, EISDIR, name, "is a folder");
+    if (!S_ISREG(status.st_mode))
+        return refuse(err, EINVAL, name, "is no regular file");
+    return read_fd(fd, name, limit, out, err);
+}
+
+bool fs_read(const char *path, size_t limit, struct text *out, struct err *err)
+{
+    return read_regular(AT_FDCWD, path, 0, limit, out, err);
+}
+
+bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struct err *err)
+{
+    return read_regular(dir, name, O_NOFOLLOW, limit, out, err);
+}
+
+bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, struct err *err)
+{
+    text_clear(out);
+    AUTO_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return err_sys(err, "open %s", path);
+    return read_fd(fd, path, limit, out, err);
+}
+
+bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err)
+{
+    while (count) {
+        ssize_t written = write(fd, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return err_sys(err, "write");
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+/* The whole file, safe on the disk. Takes fd. */
+static bool write_and_close(int fd, const char *bytes, size_t count, struct err *err)
+{
+    AUTO_CLOSE int owned = fd;
+    if (!fs_write_all(owned, bytes, count, err))
+        return false;
+    if (fsync(owned) != 0)
+        return err_sys(err, "fsync");
+    /* Some file systems tell that a write failed only here. */
+    if (close(steal_fd(&owned)) != 0 && errno != EINTR)
+        return err_sys(err, "close");
+    return true;
+}
+
+/* In the open folder: the file under a temporary name, then under its own. */
+static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, struct err *err)
+{
+    char temporary[40];
+    snprintf(temporary, sizeof temporary, ".writing-%016" PRIx64, rng_fresh_seed());
+    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_sys(err, "create a file beside it");
+    bool written = write_and_close(fd, bytes, count, err);
+    if (written && renameat(folder, temporary, folder, name) != 0)
+        written = err_sys(err, "rename");
+    if (!written) {
+        unlinkat(folder, temporary, 0);
+        return false;
+    }
+    /* EINVAL: a file system whose folders need no fsync. */
+    if (fsync(folder) != 0 && errno != EINVAL)
+        return err_sys(err, "fsync its folder");
+    return true;
+}
+
+bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err)
+{
+    AUTO_FREE char *folder_name = fs_dirname(name);
+    AUTO_FREE char *last = fs_basename(name);
+    AUTO_CLOSE int folder = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return err_sys(err, "write %s: open its folder", name);
+    return write_and_rename(folder, last, bytes, count, err) ? true : err_wrap(err, "write %s", name);
+}
+
+int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
+{
+    /* "link/" would be followed in spite of O_NOFOLLOW. */
+    size_t length = strlen(name);
+    while (length > 1 && name[length - 1] == '/')
+        length--;
+    AUTO_FREE char *plain = mem_strndup(name, length);
+    if (mkdirat(dir, plain, mode) != 0 && errno != EEXIST) {
+        err_sys(err, "make folder %s", plain);
+        return -1;
+    }
+    int fd = openat(dir, plain, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int code = errno;
+    struct stat status;
+    if (fstatat(dir, plain, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
+        refuse(err, ELOOP, plain, "is a symbolic link");
+        return -1;
+    }
+    errno = code;
+    err_sys(err, "open folder %s", plain);
+    return -1;
+}
+
+int fs_make_path(const char *path, mode_t mode, struct err *err)
+{
+    AUTO_FREE char *steps = mem_strdup(path);
+    for (char *slash = steps + 1; *steps && (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        /* What cannot be made may be there all the same (EACCES, EROFS); the last step tells. */
+        mkdir(steps, mode);
+        *slash = '/';
+    }
+    if (mkdir(path, mode) != 0 && errno != EEXIST) {
+        int code = errno;
+        struct stat status;
+        if (stat(path, &status) != 0) {
+            errno = code;
+            err_sys(err, "make folder %s", path);
+            return -1;
+        }
+    }
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "open folder %s", path);
+    return fd;
+}

@@ -1,0 +1,112 @@
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Adds path's steps to the absolute out, which is "" for the root. */
+static void add_steps(struct text *out, const char *path)
+{
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        if (length == 2 && path[0] == '.' && path[1] == '.') {
+            while (out->length && out->data[--out->length] != '/')
+                ;
+            if (out->data)
+                out->data[out->length] = '\0';
+        } else if (length && !(length == 1 && path[0] == '.')) {
+            text_add_char(out, '/');
+            text_add_bytes(out, path, length);
+        }
+        path += length;
+        path += strspn(path, "/");
+    }
+}
+
+static void add_working_folder(struct text *out)
+{
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    /* A working folder that was deleted has no name; this one stands for it and nothing can be made in it. */
+    add_steps(out, cwd ? cwd : "/proc/self/cwd");
+}
+
+char *fs_resolve(const char *base, const char *path, const char *home)
+{
+    AUTO_TEXT struct text out = {0};
+    AUTO_FREE char *expanded = NULL;
+    if (path && home && strncmp(path, "~/", 2) == 0)
+        path = expanded = mem_printf("%s/%s", home, path + 2);
+    if (!path || *path != '/') {
+        if (!base || *base != '/')
+            add_working_folder(&out);
+        if (base)
+            add_steps(&out, base);
+    }
+    if (path)
+        add_steps(&out, path);
+    return out.length ? text_take(&out) : mem_strdup("/");
+}
+
+/* Length of path without the slashes at its end; 1 for "/". */
+static size_t trimmed_length(const char *path, size_t length)
+{
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length;
+}
+
+/* Where the last step of the trimmed path begins. */
+static size_t last_step(const char *path, size_t length)
+{
+    while (length && path[length - 1] != '/')
+        length--;
+    return length;
+}
+
+char *fs_dirname(const char *path)
+{
+    size_t length = trimmed_length(path, strlen(path));
+    if (length == 1 && *path == '/')
+        return mem_strdup("/");
+    size_t start = last_step(path, length);
+    return start ? mem_strndup(path, trimmed_length(path, start)) : mem_strdup(".");
+}
+
+char *fs_basename(const char *path)
+{
+    size_t length = trimmed_length(path, strlen(path));
+    if (!length)
+        return mem_strdup(".");
+    size_t start = length == 1 ? 0 : last_step(path, length);
+    return mem_strndup(path + start, length - start);
+}
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+}
+
+char *fs_find_executable(const char *name, const char *cwd, const char *path)
+{
+    if (!*name)
+        return NULL;
+    if (strchr(name, '/')) {
+        AUTO_FREE char *found = fs_resolve(cwd, name, NULL);
+        return is_executable(found) ? steal_ptr(found) : NULL;
+    }
+    while (path) {
+        size_t length = strcspn(path, ":");
+        AUTO_FREE char *folder = mem_strndup(path, length); /* an empty one is the working folder */
+        AUTO_FREE char *joined = mem_printf("%s/%s", length ? folder : ".", name);
+        AUTO_FREE char *found = fs_resolve(cwd, joined, NULL);
+        if (is_executable(found))
+            return steal_ptr(found);
+        path = path[length] ? path + length + 1 : NULL;
+    }
+    return NULL;
+}

@@ -1,0 +1,96 @@
+#include "base/json.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json_place.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* jansson quotes bytes of the text in its messages; a message is one line. */
+static void make_one_line(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            *s = ' ';
+}
+
+/* jansson drops a NUL behind a number; no NUL is JSON. */
+static bool refuse_nul(const struct json_doc *doc, struct err *err)
+{
+    const char *nul = memchr(doc->text, '\0', doc->length);
+    if (!nul)
+        return true;
+    struct json_place place = json_place_at(doc, nul);
+    return err_set(err, "%s:%zu:%zu: a NUL byte", doc->file, place.line, place.column);
+}
+
+/* Takes text. */
+static bool parse_owned(const char *file, char *text, size_t length, struct json_doc *out, struct err *err)
+{
+    *out = (struct json_doc){.file = mem_strdup(file), .text = text, .length = length};
+    if (!refuse_nul(out, err)) {
+        json_doc_fini(out);
+        return false;
+    }
+    size_t mark = json_mark_length(out);
+    json_error_t error;
+    out->root = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
+    if (out->root)
+        return true;
+    make_one_line(error.text);
+    err_set(err, "%s:%d:%d: %s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
+            error.text);
+    json_doc_fini(out);
+    return false;
+}
+
+bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    *out = (struct json_doc){0};
+    if (!fs_read(path, limit, &text, err))
+        return false;
+    size_t length = text.length;
+    return parse_owned(path, text_take(&text), length, out, err);
+}
+
+bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err)
+{
+    char *copy = mem_alloc(length + 1);
+    if (length)
+        memcpy(copy, text, length);
+    return parse_owned(file, copy, length, out, err);
+}
+
+void json_doc_fini(struct json_doc *doc)
+{
+    free(doc->file);
+    free(doc->text);
+    json_decref(doc->root);
+    *doc = (struct json_doc){0};
+}
+
+const char *json_get_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+bool json_get_int(const json_t *object, const char *key, json_int_t *out)
+{
+    const json_t *found = json_object_get(object, key);
+    if (!json_is_integer(found))
+        return false;
+    *out = json_integer_value(found);
+    return true;
+}
+
+bool json_get_number(const json_t *object, const char *key, double *out)
+{
+    const json_t *found = json_object_get(object, key);
+    if (!json_is_number(found))
+        return false;
+    *out = json_number_value(found);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* json_place: places in a JSON text, shared by the parts of json. Private to base. */
+#ifndef TARE_BASE_JSON_PLACE_H
+#define TARE_BASE_JSON_PLACE_H
+
+#include "base/json.h"
+
+/* Bytes of the byte order mark at the start, which is no JSON and counts as no column: 3 or 0. */
+size_t json_mark_length(const struct json_doc *doc);
+
+/* The place of a byte of the text. */
+struct json_place json_place_at(const struct json_doc *doc, const char *at);
+
+#endif

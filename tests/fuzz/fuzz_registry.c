@@ -1,0 +1,68 @@
+/* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a hyperparameter of a registry
+ * without errors can be drawn. */
+#include "base/cleanup.h"
+#include "config/registry.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_problems(const struct problems *problems, bool good)
+{
+    if (good != (problems->errors == 0))
+        abort();
+    for (size_t i = 0; i < problems->count; i++) {
+        AUTO_FREE char *line = problem_format(&problems->items[i]);
+        if (strpbrk(line, "\r\n\x1b"))
+            abort();
+        if (problems->items[i].path && !problems->items[i].place.line)
+            abort();
+    }
+}
+
+static void check_param(const struct param *param)
+{
+    if (param->type == PARAM_CHOICE) {
+        if (param->choice_count == 0)
+            abort();
+        return;
+    }
+    if (!param->has_range || !(param->low <= param->high))
+        abort();
+    if (param->distribution == DISTRIBUTION_LOG_UNIFORM && !(param->low > 0))
+        abort();
+    if (param->type == PARAM_INT && (floor(param->low) != param->low || floor(param->high) != param->high))
+        abort();
+    if (param->has_normal && !(param->mean >= param->low && param->mean <= param->high))
+        abort();
+}
+
+static void check_repo(const struct repo *repo, bool good)
+{
+    if (!repo->name || !repo->path || !repo->train_script || !repo->json_path)
+        abort();
+    for (size_t i = 0; i < repo->param_count; i++)
+        if (!repo->params[i].name)
+            abort();
+        else if (good)
+            check_param(&repo->params[i]);
+    for (size_t i = 0; good && i < repo->models.count; i++)
+        if (strchr(repo->models.items[i], '/'))
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct registry registry;
+    struct problems problems = {0};
+    bool good = registry_parse("input", (const char *)data, size, &registry, &problems);
+    check_problems(&problems, good);
+    for (size_t i = 0; i < registry.repo_count; i++)
+        check_repo(&registry.repos[i], good);
+    registry_fini(&registry);
+    problems_fini(&problems);
+    return 0;
+}

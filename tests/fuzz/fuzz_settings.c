@@ -1,0 +1,57 @@
+/* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its bounds. */
+#include "base/cleanup.h"
+#include "config/settings.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_problems(const struct problems *problems, bool good)
+{
+    if (good != (problems->errors == 0))
+        abort();
+    for (size_t i = 0; i < problems->count; i++) {
+        AUTO_FREE char *line = problem_format(&problems->items[i]);
+        if (strpbrk(line, "\r\n\x1b"))
+            abort();
+        if (problems->items[i].path && !problems->items[i].place.line)
+            abort();
+    }
+}
+
+static void check_job(const struct job_settings *job)
+{
+    if (!job->repo || !job->model || !job->json_path || job->mode == MODE_PARALLEL)
+        abort();
+    for (size_t i = 0; i < job->param_count; i++)
+        if (!job->params[i].name)
+            abort();
+}
+
+static void check_entry(const struct entry_settings *entry)
+{
+    check_job(&entry->foreground);
+    if (entry->parallel)
+        check_job(&entry->background);
+    if (entry->runs < 0 || entry->runs > 1000000 || entry->max_retries < 0 || entry->max_retries > 1000)
+        abort();
+    if (!(entry->timeout_s >= 0 && entry->timeout_s <= 366.0 * 86400))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct settings settings;
+    struct problems problems = {0};
+    bool good = settings_parse("input", (const char *)data, size, &settings, &problems);
+    check_problems(&problems, good);
+    for (size_t i = 0; i < settings.entry_count; i++)
+        check_entry(&settings.entries[i]);
+    if (good && settings.entry_count == 0)
+        abort();
+    settings_fini(&settings);
+    problems_fini(&problems);
+    return 0;
+}
