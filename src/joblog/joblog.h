@@ -1,6 +1,6 @@
-/* joblog: a job's output, kept byte for byte in a file, its lines time-stamped as they arrive and matched at once. Constant
- * memory whatever arrives. A line ends with \n or \r (or both together). Lines longer than JOBLOG_LINE_MAX are matched by
- * their first JOBLOG_LINE_MAX bytes. */
+/* joblog: a job's output, kept byte for byte in a file, its lines time-stamped as they arrive and matched at once.
+ * Constant memory whatever arrives. A line ends with \n or \r (or both together). Lines longer than JOBLOG_LINE_MAX
+ * are matched by their first JOBLOG_LINE_MAX bytes. */
 #ifndef TARE_JOBLOG_JOBLOG_H
 #define TARE_JOBLOG_JOBLOG_H
 
@@ -30,7 +30,9 @@ struct joblog_result {
     bool has_number;
     double number;
     uint64_t line;              /* of the last match, from 1 */
-    char text[JOBLOG_TEXT_MAX]; /* what the last match's group held, or for success and error the line, cut to fit, UTF-8 made valid */
+    /* What the last match's group held, or for success and error the line, cut to fit; what is no UTF-8, and control
+     * characters other than the tab, replaced by U+FFFD. */
+    char text[JOBLOG_TEXT_MAX];
 };
 
 struct joblog_totals {
@@ -43,8 +45,11 @@ struct joblog_totals {
 
 struct joblog;
 
-/* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds since start_ns, the byte where it
- * begins; -1: none) become the joblog's. cap_bytes 0: no cap. metric_fn (may be NULL) is told of each new number. */
+/* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds from start_ns until it
+ * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
+ * cap; lines that begin beyond it get no row, and all rows together take at most 4 * cap_bytes + 1 MiB. metric_fn
+ * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics; it
+ * must not use the joblog. */
 typedef void joblog_metric_fn(void *context, const char *name, double number);
 
 struct joblog_options {
@@ -60,15 +65,15 @@ struct joblog_options {
 struct joblog *joblog_new(const struct joblog_options *options, struct err *err);
 void joblog_free(struct joblog *log);
 
-/* Bytes as they arrived, at this CLOCK_MONOTONIC time. False when the file cannot be written (disk full): err says so, and
- * matching went on. */
+/* Bytes as they arrived, at this CLOCK_MONOTONIC time. False when a file cannot be written (disk full): err says
+ * so, once; that file is given up, and matching went on. */
 bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err);
 
-/* Reads what the non-blocking fd holds, at most about 1 MiB a call. 1: something was read, 0: nothing there now, -1: the end
- * (every writer gone), -2: an error (err). */
+/* Reads what the non-blocking fd holds, at most about 1 MiB a call. 1: something was read, 0: nothing there now, -1:
+ * the end (every writer gone), -2: an error (err); after one of writing (as joblog_take tells it) reading can go on. */
 int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
 
-/* The last line counts even without an end; files are flushed and closed. */
+/* The last line counts even without an end; files are flushed and closed. False: as joblog_take. */
 bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
 
 struct joblog_totals joblog_totals(const struct joblog *log);

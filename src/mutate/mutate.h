@@ -35,7 +35,7 @@ struct param {
 void param_fini(struct param *param);
 
 /* How many different values (by value_key) a draw of this parameter can give, its default not counted; UINT64_MAX for "as
- * good as endless" (floats count as endless unless low == high). */
+ * good as endless" (a float with more than a million numbers of six digits in its range). 0 without a range or choices. */
 uint64_t param_size(const struct param *param);
 
 /* Combinations that must not be drawn again: a set of keys. */
@@ -49,11 +49,18 @@ size_t seen_count(const struct seen *seen);
 /* Draws one combination for params[0..count), each of which differs from its default, into values[0..count). context stands
  * before the combination in its key ("repo/model/mode" and the fixed values): the key is context and every value_key in
  * the params' order. What was drawn is added to seen. False (err set, nothing drawn) when no combination is left: err then
- * says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. */
+ * says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. Draws follow the
+ * distributions; when a hundred of them were seen before, what is left is drawn from uniformly. */
 bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen, struct rng *rng,
                  struct value *values, struct err *err);
 
-/* The key that mutate_draw makes, for history rows. The caller frees it. */
+/* The same where only the params with mutated[i] are drawn: the others keep the value that stands in values[i], which takes part
+ * in the key at its place (and may be the default). So combinations of different mutated params can be told apart. A value
+ * that is replaced is freed. */
+bool mutate_draw_some(const struct param *const *params, const bool *mutated, size_t count, const char *context,
+                      struct seen *seen, struct rng *rng, struct value *values, struct err *err);
+
+/* The key that mutate_draw and mutate_draw_some make, for history rows. The caller frees it. */
 char *mutate_key(const char *context, const struct value *values, size_t count);
 
 #endif

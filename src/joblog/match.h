@@ -1,0 +1,40 @@
+/* match: complete lines against all patterns. */
+#ifndef TARE_JOBLOG_MATCH_H
+#define TARE_JOBLOG_MATCH_H
+
+#include "joblog/joblog.h"
+#include "pattern/pattern.h"
+
+#include <locale.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct line {
+    const char *start; /* borrowed */
+    uint32_t length;   /* at most JOBLOG_LINE_MAX */
+    bool limited;      /* set by the matcher: a pattern hit its limit here */
+};
+
+struct matcher_item {
+    struct pattern *pattern;
+    struct joblog_result result;
+    char *name;
+    unsigned rest_dense; /* batches still to be matched line by line: needles stood in too many lines */
+};
+
+struct matcher {
+    struct matcher_item *items;
+    size_t count;
+    locale_t c_locale;
+    joblog_metric_fn *metric;
+    void *context;
+};
+
+bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err);
+void matcher_fini(struct matcher *matcher);
+
+/* Lines that stand one behind the other in one buffer, whose numbers begin with first. */
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first);
+
+#endif

@@ -1,0 +1,128 @@
+/* What a joblog must find, computed the slow and obvious way: the whole log in memory, one byte after the other into lines,
+ * every line against every pattern by PCRE2's interpreter. Shares no code with joblog/ and pattern/. */
+#ifndef TARE_TESTS_JOBLOG_REFERENCE_H
+#define TARE_TESTS_JOBLOG_REFERENCE_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct reference {
+    pcre2_code *code;
+    pcre2_match_data *data;
+    uint64_t matches, line;
+    bool has_number;
+    double number;
+    bool error; /* PCRE2 gave up: nothing can be said */
+};
+
+struct reference_lines {
+    uint64_t count;
+    uint64_t *offsets; /* where each begins */
+};
+
+static inline bool reference_init(struct reference *reference, const char *source)
+{
+    int code = 0;
+    PCRE2_SIZE offset = 0;
+    memset(reference, 0, sizeof *reference);
+    reference->code = pcre2_compile((PCRE2_SPTR)source, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code,
+                                    &offset, NULL);
+    reference->data = reference->code ? pcre2_match_data_create_from_pattern(reference->code, NULL) : NULL;
+    return reference->data != NULL;
+}
+
+static inline void reference_fini(struct reference *reference)
+{
+    pcre2_match_data_free(reference->data);
+    pcre2_code_free(reference->code);
+}
+
+static inline bool reference_number(const char *text, size_t length, double *out)
+{
+    char copy[513];
+    while (length && strchr(" \t\n\v\f\r", text[length - 1]) && text[length - 1])
+        length--;
+    for (; length && strchr(" \t\n\v\f\r", *text) && *text; length--)
+        text++;
+    if (length == 0 || length > 512)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    const char *word = copy + (*copy == '-' || *copy == '+');
+    bool is_word = !strcasecmp(word, "nan") || !strcasecmp(word, "inf") || !strcasecmp(word, "infinity");
+    if (!is_word && strspn(copy, "0123456789.eE+-") != length)
+        return false;
+    char *end = NULL;
+    *out = strtod(copy, &end); /* tests never set a locale */
+    return end == copy + length;
+}
+
+static inline void reference_line(struct reference *reference, const char *start, size_t length, uint64_t line)
+{
+    if (length > 65536)
+        length = 65536;
+    int result = pcre2_match(reference->code, (PCRE2_SPTR)start, length, 0, PCRE2_NO_JIT, reference->data, NULL);
+    if (result < 0) {
+        reference->error |= result != PCRE2_ERROR_NOMATCH;
+        return;
+    }
+    reference->matches++;
+    reference->line = line;
+    const PCRE2_SIZE *places = pcre2_get_ovector_pointer(reference->data);
+    uint32_t group = 0;
+    for (uint32_t i = 1; i < pcre2_get_ovector_count(reference->data) && group == 0; i++)
+        if (places[2 * i] != PCRE2_UNSET)
+            group = i;
+    double number;
+    if (places[2 * group] <= places[2 * group + 1] &&
+        reference_number(start + places[2 * group], places[2 * group + 1] - places[2 * group], &number)) {
+        reference->has_number = true;
+        reference->number = number;
+    }
+}
+
+static inline void reference_take_line(struct reference *references, size_t count, struct reference_lines *lines,
+                                       const char *bytes, size_t start, size_t end)
+{
+    lines->offsets = realloc(lines->offsets, (lines->count + 1) * sizeof *lines->offsets);
+    if (!lines->offsets)
+        abort();
+    lines->offsets[lines->count++] = start;
+    for (size_t i = 0; i < count; i++)
+        reference_line(&references[i], bytes + start, end - start, lines->count);
+}
+
+/* The caller frees the offsets. */
+static inline struct reference_lines reference_run(struct reference *references, size_t count, const char *bytes,
+                                                   size_t size)
+{
+    struct reference_lines lines = {0};
+    size_t start = 0;
+    for (size_t i = 0; i < count; i++)
+        references[i] = (struct reference){.code = references[i].code, .data = references[i].data};
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != '\n' && bytes[i] != '\r')
+            continue;
+        reference_take_line(references, count, &lines, bytes, start, i);
+        if (bytes[i] == '\r' && i + 1 < size && bytes[i + 1] == '\n')
+            i++;
+        start = i + 1;
+    }
+    if (start < size)
+        reference_take_line(references, count, &lines, bytes, start, size);
+    return lines;
+}
+
+static inline bool reference_same_number(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || a == b;
+}
+
+#endif
