@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "config/problem.h"
 #include "mutate/mutate.h"
 
@@ -29,7 +30,7 @@ struct repo {
     size_t param_count;
     struct strv required_args; /* each value of "required_args" split at blanks (the study wrote "-d d2a"), or as a list of strings */
     struct strv env;           /* NAME=VALUE */
-    struct strv path_prepend;  /* absolute */
+    struct strv path_prepend;  /* absolute: relative to the registry's folder, then to path */
     char *python, *venv, *conda_env; /* at most one of them */
     struct strv command_prefix;
     struct registry_metric *metrics;
@@ -50,6 +51,9 @@ struct registry {
 bool registry_read(const char *path, struct registry *out, struct problems *problems);
 bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems);
 void registry_fini(struct registry *registry);
+
+/* The reference of every key in Markdown; docs/settings.md holds it word for word. */
+void registry_describe(struct text *out);
 
 const struct repo *registry_find(const struct registry *registry, const char *name);
 const struct param *repo_param(const struct repo *repo, const char *name);

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "base/value.h"
 #include "config/problem.h"
 
@@ -78,9 +79,13 @@ struct settings {
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
 
-/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. */
+/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is NULL,
+ * doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
 void settings_fini(struct settings *settings);
+
+/* The reference of every key in Markdown: a heading and a table an object. docs/settings.md holds it word for word. */
+void settings_describe(struct text *out);
 
 const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
 

@@ -1,0 +1,93 @@
+#include "base/mem.h"
+#include "config/field.h"
+
+#include <string.h>
+
+const struct field *fields_find(const struct field_table *table, const char *key)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].key, key) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+static bool is_note(const char *key)
+{
+    static const char *const notes[] = {"comment", "comments", "note", "notes", "description"};
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (strcmp(key, notes[i]) == 0)
+            return true;
+    return key[0] == '_' || strncmp(key, "//", 2) == 0;
+}
+
+static const char *nearest_key(const struct field_table *table, const char *key)
+{
+    const char **keys = mem_array(table->count, sizeof *keys);
+    for (size_t i = 0; i < table->count; i++)
+        keys[i] = table->rows[i].key;
+    const char *nearest = problem_nearest_name(key, keys, table->count);
+    free(keys);
+    return nearest;
+}
+
+static const char *find_misplaced(const struct misplaced *elsewhere, const char *key)
+{
+    for (; elsewhere && elsewhere->key; elsewhere++)
+        if (strcmp(elsewhere->key, key) == 0)
+            return elsewhere->text;
+    return NULL;
+}
+
+size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
+                         const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere)
+{
+    size_t misspelt = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        if (fields_find(table, key) || is_note(key))
+            continue;
+        AUTO_FREE char *place = json_path_key(path, key);
+        const char *text = find_misplaced(elsewhere, key);
+        if (text) {
+            problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s",
+                                key, text);
+            continue;
+        }
+        const char *nearest = nearest_key(table, key);
+        misspelt += nearest != NULL;
+        if (unknown == UNKNOWN_ARE_FREE && !nearest)
+            continue;
+        AUTO_FREE char *hint = nearest ? mem_printf("; did you mean '%s'?", nearest) : mem_strdup("");
+        problems_add_at_key(source->problems, unknown == UNKNOWN_ARE_ERRORS ? SEVERITY_ERROR : SEVERITY_WARNING,
+                            source->doc, place, "'%s' is no known key%s", key, hint);
+    }
+    return misspelt;
+}
+
+static void add_cell(struct text *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            text_add_char(out, '\\');
+        text_add_char(out, *text);
+    }
+    text_add(out, " | ");
+}
+
+void fields_describe(const struct field_table *table, struct text *out)
+{
+    text_addf(out, "### %s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", table->title);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct field *row = &table->rows[i];
+        AUTO_FREE char *expected = field_expected(row);
+        text_addf(out, "| `%s` | ", row->key);
+        add_cell(out, expected);
+        add_cell(out, row->initial);
+        add_cell(out, row->help);
+        out->data[--out->length] = '\0'; /* the blank behind the last bar */
+        text_add_char(out, '\n');
+    }
+    text_add_char(out, '\n');
+}

@@ -1,0 +1,16 @@
+/* registry_repo: one entry of "models". Private to config/. */
+#ifndef TARE_CONFIG_REGISTRY_REPO_H
+#define TARE_CONFIG_REGISTRY_REPO_H
+
+#include "config/field.h"
+#include "config/registry.h"
+
+/* folder: the registry's. out holds a name and every text a planner asks for, whatever is wrong. */
+void registry_read_repo(const struct source *source, const char *path, const char *folder, const char *name,
+                        const json_t *json, struct repo *out);
+
+void registry_repo_fini(struct repo *repo);
+
+void registry_repo_describe(struct text *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* settings_entry: one entry of "experiments". Private to config/. */
+#ifndef TARE_CONFIG_SETTINGS_ENTRY_H
+#define TARE_CONFIG_SETTINGS_ENTRY_H
+
+#include "config/field.h"
+#include "config/settings.h"
+
+/* "mode" as it is written, in the order of settings_modes. */
+enum written_mode { WRITTEN_MUTATION, WRITTEN_NONPARALLEL, WRITTEN_DEFAULT, WRITTEN_PARALLEL, WRITTEN_MIXED, WRITTEN_NONE };
+
+/* What an entry inherits from the top of the file, and what one level of an entry says itself (UNSAID where it says nothing). */
+struct level {
+    int mode; /* enum written_mode */
+    int64_t runs;
+    int64_t max_retries;
+    char *governor;
+    double timeout_s;
+};
+
+enum { UNSAID = -1 };
+
+extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
+
+/* Adds the entry to settings unless it holds nothing but comments. */
+void settings_read_entry(const struct source *source, const char *path, const json_t *entry, size_t index,
+                         const struct level *global, struct settings *settings);
+
+/* Warns of a misspelt governor; a kernel may have others, so an unknown one is let through. */
+void settings_check_governor(const struct source *source, const char *path, const char *governor);
+
+void settings_entry_fini(struct entry_settings *entry);
+
+#endif
