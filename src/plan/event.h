@@ -61,10 +61,14 @@ const char *outcome_name(enum outcome outcome); /* "succeeded"; "none" */
 bool outcome_parse(const char *name, enum outcome *out);
 const char *state_name(enum experiment_state state);
 
-/* The state after the event, or false when the table has no such arrow (the store then refuses the event). */
+/* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table stands in
+ * state.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while preparing; an
+ * experiment that a session left undone, or that was interrupted, may be started again by a resume. Events that move nothing
+ * (pause, evidence, note, session) leave every state as it is. */
 bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);
 
-/* {"type": ..., "time": ISO local time, "monotonic_ns": ..., "session": ..., "experiment": ..., "attempt": ..., "data": {...}} */
+/* {"type": ..., "time": ISO local time, "realtime_ns": ..., "monotonic_ns": ..., "session": ..., "experiment": ...,
+ * "attempt": ..., "data": {...}}; "time" is for people, reading back takes realtime_ns. */
 json_t *event_to_json(const struct event *event);
 bool event_from_json(const json_t *json, struct event *out);
 

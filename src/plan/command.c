@@ -1,0 +1,229 @@
+#include "plan/command.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is needed while one command is looked up. */
+struct lookup {
+    const struct repo *repo;
+    const struct json_doc *doc;
+    const struct plan_options *options;
+    struct problems *problems;
+    char *path; /* where bare names are searched; owned */
+};
+
+static void missing(const struct lookup *lookup, const char *key, const char *what)
+{
+    AUTO_FREE char *place = json_path_key(lookup->repo->json_path, key);
+    problems_add(lookup->problems, lookup->options->for_running ? SEVERITY_ERROR : SEVERITY_WARNING, lookup->doc, place,
+                 "'%s': %s", lookup->repo->name, what);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* A path of the repository, "~/" expanded. */
+static char *in_repo(const struct lookup *lookup, const char *path)
+{
+    return fs_resolve(lookup->repo->path, path, lookup->options->home);
+}
+
+/* A path or a name found on PATH; as given, with a problem, when it is not there. */
+static char *find_program(const struct lookup *lookup, const char *key, const char *given)
+{
+    bool is_path = strchr(given, '/') != NULL;
+    AUTO_FREE char *resolved = is_path ? in_repo(lookup, given) : mem_strdup(given);
+    char *found = fs_find_executable(resolved, lookup->options->cwd, lookup->path);
+    if (found)
+        return found;
+    AUTO_FREE char *what = is_path ? mem_printf("%s is not there or cannot be executed", resolved)
+                                   : mem_printf("no program '%s' is on PATH", given);
+    missing(lookup, key, what);
+    return steal_ptr(resolved);
+}
+
+/* DIR/bin/python of an environment, which is "activated" for the job. */
+static char *find_environment_python(const struct lookup *lookup, struct command *command, const char *key,
+                                     const char *variable, const char *folder)
+{
+    AUTO_FREE char *bin = mem_printf("%s/bin", folder);
+    AUTO_FREE char *python = mem_printf("%s/python", bin);
+    strv_env_set(&command->env, variable, folder);
+    strv_add(&command->path_prepend, bin);
+    return find_program(lookup, key, python);
+}
+
+/* Where conda keeps an environment of this name, or NULL. */
+static char *find_conda_folder(const struct lookup *lookup, const char *name)
+{
+    const char *home = lookup->options->home;
+    const char *prefix = lookup->options->conda_prefix;
+    char *folders[] = {
+        prefix ? mem_printf("%s/envs/%s", prefix, name) : NULL,
+        home ? mem_printf("%s/miniconda3/envs/%s", home, name) : NULL,
+        home ? mem_printf("%s/anaconda3/envs/%s", home, name) : NULL,
+        home ? mem_printf("%s/.conda/envs/%s", home, name) : NULL,
+    };
+    char *found = NULL;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        if (!found && folders[i] && is_folder(folders[i]))
+            found = steal_ptr(folders[i]);
+        free(folders[i]);
+    }
+    return found;
+}
+
+static char *find_conda_python(const struct lookup *lookup, struct command *command)
+{
+    const char *given = lookup->repo->conda_env;
+    AUTO_FREE char *folder = strchr(given, '/') ? in_repo(lookup, given) : find_conda_folder(lookup, given);
+    if (folder)
+        return find_environment_python(lookup, command, "conda_env", "CONDA_PREFIX", folder);
+    AUTO_FREE char *what =
+        mem_printf("no conda environment '%s' was found under $CONDA_PREFIX/envs, ~/miniconda3/envs, "
+                   "~/anaconda3/envs or ~/.conda/envs",
+                   given);
+    missing(lookup, "conda_env", what);
+    return mem_strdup("python");
+}
+
+/* NULL: the script is started itself. */
+static char *find_interpreter(const struct lookup *lookup, struct command *command)
+{
+    const struct repo *repo = lookup->repo;
+    if (repo->python)
+        return find_program(lookup, "python", repo->python);
+    if (repo->conda_env)
+        return find_conda_python(lookup, command);
+    if (!repo->venv)
+        return NULL;
+    AUTO_FREE char *folder = in_repo(lookup, repo->venv);
+    return find_environment_python(lookup, command, "venv", "VIRTUAL_ENV", folder);
+}
+
+/* A bare name means the repository's own file first, then a program on PATH. */
+static char *find_script(const struct lookup *lookup, bool interpreted)
+{
+    const char *given = lookup->repo->train_script;
+    AUTO_FREE char *own = in_repo(lookup, given);
+    AUTO_FREE char *what = NULL;
+    if (!strchr(given, '/') && !is_file(own)) {
+        char *found = fs_find_executable(given, lookup->options->cwd, lookup->path);
+        if (found)
+            return found;
+        what = mem_printf("the script %s is not there, and no program '%s' is on PATH", own, given);
+    } else if (!is_file(own)) {
+        what = mem_printf("the script %s is not there", own);
+    } else if (interpreted && access(own, R_OK) != 0) {
+        what = mem_printf("the script %s cannot be read", own);
+    } else if (!interpreted && access(own, X_OK) != 0) {
+        what =
+            mem_printf("the script %s is not executable, and no interpreter is given (python, venv or conda_env)", own);
+    }
+    /* Without its folder the script is missing as a matter of course: that is said once, of the folder. A program on PATH
+     * needs no folder to be found in. */
+    if (what && lookup->repo->path_exists)
+        missing(lookup, "train_script", what);
+    return steal_ptr(own);
+}
+
+static char *search_path(const struct repo *repo, const struct plan_options *options)
+{
+    const char *path = strv_env_get(&repo->env, "PATH");
+    AUTO_FREE char *first = strv_join(&repo->path_prepend, ":");
+    if (!path)
+        path = options->path;
+    return *first && path ? mem_printf("%s:%s", first, path) : mem_strdup(*first || !path ? first : path);
+}
+
+void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
+                  const struct plan_options *options, struct problems *problems)
+{
+    *command = (struct command){0};
+    AUTO_FREE char *path = search_path(repo, options);
+    const struct lookup lookup = {repo, registry, options, problems, path};
+    if (!repo->path_exists) {
+        AUTO_FREE char *what = mem_printf("the repository's folder %s is not there", repo->path);
+        missing(&lookup, "path", what);
+    }
+    for (size_t i = 0; i < repo->command_prefix.count; i++) {
+        const char *word = repo->command_prefix.items[i];
+        strv_add_owned(&command->head, i == 0 ? find_program(&lookup, "command_prefix", word) : mem_strdup(word));
+    }
+    char *interpreter = find_interpreter(&lookup, command);
+    if (interpreter)
+        strv_add_owned(&command->head, interpreter);
+    strv_add_owned(&command->head, find_script(&lookup, interpreter != NULL));
+    strv_add_all(&command->path_prepend, &repo->path_prepend);
+}
+
+void command_fini(struct command *command)
+{
+    strv_fini(&command->head);
+    strv_fini(&command->env);
+    strv_fini(&command->path_prepend);
+}
+
+/* "learning-rate" is handed over as TARE_PARAM_LEARNING_RATE. */
+static void set_param_variable(struct strv *env, const char *name, const char *value)
+{
+    AUTO_FREE char *variable = mem_printf("TARE_PARAM_%s", name);
+    for (char *c = variable; *c; c++)
+        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    strv_env_set(env, variable, value);
+}
+
+static void add_environment(struct strv *env, const struct strv *more)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        const char *equals = strchr(more->items[i], '=');
+        if (!equals)
+            continue;
+        AUTO_FREE char *name = mem_strndup(more->items[i], (size_t)(equals - more->items[i]));
+        strv_env_set(env, name, equals + 1);
+    }
+}
+
+void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
+                  struct plan_job *job)
+{
+    job->cwd = mem_strdup(repo->path);
+    strv_add_all(&job->argv, &command->head);
+    if (repo->model_flag) {
+        strv_add(&job->argv, repo->model_flag);
+        strv_add(&job->argv, job->model);
+    }
+    strv_add_all(&job->argv, &repo->required_args);
+    strv_add_all(&job->env, &command->env);
+    add_environment(&job->env, &repo->env);
+    add_environment(&job->env, environment);
+    for (size_t i = 0; i < job->param_count; i++) {
+        const struct plan_param *param = &job->params[i];
+        if (param->value.kind == VALUE_NULL) /* "not given": a choice of null */
+            continue;
+        char *value = value_format(&param->value);
+        if (repo->params[i].flag) {
+            strv_add(&job->argv, repo->params[i].flag);
+            strv_add_owned(&job->argv, value);
+        } else {
+            set_param_variable(&job->env, param->name, value);
+            free(value);
+        }
+    }
+    strv_add_all(&job->path_prepend, &command->path_prepend);
+}

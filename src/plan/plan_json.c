@@ -1,0 +1,257 @@
+/* The plan as run.db keeps it. What is absent (NULL) is left out. */
+#include "plan/plan.h"
+
+#include "base/mem.h"
+#include "plan/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set_text(json_t *json, const char *key, const char *text)
+{
+    if (text)
+        json_object_set_new(json, key, json_string(text));
+}
+
+static void set_list(json_t *json, const char *key, const struct strv *list)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(array, json_string(list->items[i]));
+    json_object_set_new(json, key, array);
+}
+
+static json_t *params_to_json(const struct plan_job *job)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < job->param_count; i++) {
+        const struct plan_param *param = &job->params[i];
+        json_t *one = json_object();
+        set_text(one, "name", param->name);
+        json_object_set_new(one, "value", value_to_json(&param->value));
+        json_object_set_new(one, "mutated", json_boolean(param->mutated));
+        json_array_append_new(array, one);
+    }
+    return array;
+}
+
+static json_t *metrics_to_json(const struct plan_job *job)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < job->metric_count; i++) {
+        json_t *one = json_object();
+        set_text(one, "name", job->metrics[i].name);
+        set_text(one, "pattern", job->metrics[i].pattern);
+        json_array_append_new(array, one);
+    }
+    return array;
+}
+
+static json_t *job_to_json(const struct plan_job *job)
+{
+    json_t *json = json_object();
+    set_text(json, "repository", job->repo);
+    set_text(json, "model", job->model);
+    set_text(json, "mode", mode_name(job->mode));
+    json_object_set_new(json, "hyperparameters", params_to_json(job));
+    set_text(json, "cwd", job->cwd);
+    set_list(json, "argv", &job->argv);
+    set_list(json, "env", &job->env);
+    set_list(json, "path_prepend", &job->path_prepend);
+    json_object_set_new(json, "metrics", metrics_to_json(job));
+    set_list(json, "success", &job->success);
+    set_list(json, "errors", &job->errors);
+    json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
+    return json;
+}
+
+json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
+{
+    json_t *json = json_object();
+    set_text(json, "id", experiment->id);
+    json_object_set_new(json, "number", json_integer((json_int_t)experiment->number));
+    json_object_set_new(json, "entry", json_integer((json_int_t)experiment->entry));
+    json_object_set_new(json, "foreground", job_to_json(&experiment->foreground));
+    if (experiment->parallel)
+        json_object_set_new(json, "background", job_to_json(&experiment->background));
+    json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
+    set_text(json, "governor", experiment->governor);
+    json_object_set_new(json, "timeout_s", json_real(experiment->timeout_s));
+    return json;
+}
+
+json_t *plan_head_to_json(const struct plan *plan)
+{
+    json_t *json = json_object();
+    set_text(json, "name", plan->name);
+    /* As a signed number: JSON's integers end at 2^63 here. Reading back undoes it. */
+    json_object_set_new(json, "seed", json_integer((json_int_t)plan->seed));
+    set_text(json, "order", plan->order == ORDER_BLOCKS ? "blocks" : "file");
+    json_object_set_new(json, "between_runs_s", json_real(plan->timing.between_runs_s));
+    json_object_set_new(json, "between_configurations_s", json_real(plan->timing.between_configurations_s));
+    json_object_set_new(json, "before_retry_s", json_real(plan->timing.before_retry_s));
+    json_object_set_new(json, "stop_grace_s", json_real(plan->timing.stop_grace_s));
+    json_object_set_new(json, "cpu_time_s", json_real(plan->limits.cpu_time_s));
+    json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
+    json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
+    return json;
+}
+
+static bool get_text(const json_t *json, const char *key, char **out, struct err *err)
+{
+    const char *text = json_get_text(json, key);
+    if (!text)
+        return err_set(err, "'%s' is missing or no text", key);
+    *out = mem_strdup(text);
+    return true;
+}
+
+static bool get_list(const json_t *json, const char *key, struct strv *out, struct err *err)
+{
+    const json_t *array = json_object_get(json, key);
+    if (!json_is_array(array))
+        return err_set(err, "'%s' is missing or no list", key);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const char *item = json_string_value(json_array_get(array, i));
+        if (!item)
+            return err_set(err, "'%s' holds what is no text", key);
+        strv_add(out, item);
+    }
+    return true;
+}
+
+static bool get_bool(const json_t *json, const char *key, bool *out, struct err *err)
+{
+    const json_t *value = json_object_get(json, key);
+    if (!json_is_boolean(value))
+        return err_set(err, "'%s' is missing or neither true nor false", key);
+    *out = json_is_true(value);
+    return true;
+}
+
+static bool get_integer(const json_t *json, const char *key, int64_t *out, struct err *err)
+{
+    json_int_t number = 0;
+    if (!json_get_int(json, key, &number))
+        return err_set(err, "'%s' is missing or no integer", key);
+    *out = number;
+    return true;
+}
+
+static bool get_count(const json_t *json, const char *key, size_t *out, struct err *err)
+{
+    int64_t number = 0;
+    if (!get_integer(json, key, &number, err))
+        return false;
+    if (number < 0)
+        return err_set(err, "'%s' is negative", key);
+    *out = (size_t)number;
+    return true;
+}
+
+static bool get_number(const json_t *json, const char *key, double *out, struct err *err)
+{
+    if (!json_get_number(json, key, out))
+        return err_set(err, "'%s' is missing or no number", key);
+    return true;
+}
+
+static bool params_from_json(const json_t *json, struct plan_job *job, struct err *err)
+{
+    const json_t *array = json_object_get(json, "hyperparameters");
+    if (!json_is_array(array))
+        return err_set(err, "'hyperparameters' is missing or no list");
+    job->params = mem_array(json_array_size(array), sizeof *job->params);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *one = json_array_get(array, i);
+        struct plan_param *param = &job->params[job->param_count++];
+        const json_t *value = json_object_get(one, "value");
+        if (!get_text(one, "name", &param->name, err) || !get_bool(one, "mutated", &param->mutated, err))
+            return false;
+        if (!value || !value_from_json(value, &param->value))
+            return err_set(err, "'%s' has no value", param->name);
+    }
+    return true;
+}
+
+static bool metrics_from_json(const json_t *json, struct plan_job *job, struct err *err)
+{
+    const json_t *array = json_object_get(json, "metrics");
+    if (!json_is_array(array))
+        return err_set(err, "'metrics' is missing or no list");
+    job->metrics = mem_array(json_array_size(array), sizeof *job->metrics);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *one = json_array_get(array, i);
+        struct registry_metric *metric = &job->metrics[job->metric_count++];
+        if (!get_text(one, "name", &metric->name, err) || !get_text(one, "pattern", &metric->pattern, err))
+            return false;
+    }
+    return true;
+}
+
+static bool job_from_json(const json_t *json, struct plan_job *job, struct err *err)
+{
+    const char *mode = json_get_text(json, "mode");
+    if (!mode || (strcmp(mode, mode_name(MODE_MUTATION)) != 0 && strcmp(mode, mode_name(MODE_DEFAULT)) != 0))
+        return err_set(err, "'mode' is missing or unknown");
+    job->mode = strcmp(mode, mode_name(MODE_DEFAULT)) == 0 ? MODE_DEFAULT : MODE_MUTATION;
+    return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
+           params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
+           get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&
+           get_list(json, "path_prepend", &job->path_prepend, err) && metrics_from_json(json, job, err) &&
+           get_list(json, "success", &job->success, err) && get_list(json, "errors", &job->errors, err) &&
+           get_bool(json, "exit_code_required", &job->exit_code_required, err);
+}
+
+static bool experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
+{
+    const json_t *background = json_object_get(json, "background");
+    out->parallel = background != NULL;
+    out->governor = mem_strdup(json_get_text(json, "governor"));
+    if (!get_text(json, "id", &out->id, err) || !get_count(json, "number", &out->number, err) ||
+        !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
+        !get_number(json, "timeout_s", &out->timeout_s, err))
+        return false;
+    if (!job_from_json(json_object_get(json, "foreground"), &out->foreground, err))
+        return err_wrap(err, "foreground");
+    if (background && !job_from_json(background, &out->background, err))
+        return err_wrap(err, "background");
+    return true;
+}
+
+bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
+{
+    *out = (struct plan_experiment){0};
+    if (experiment_from_json(json, out, err))
+        return true;
+    plan_experiment_fini(out);
+    return err_wrap(err, "experiment");
+}
+
+static bool head_from_json(const json_t *json, struct plan *out, struct err *err)
+{
+    int64_t seed = 0, memory_bytes = 0, log_bytes = 0;
+    const char *order = json_get_text(json, "order");
+    if (!order || (strcmp(order, "file") != 0 && strcmp(order, "blocks") != 0))
+        return err_set(err, "'order' is missing or unknown");
+    if (!get_integer(json, "seed", &seed, err) ||
+        !get_number(json, "between_runs_s", &out->timing.between_runs_s, err) ||
+        !get_number(json, "between_configurations_s", &out->timing.between_configurations_s, err) ||
+        !get_number(json, "before_retry_s", &out->timing.before_retry_s, err) ||
+        !get_number(json, "stop_grace_s", &out->timing.stop_grace_s, err) ||
+        !get_number(json, "cpu_time_s", &out->limits.cpu_time_s, err) ||
+        !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err))
+        return false;
+    out->order = strcmp(order, "blocks") == 0 ? ORDER_BLOCKS : ORDER_FILE;
+    out->seed = (uint64_t)seed;
+    out->limits.memory_bytes = (uint64_t)memory_bytes;
+    out->limits.log_bytes = (uint64_t)log_bytes;
+    out->name = mem_strdup(json_get_text(json, "name"));
+    return true;
+}
+
+bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err)
+{
+    *out = (struct plan){0};
+    return head_from_json(json, out, err) || err_wrap(err, "plan");
+}

@@ -1,0 +1,322 @@
+/* From the entries of the settings to experiments: names, draws in the file's order, the plan's order, ids. */
+#include "plan/plan.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "plan/command.h"
+#include "plan/history.h"
+#include "plan/job.h"
+#include "plan/space.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_EXPERIMENTS 1000000
+
+/* One entry while it is planned. */
+struct track {
+    const struct entry_settings *entry;
+    bool good; /* its names and values are known */
+    struct space foreground;
+    struct space background;
+};
+
+/* One experiment before it has its place. */
+struct draft {
+    size_t track;
+    struct value *values; /* of the foreground's params; owned */
+};
+
+struct planner {
+    const struct settings *settings;
+    const struct registry *registry;
+    const struct plan_options *options;
+    struct problems *problems;
+    uint64_t seed;
+    struct track *tracks;     /* one for each entry */
+    struct command *commands; /* one for each repository */
+    bool *has_command;
+    struct seen *seen;
+    struct draft *drafts;
+    size_t draft_count, draft_capacity;
+};
+
+static void find_command(struct planner *planner, const struct repo *repo)
+{
+    size_t i = (size_t)(repo - planner->registry->repos);
+    if (planner->has_command[i])
+        return;
+    planner->has_command[i] = true;
+    command_init(&planner->commands[i], repo, &planner->registry->doc, planner->options, planner->problems);
+}
+
+static void resolve_entries(struct planner *planner)
+{
+    const struct space_source source = {planner->settings, planner->registry, planner->options->strict,
+                                        planner->problems};
+    for (size_t i = 0; i < planner->settings->entry_count; i++) {
+        struct track *track = &planner->tracks[i];
+        const struct entry_settings *entry = &planner->settings->entries[i];
+        track->entry = entry;
+        track->good = space_init(&track->foreground, &source, &entry->foreground);
+        if (entry->parallel)
+            track->good = space_init(&track->background, &source, &entry->background) && track->good;
+        if (track->foreground.repo && entry->runs > 0)
+            find_command(planner, track->foreground.repo);
+        if (track->background.repo && entry->runs > 0)
+            find_command(planner, track->background.repo);
+    }
+}
+
+/* Nothing drawn may repeat what another entry has fixed. */
+static void add_fixed_to_seen(struct planner *planner)
+{
+    for (size_t i = 0; i < planner->settings->entry_count; i++) {
+        const struct track *track = &planner->tracks[i];
+        const struct space *space = &track->foreground;
+        if (!track->good || space->mode != MODE_DEFAULT || track->entry->runs <= 0)
+            continue;
+        AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+        AUTO_FREE char *key = mutate_key(context, space->values, space->param_count);
+        seen_add(planner->seen, key);
+    }
+}
+
+static struct draft *add_draft(struct planner *planner, size_t track)
+{
+    const struct space *space = &planner->tracks[track].foreground;
+    planner->drafts =
+        mem_room(planner->drafts, planner->draft_count, &planner->draft_capacity, sizeof *planner->drafts);
+    struct draft *draft = &planner->drafts[planner->draft_count++];
+    *draft = (struct draft){.track = track, .values = mem_array(space->param_count, sizeof *draft->values)};
+    for (size_t i = 0; i < space->param_count; i++)
+        draft->values[i] = value_copy(&space->values[i]);
+    return draft;
+}
+
+static void free_draft(const struct planner *planner, const struct draft *draft)
+{
+    for (size_t i = 0; i < planner->tracks[draft->track].foreground.param_count; i++)
+        value_fini(&draft->values[i]);
+    free(draft->values);
+}
+
+static bool draw_run(struct planner *planner, size_t track, int64_t run, const char *context, struct err *err)
+{
+    const struct space *space = &planner->tracks[track].foreground;
+    struct draft *draft = add_draft(planner, track);
+    if (space->mode == MODE_DEFAULT)
+        return true;
+    AUTO_FREE char *name = mem_printf("entry %zu run %" PRId64, planner->tracks[track].entry->index,
+                                      run); /* part of every plan: keep it */
+    struct rng rng;
+    rng_seed_named(&rng, planner->seed, name);
+    if (mutate_draw_some(space->params, space->mutated, space->param_count, context, planner->seen, &rng, draft->values,
+                         err))
+        return true;
+    free_draft(planner, draft);
+    planner->draft_count--;
+    return false;
+}
+
+static void draw_entry(struct planner *planner, size_t i)
+{
+    const struct track *track = &planner->tracks[i];
+    const struct entry_settings *entry = track->entry;
+    const struct space *space = &track->foreground;
+    AUTO_FREE char *context = space_context(space->repo->name, space->model, entry->parallel);
+    struct err err = {0};
+    int64_t run = 0;
+    while (run < entry->runs && draw_run(planner, i, run, context, &err))
+        run++;
+    if (run == entry->runs)
+        return;
+    const struct json_doc *doc = &planner->settings->doc;
+    if (run == 0)
+        problems_add(planner->problems, SEVERITY_ERROR, doc, entry->json_path,
+                     "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs, err.text);
+    else
+        problems_add(planner->problems, SEVERITY_WARNING, doc, entry->json_path,
+                     "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s", entry->runs, run,
+                     err.text);
+}
+
+static bool check_total(struct planner *planner)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < planner->settings->entry_count; i++) {
+        int64_t runs = planner->settings->entries[i].runs;
+        if (runs > MOST_EXPERIMENTS || (total += runs > 0 ? runs : 0) > MOST_EXPERIMENTS) {
+            problems_add(planner->problems, SEVERITY_ERROR, &planner->settings->doc,
+                         planner->settings->entries[i].json_path, "more than %d experiments are asked for",
+                         MOST_EXPERIMENTS);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void draw_all(struct planner *planner)
+{
+    if (planner->settings->deduplicate)
+        history_read(planner->settings, planner->registry, planner->options, planner->seen, planner->problems);
+    if (!check_total(planner))
+        return;
+    add_fixed_to_seen(planner);
+    for (size_t i = 0; i < planner->settings->entry_count; i++)
+        if (planner->tracks[i].good)
+            draw_entry(planner, i);
+}
+
+static void shuffle(struct draft *drafts, size_t count, uint64_t seed, size_t round)
+{
+    AUTO_FREE char *name = mem_printf("block %zu", round);
+    struct rng rng;
+    rng_seed_named(&rng, seed, name);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = (size_t)rng_below(&rng, i);
+        struct draft last = drafts[i - 1];
+        drafts[i - 1] = drafts[other];
+        drafts[other] = last;
+    }
+}
+
+/* Block k holds run k of every entry that has one, in an order of its own. The drafts stand entry by entry. */
+static void order_in_blocks(struct planner *planner)
+{
+    size_t count = planner->draft_count;
+    struct draft *ordered = mem_array(count, sizeof *ordered);
+    AUTO_FREE size_t *run = mem_array(count, sizeof *run);     /* of each draft within its entry */
+    AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end); /* of each block: first its size, then where it begins,
+                                                                    * then where its next draft goes */
+    for (size_t i = 0; i < count; i++) {
+        run[i] = i && planner->drafts[i].track == planner->drafts[i - 1].track ? run[i - 1] + 1 : 0;
+        end[run[i]]++;
+    }
+    for (size_t block = 0, start = 0; block < count; block++) {
+        size_t size = end[block];
+        end[block] = start;
+        start += size;
+    }
+    for (size_t i = 0; i < count; i++)
+        ordered[end[run[i]]++] = planner->drafts[i];
+    for (size_t block = 0, start = 0; start < count; start = end[block++])
+        shuffle(ordered + start, end[block] - start, planner->seed, block);
+    free(planner->drafts);
+    planner->drafts = ordered;
+}
+
+static void add_safe(struct text *id, const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        bool safe = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+                    strchr("-_+=@", *c) || (*c == '.' && id->length) || (unsigned char)*c >= 0x80;
+        text_add_char(id, safe ? *c : '_');
+    }
+}
+
+static char *make_id(const struct space *space, size_t number, bool parallel)
+{
+    struct text id = {0};
+    add_safe(&id, space->repo->name);
+    text_add_char(&id, '_');
+    add_safe(&id, space->model);
+    text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
+    return text_take(&id);
+}
+
+static void make_job(const struct planner *planner, const struct space *space, const struct value *values,
+                     struct plan_job *job)
+{
+    const struct repo *repo = space->repo;
+    job->repo = mem_strdup(repo->name);
+    job->model = mem_strdup(space->model);
+    job->mode = space->mode;
+    job->params = mem_array(space->param_count, sizeof *job->params);
+    job->param_count = space->param_count;
+    for (size_t i = 0; i < space->param_count; i++)
+        job->params[i] =
+            (struct plan_param){mem_strdup(repo->params[i].name), value_copy(&values[i]), space->mutated[i]};
+    job->metrics = mem_array(repo->metric_count, sizeof *job->metrics);
+    job->metric_count = repo->metric_count;
+    for (size_t i = 0; i < repo->metric_count; i++)
+        job->metrics[i] =
+            (struct registry_metric){mem_strdup(repo->metrics[i].name), mem_strdup(repo->metrics[i].pattern)};
+    strv_add_all(&job->success, &repo->success);
+    strv_add_all(&job->errors, &repo->errors);
+    job->exit_code_required = repo->exit_code_required;
+    command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
+}
+
+static void make_experiment(const struct planner *planner, const struct draft *draft, size_t number,
+                            struct plan_experiment *out)
+{
+    const struct track *track = &planner->tracks[draft->track];
+    const struct entry_settings *entry = track->entry;
+    *out = (struct plan_experiment){
+        .id = make_id(&track->foreground, number, entry->parallel),
+        .number = number,
+        .entry = entry->index,
+        .parallel = entry->parallel,
+        .max_retries = entry->max_retries,
+        .governor = mem_strdup(entry->governor),
+        .timeout_s = entry->timeout_s,
+    };
+    make_job(planner, &track->foreground, draft->values, &out->foreground);
+    if (entry->parallel)
+        make_job(planner, &track->background, track->background.values, &out->background);
+}
+
+static void make_plan(const struct planner *planner, struct plan *out)
+{
+    const struct settings *settings = planner->settings;
+    out->name = mem_strdup(settings->name);
+    out->seed = planner->seed;
+    out->timing = settings->timing;
+    out->limits = settings->limits;
+    out->order = settings->order;
+    out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
+    out->count = planner->draft_count;
+    for (size_t i = 0; i < out->count; i++)
+        make_experiment(planner, &planner->drafts[i], i + 1, &out->experiments[i]);
+}
+
+static void planner_fini(struct planner *planner)
+{
+    for (size_t i = 0; i < planner->draft_count; i++)
+        free_draft(planner, &planner->drafts[i]);
+    free(planner->drafts);
+    for (size_t i = 0; i < planner->settings->entry_count; i++) {
+        space_fini(&planner->tracks[i].foreground);
+        space_fini(&planner->tracks[i].background);
+    }
+    free(planner->tracks);
+    for (size_t i = 0; i < planner->registry->repo_count; i++)
+        command_fini(&planner->commands[i]);
+    free(planner->commands);
+    free(planner->has_command);
+    seen_free(planner->seen);
+}
+
+bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
+               struct plan *out, struct problems *problems)
+{
+    *out = (struct plan){0};
+    size_t errors = problems->errors;
+    struct planner planner = {settings, registry, options, problems, 0, NULL, NULL, NULL, NULL, NULL, 0, 0};
+    planner.seed = options->has_seed ? options->seed : settings->has_seed ? (uint64_t)settings->seed : rng_fresh_seed();
+    planner.tracks = mem_array(settings->entry_count, sizeof *planner.tracks);
+    planner.commands = mem_array(registry->repo_count, sizeof *planner.commands);
+    planner.has_command = mem_array(registry->repo_count, sizeof *planner.has_command);
+    planner.seen = seen_new();
+    resolve_entries(&planner);
+    draw_all(&planner);
+    bool ok = problems->errors == errors;
+    if (ok && settings->order == ORDER_BLOCKS)
+        order_in_blocks(&planner);
+    if (ok)
+        make_plan(&planner, out);
+    planner_fini(&planner);
+    return ok;
+}

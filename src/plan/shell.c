@@ -1,0 +1,58 @@
+/* A job's command as a person could paste it. */
+#include "plan/plan.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+/* Plain when no shell would read anything into it, else in single quotes. */
+static void add_quoted(struct text *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        text_add(out, word);
+        return;
+    }
+    text_add_char(out, '\'');
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            text_add(out, "'\\''");
+        else
+            text_add_char(out, *c);
+    }
+    text_add_char(out, '\'');
+}
+
+static void add_environment(struct text *out, const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    if (!equals)
+        return;
+    text_add_bytes(out, entry, (size_t)(equals - entry) + 1);
+    if (equals[1])
+        add_quoted(out, equals + 1);
+    text_add_char(out, ' ');
+}
+
+char *plan_job_shell(const struct plan_job *job)
+{
+    struct text out = {0};
+    for (size_t i = 0; i < job->env.count; i++)
+        add_environment(&out, job->env.items[i]);
+    if (job->path_prepend.count) {
+        AUTO_FREE char *folders = strv_join(&job->path_prepend, ":");
+        text_add(&out, "PATH=");
+        add_quoted(&out, folders);
+        text_add(&out, ":\"$PATH\" ");
+    }
+    for (size_t i = 0; i < job->argv.count; i++) {
+        if (i)
+            text_add_char(&out, ' ');
+        /* A first word with '=' in it would be read as an assignment. */
+        if (i == 0 && strchr(job->argv.items[0], '=')) {
+            text_add_char(&out, '\\');
+        }
+        add_quoted(&out, job->argv.items[i]);
+    }
+    return text_take(&out);
+}

@@ -1,0 +1,303 @@
+#include "plan/space.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST_EXACT 9007199254740992.0 /* 2^53: doubles hold every whole number up to here */
+
+static bool unknown(const struct space_source *source, const char *place, const char *what, const char *given,
+                    const char *const *names, size_t count)
+{
+    AUTO_FREE char *nearest = problem_nearest(given, names, count);
+    problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "unknown %s '%s'%s", what, given,
+                 nearest);
+    return false;
+}
+
+static bool find_repo(struct space *space, const struct space_source *source, const struct job_settings *job)
+{
+    if (!job->repo || !*job->repo)
+        return false;
+    const struct registry *registry = source->registry;
+    space->repo = registry_find(registry, job->repo);
+    if (space->repo)
+        return true;
+    AUTO_FREE const char **names = mem_array(registry->repo_count, sizeof *names);
+    for (size_t i = 0; i < registry->repo_count; i++)
+        names[i] = registry->repos[i].name;
+    AUTO_FREE char *place = json_path_key(job->json_path, "repo");
+    return unknown(source, place, "repository", job->repo, names, registry->repo_count);
+}
+
+static bool find_model(struct space *space, const struct space_source *source, const struct job_settings *job)
+{
+    if (!job->model || !*job->model)
+        return false;
+    const struct strv *models = &space->repo->models;
+    for (size_t i = 0; i < models->count; i++) {
+        if (strcmp(models->items[i], job->model) == 0) {
+            space->model = models->items[i];
+            return true;
+        }
+    }
+    AUTO_FREE char *place = json_path_key(job->json_path, "model");
+    AUTO_FREE char *what = mem_printf("model of '%s':", space->repo->name);
+    return unknown(source, place, what, job->model, (const char *const *)models->items, models->count);
+}
+
+/* The study left out what a model does not have; told once for each name of a job. */
+static void drop(const struct space *space, const struct space_source *source, const char *place, const char *name,
+                 struct strv *dropped)
+{
+    if (strv_has(dropped, name))
+        return;
+    strv_add(dropped, name);
+    AUTO_FREE const char **names = mem_array(space->param_count, sizeof *names);
+    for (size_t i = 0; i < space->param_count; i++)
+        names[i] = space->params[i]->name;
+    AUTO_FREE char *nearest = problem_nearest(name, names, space->param_count);
+    if (source->strict)
+        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
+                     "'%s' has no hyperparameter '%s'%s", space->repo->name, name, nearest);
+    else
+        problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
+                     "'%s' has no hyperparameter '%s': it is left out%s", space->repo->name, name, nearest);
+}
+
+/* The place of the named parameter, or param_count. */
+static size_t find_param(const struct space *space, const char *name)
+{
+    size_t i = 0;
+    while (i < space->param_count && strcmp(space->params[i]->name, name) != 0)
+        i++;
+    return i;
+}
+
+static bool fit_int(const struct value *given, struct value *out)
+{
+    if (given->kind == VALUE_INT)
+        *out = value_int(given->integer);
+    else if (given->kind == VALUE_FLOAT && floor(given->real) == given->real && fabs(given->real) <= LARGEST_EXACT)
+        *out = value_int((int64_t)given->real);
+    else
+        return false;
+    return true;
+}
+
+static bool fit_float(const struct value *given, struct value *out)
+{
+    if (given->kind == VALUE_INT)
+        *out = value_float((double)given->integer);
+    else if (given->kind == VALUE_FLOAT)
+        *out = value_float(given->real);
+    else
+        return false;
+    return true;
+}
+
+/* The choice itself, in the registry's spelling (16 given for 16.0). */
+static bool fit_choice(const struct param *param, const struct value *given, struct value *out)
+{
+    AUTO_FREE char *key = value_key(given);
+    for (size_t i = 0; i <= param->choice_count; i++) {
+        const struct value *choice = i < param->choice_count ? &param->choices[i] : &param->default_value;
+        AUTO_FREE char *other = value_key(choice);
+        bool same_kind = (given->kind == VALUE_TEXT) == (choice->kind == VALUE_TEXT);
+        if (same_kind && strcmp(key, other) == 0) {
+            *out = value_copy(choice);
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *describe(const struct value *value)
+{
+    AUTO_FREE char *written = value_format(value);
+    return value->kind == VALUE_TEXT ? mem_printf("the text '%s'", written)
+                                     : mem_strdup(value->kind == VALUE_NULL ? "null" : written);
+}
+
+/* As out of range numbers, a value outside of the choices is the person's own affair, unless it is of a kind that none of
+ * them has. */
+static bool accept_foreign_choice(const struct space_source *source, const char *place, const struct param *param,
+                                  const struct value *given)
+{
+    bool known_kind = false;
+    char **names = mem_array(param->choice_count, sizeof *names);
+    for (size_t i = 0; i < param->choice_count; i++) {
+        known_kind |= param->choices[i].kind == given->kind;
+        names[i] = value_format(&param->choices[i]);
+    }
+    AUTO_FREE char *shown = describe(given);
+    AUTO_FREE char *written = value_format(given);
+    AUTO_FREE char *nearest = problem_nearest(written, (const char *const *)names, param->choice_count);
+    problems_add(source->problems, known_kind ? SEVERITY_WARNING : SEVERITY_ERROR, &source->settings->doc, place,
+                 "'%s': %s is none of the choices%s", param->name, shown, nearest);
+    for (size_t i = 0; i < param->choice_count; i++)
+        free(names[i]);
+    free(names);
+    return known_kind;
+}
+
+static bool fit_value(const struct space_source *source, const char *place, const struct param *param,
+                      const struct value *given, struct value *out)
+{
+    if (param->type == PARAM_CHOICE) {
+        if (fit_choice(param, given, out))
+            return true;
+        if (!accept_foreign_choice(source, place, param, given))
+            return false;
+        *out = value_copy(given);
+        return true;
+    }
+    bool is_int = param->type == PARAM_INT;
+    if (is_int ? fit_int(given, out) : fit_float(given, out))
+        return true;
+    AUTO_FREE char *shown = describe(given);
+    problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place, "'%s': expected %s, not %s",
+                 param->name, is_int ? "a whole number" : "a number", shown);
+    return false;
+}
+
+static bool set_values(struct space *space, const struct space_source *source, const struct job_settings *job,
+                       struct strv *dropped, bool *given)
+{
+    bool ok = true;
+    AUTO_FREE char *all = json_path_key(job->json_path, "hyperparameters");
+    for (size_t i = 0; i < job->param_count; i++) {
+        const struct setting_param *set = &job->params[i];
+        AUTO_FREE char *place = json_path_key(all, set->name);
+        size_t at = find_param(space, set->name);
+        struct value value = {0};
+        if (at == space->param_count) {
+            drop(space, source, place, set->name, dropped);
+        } else if (fit_value(source, place, space->params[at], &set->value, &value)) {
+            value_fini(&space->values[at]);
+            space->values[at] = value;
+            given[at] = true;
+        } else {
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+/* Where name i of the mutate list stands in the settings: the list has two spellings and may be one text. */
+static char *mutate_place(const struct space_source *source, const struct job_settings *job, size_t i)
+{
+    static const char *const keys[] = {"mutate", "mutate_params"};
+    for (size_t k = 0; k < 2; k++) {
+        AUTO_FREE char *list = json_path_key(job->json_path, keys[k]);
+        AUTO_FREE char *item = json_path_index(list, i);
+        if (json_doc_place(&source->settings->doc, item, false).line)
+            return steal_ptr(item);
+        if (json_doc_place(&source->settings->doc, list, false).line)
+            return steal_ptr(list);
+    }
+    return mem_strdup(job->json_path);
+}
+
+/* A value that is fixed and drawn anew at once is most likely a slip. */
+static void set_mutated(struct space *space, const struct space_source *source, const char *place, size_t at,
+                        const bool *given)
+{
+    space->mutated[at] = true;
+    if (given[at])
+        problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
+                     "'%s' is given under 'hyperparameters' and mutated: it is mutated", space->params[at]->name);
+}
+
+static bool mutate_all(struct space *space, const struct space_source *source, const char *place, const bool *given)
+{
+    bool any = false;
+    for (size_t at = 0; at < space->param_count; at++) {
+        if (param_size(space->params[at]) == 0) {
+            problems_add(source->problems, SEVERITY_WARNING, &source->settings->doc, place,
+                         "'%s' cannot be mutated: the registry gives no other value than its default",
+                         space->params[at]->name);
+            continue;
+        }
+        set_mutated(space, source, place, at, given);
+        any = true;
+    }
+    if (!any)
+        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
+                     "'%s' has no hyperparameter that can be mutated", space->repo->name);
+    return any;
+}
+
+static bool mutate_listed(struct space *space, const struct space_source *source, const struct job_settings *job,
+                          struct strv *dropped, const bool *given)
+{
+    bool any = false;
+    for (size_t i = 0; i < job->mutate.count; i++) {
+        const char *name = job->mutate.items[i];
+        AUTO_FREE char *place = mutate_place(source, job, i);
+        size_t at = find_param(space, name);
+        if (at == space->param_count) {
+            drop(space, source, place, name, dropped);
+        } else if (param_size(space->params[at]) == 0) {
+            problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
+                         "'%s' cannot be mutated: the registry gives no other value than its default", name);
+            return false;
+        } else {
+            set_mutated(space, source, place, at, given);
+            any = true;
+        }
+    }
+    if (!any) {
+        AUTO_FREE char *place = mutate_place(source, job, 0);
+        problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
+                     "nothing is left to mutate: '%s' has none of the hyperparameters named", space->repo->name);
+    }
+    return any;
+}
+
+static bool set_mutations(struct space *space, const struct space_source *source, const struct job_settings *job,
+                          struct strv *dropped, const bool *given)
+{
+    if (job->mode != MODE_MUTATION)
+        return true;
+    if (job->mutate.count && !strv_has(&job->mutate, "all"))
+        return mutate_listed(space, source, job, dropped, given);
+    AUTO_FREE char *place = mutate_place(source, job, 0);
+    return mutate_all(space, source, place, given);
+}
+
+bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job)
+{
+    *space = (struct space){.mode = job->mode};
+    if (!find_repo(space, source, job) || !find_model(space, source, job))
+        return false;
+    space->param_count = space->repo->param_count;
+    space->params = mem_array(space->param_count, sizeof *space->params);
+    space->values = mem_array(space->param_count, sizeof *space->values);
+    space->mutated = mem_array(space->param_count, sizeof *space->mutated);
+    for (size_t i = 0; i < space->param_count; i++) {
+        space->params[i] = &space->repo->params[i];
+        space->values[i] = value_copy(&space->params[i]->default_value);
+    }
+    AUTO_STRV struct strv dropped = {0};
+    AUTO_FREE bool *given = mem_array(space->param_count, sizeof *given);
+    bool values_ok = set_values(space, source, job, &dropped, given);
+    return set_mutations(space, source, job, &dropped, given) && values_ok;
+}
+
+void space_fini(struct space *space)
+{
+    for (size_t i = 0; space->values && i < space->param_count; i++)
+        value_fini(&space->values[i]);
+    free(space->params);
+    free(space->values);
+    free(space->mutated);
+    *space = (struct space){0};
+}
+
+char *space_context(const char *repo, const char *model, bool parallel)
+{
+    return mem_printf("%s\x1f%s\x1f%s", repo, model, parallel ? "parallel" : "nonparallel");
+}
