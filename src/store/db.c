@@ -1,0 +1,272 @@
+#include "store/db.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Long enough for a backup tool or a curious sqlite3 shell to let go of its lock; only the store's thread waits. */
+#define BUSY_TIMEOUT_MS 60000
+
+bool db_error(sqlite3 *db, struct err *err, const char *what)
+{
+    /* SQLite keeps the errno of most failures, but not of a commit's. */
+    int left = errno;
+    int code = sqlite3_extended_errcode(db);
+    int system = sqlite3_system_errno(db) ? sqlite3_system_errno(db) : left;
+    if ((code & 0xff) == SQLITE_IOERR && system) {
+        errno = system;
+        return err_sys(err, "run.db: %s: %s", what, sqlite3_errmsg(db));
+    }
+    err_set(err, "run.db: %s: %s", what, sqlite3_errmsg(db));
+    if (err && (code & 0xff) == SQLITE_FULL)
+        err->code = ENOSPC;
+    return false;
+}
+
+/* The folder's path without links: SQLite opens by path, and its NOFOLLOW refuses a link in any step of it. */
+static char *real_path(int dir, const char *dir_path, struct err *err)
+{
+    AUTO_FREE char *link = mem_printf("/proc/self/fd/%d", dir);
+    AUTO_FREE char *path = realpath(link, NULL);
+    if (!path)
+        path = realpath(dir_path, NULL);
+    struct stat opened, named;
+    if (!path || stat(path, &named) < 0 || fstat(dir, &opened) < 0) {
+        err_sys(err, "find the folder %s", dir_path);
+        return NULL;
+    }
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino) {
+        err_set(err, "the folder %s was moved or replaced", dir_path);
+        return NULL;
+    }
+    return steal_ptr(path);
+}
+
+static bool no_links_at(int dir, const char *dir_path, const char *name, bool create, struct err *err)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        AUTO_FREE char *file = mem_printf("%s%s", name, endings[i]);
+        struct stat st;
+        if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno == ENOENT && (i > 0 || create))
+                continue;
+            return err_sys(err, "open %s/%s", dir_path, file);
+        }
+        if (!S_ISREG(st.st_mode))
+            return err_set(err, "%s/%s is no regular file", dir_path, file);
+        if (create)
+            return err_set(err, "%s/%s is there already", dir_path, file);
+    }
+    return true;
+}
+
+static sqlite3 *open_path(const char *path, int flags, struct err *err)
+{
+    sqlite3 *db = NULL;
+    errno = 0;
+    if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK) {
+        if (db)
+            db_error(db, err, "open");
+        else
+            err_set(err, "run.db: open: out of memory");
+        db_close(&db);
+        return NULL;
+    }
+    sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+    if (!db_run(db, err, "PRAGMA foreign_keys=ON", "") || !db_run(db, err, "PRAGMA trusted_schema=OFF", "") ||
+        !db_run(db, err, "PRAGMA synchronous=FULL", ""))
+        db_close(&db);
+    return db;
+}
+
+sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create, struct err *err)
+{
+    AUTO_FREE char *folder = real_path(dir, dir_path, err);
+    if (!folder || !no_links_at(dir, dir_path, name, create, err))
+        return NULL;
+    AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
+    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, err);
+}
+
+sqlite3 *db_open_copy(const char *path, struct err *err)
+{
+    return open_path(path, SQLITE_OPEN_READWRITE, err);
+}
+
+void db_close(sqlite3 **db)
+{
+    sqlite3_close(*db);
+    *db = NULL;
+}
+
+static int bind_json(sqlite3_stmt *query, int index, const json_t *json)
+{
+    switch (json ? json_typeof(json) : JSON_NULL) {
+    case JSON_NULL:
+        return sqlite3_bind_null(query, index);
+    case JSON_TRUE:
+        return sqlite3_bind_int(query, index, 1);
+    case JSON_FALSE:
+        return sqlite3_bind_int(query, index, 0);
+    case JSON_INTEGER:
+        return sqlite3_bind_int64(query, index, json_integer_value(json));
+    case JSON_REAL:
+        return sqlite3_bind_double(query, index, json_real_value(json));
+    case JSON_STRING:
+        return sqlite3_bind_text(query, index, json_string_value(json), -1, SQLITE_TRANSIENT);
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        break;
+    }
+    AUTO_TEXT struct text text = {0};
+    json_print(json, &text);
+    return sqlite3_bind_text(query, index, text_get(&text), -1, SQLITE_TRANSIENT);
+}
+
+static int bind_all(sqlite3_stmt *query, const char *types, va_list args)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; types[i] && rc == SQLITE_OK; i++) {
+        switch (types[i]) {
+        case 'i':
+            rc = sqlite3_bind_int64(query, i + 1, va_arg(args, int64_t));
+            break;
+        case 'r':
+            rc = sqlite3_bind_double(query, i + 1, va_arg(args, double));
+            break;
+        case 't':
+            rc = sqlite3_bind_text(query, i + 1, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
+            break;
+        case 'j':
+            rc = bind_json(query, i + 1, va_arg(args, const json_t *));
+            break;
+        default:
+            rc = SQLITE_MISUSE;
+        }
+    }
+    return rc;
+}
+
+static sqlite3_stmt *prepare(sqlite3 *db, struct err *err, const char *sql, const char *types, va_list args)
+{
+    sqlite3_stmt *query = NULL;
+    errno = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &query, NULL) == SQLITE_OK && bind_all(query, types, args) == SQLITE_OK)
+        return query;
+    db_error(db, err, "prepare");
+    sqlite3_finalize(query);
+    return NULL;
+}
+
+bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    AUTO_QUERY sqlite3_stmt *query = prepare(db, err, sql, types, args);
+    va_end(args);
+    if (!query)
+        return false;
+    int step;
+    while ((step = db_step(query, err)) > 0)
+        ;
+    return step == 0;
+}
+
+sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    sqlite3_stmt *query = prepare(db, err, sql, types, args);
+    va_end(args);
+    return query;
+}
+
+int db_step(sqlite3_stmt *query, struct err *err)
+{
+    errno = 0;
+    int rc = sqlite3_step(query);
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc == SQLITE_DONE)
+        return 0;
+    db_error(sqlite3_db_handle(query), err, strncmp(sqlite3_sql(query), "SELECT", 6) == 0 ? "read" : "write");
+    return -1;
+}
+
+bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
+    int step = query ? db_step(query, err) : -1;
+    *out = step > 0 ? sqlite3_column_int64(query, 0) : 0;
+    return step >= 0;
+}
+
+const char *db_text(sqlite3_stmt *row, int column)
+{
+    return (const char *)sqlite3_column_text(row, column);
+}
+
+json_t *db_json(sqlite3_stmt *row, int column)
+{
+    const char *text = db_text(row, column);
+    return text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+}
+
+bool db_is_null(sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL;
+}
+
+json_t *db_cell(sqlite3_stmt *row, int column)
+{
+    json_t *json = NULL;
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        json = json_integer(sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_FLOAT:
+        json = json_real(sqlite3_column_double(row, column)); /* NULL for an infinity, which JSON does not know */
+        break;
+    case SQLITE_TEXT:
+        json = json_string(db_text(row, column));
+        break;
+    default:
+        break;
+    }
+    return json ? json : json_null();
+}
+
+json_t *db_json_or_text(sqlite3_stmt *row, int column)
+{
+    json_t *json = db_json(row, column);
+    return json ? json : db_cell(row, column);
+}
+
+bool db_begin(sqlite3 *db, struct err *err)
+{
+    return db_run(db, err, "BEGIN IMMEDIATE", "");
+}
+
+bool db_commit(sqlite3 *db, struct err *err)
+{
+    if (db_run(db, err, "COMMIT", ""))
+        return true;
+    db_rollback(db);
+    return false;
+}
+
+void db_rollback(sqlite3 *db)
+{
+    /* After some failures SQLite has rolled back by itself. */
+    if (!sqlite3_get_autocommit(db))
+        db_run(db, NULL, "ROLLBACK", "");
+}

@@ -1,0 +1,229 @@
+#include "store/files.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static json_t *time_cell(sqlite3_stmt *row, int column)
+{
+    char time[40];
+    if (db_is_null(row, column))
+        return json_null();
+    clock_format_iso(sqlite3_column_int64(row, column), time);
+    return json_string(time);
+}
+
+static json_t *params_json(const struct plan_job *job)
+{
+    json_t *params = json_object();
+    for (size_t i = 0; i < job->param_count; i++)
+        json_object_set_new(params, job->params[i].name, value_to_json(&job->params[i].value));
+    return params;
+}
+
+static json_t *names_of_mutated(const struct plan_job *job)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < job->param_count; i++)
+        if (job->params[i].mutated)
+            json_array_append_new(names, json_string(job->params[i].name));
+    return names;
+}
+
+static json_t *strv_json(const struct strv *list)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(array, json_string(list->items[i]));
+    return array;
+}
+
+/* Every metric that the registry asks for: null where its pattern never matched. */
+static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job, json_t *out, struct err *err)
+{
+    for (size_t i = 0; i < job->metric_count; i++)
+        json_object_set_new(out, job->metrics[i].name, json_null());
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT name, value FROM experiment_metrics WHERE experiment=? ORDER BY name", "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0)
+        json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
+    return step == 0;
+}
+
+static json_t *usage_json(sqlite3_stmt *row, int first)
+{
+    json_t *usage = json_object();
+    json_object_set_new(usage, "cpu_seconds", db_cell(row, first));
+    json_object_set_new(usage, "peak_memory_bytes", db_cell(row, first + 1));
+    json_object_set_new(usage, "processes", db_cell(row, first + 2));
+    return usage;
+}
+
+static json_t *attempt_json(sqlite3_stmt *row)
+{
+    json_t *attempt = json_object();
+    json_object_set_new(attempt, "number", db_cell(row, 0));
+    json_object_set_new(attempt, "outcome", db_cell(row, 1));
+    json_object_set_new(attempt, "duration_seconds", db_cell(row, 2));
+    json_object_set_new(attempt, "exit_code", db_cell(row, 3));
+    json_object_set_new(attempt, "signal", db_cell(row, 4));
+    json_object_set_new(attempt, "reason", db_cell(row, 5));
+    json_object_set_new(attempt, "error", db_cell(row, 6));
+    json_object_set_new(attempt, "started", time_cell(row, 7));
+    json_object_set_new(attempt, "ended", time_cell(row, 8));
+    json_object_set_new(attempt, "usage", usage_json(row, 9));
+    return attempt;
+}
+
+static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
+                 " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes"
+                 " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
+                 " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
+                 " a.experiment AND attempt = a.number AND role = 'foreground')"
+                 " WHERE a.experiment=? ORDER BY a.number",
+                 "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0)
+        json_array_append_new(out, attempt_json(query));
+    return step == 0;
+}
+
+static void extend(json_t *list, json_t *more)
+{
+    if (json_is_array(more))
+        json_array_extend(list, more);
+    json_decref(more);
+}
+
+/* What was found and what was left, of all jobs; layers and promise, of the last foreground job. */
+static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    json_t *leftovers = json_array();
+    json_t *survivors = json_array();
+    json_object_set_new(out, "layers", json_null());
+    json_object_set_new(out, "kernel_backed", json_null());
+    json_object_set_new(out, "leftovers", leftovers);
+    json_object_set_new(out, "survivors", survivors);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT j.role, j.layers, s.kernel_backed, j.leftovers, j.survivors FROM jobs j"
+                 " JOIN sessions s ON s.number = j.session WHERE j.experiment=? ORDER BY j.attempt, j.role, j.number",
+                 "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        extend(leftovers, db_json(query, 3));
+        extend(survivors, db_json(query, 4));
+        const char *role = db_text(query, 0);
+        if (!role || strcmp(role, "background") == 0)
+            continue;
+        json_object_set_new(out, "layers", db_json_or_text(query, 1));
+        json_object_set_new(out, "kernel_backed",
+                            db_is_null(query, 2) ? json_null() : json_boolean(sqlite3_column_int(query, 2)));
+    }
+    return step == 0;
+}
+
+static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *outcome,
+                     json_t *out, struct err *err)
+{
+    const struct plan_job *job = &experiment->foreground;
+    int64_t number = (int64_t)experiment->number;
+    json_t *attempts = json_array();
+    json_t *containment = json_object();
+    json_object_set_new(out, "outcome", outcome);
+    json_object_set_new(out, "attempts", attempts);
+    json_object_set_new(out, "containment", containment);
+    json_object_set_new(out, "mutated", names_of_mutated(job));
+    json_object_set_new(out, "command", strv_json(&job->argv));
+    json_object_set_new(out, "cwd", text_or_null(job->cwd));
+    json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
+    return add_attempts(db, number, attempts, err) && add_containment(db, number, containment, err);
+}
+
+/* What the study says of the job that is measured. */
+static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_experiment *experiment, json_t *out,
+                         struct err *err)
+{
+    const struct plan_job *job = &experiment->foreground;
+    const char *outcome = db_text(row, 0);
+    json_t *metrics = json_object();
+    json_object_set_new(out, "repository", text_or_null(job->repo));
+    json_object_set_new(out, "model", text_or_null(job->model));
+    json_object_set_new(out, "hyperparameters", params_json(job));
+    json_object_set_new(out, "duration_seconds", db_cell(row, 1));
+    json_object_set_new(out, "energy_metrics", json_object());
+    json_object_set_new(out, "performance_metrics", metrics);
+    json_object_set_new(out, "training_success",
+                        json_boolean(outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0));
+    json_object_set_new(out, "retries", db_cell(row, 2));
+    json_object_set_new(out, "error_message", db_cell(row, 3));
+    return add_metrics(db, (int64_t)experiment->number, job, metrics, err);
+}
+
+static json_t *background_json(const struct plan_experiment *experiment)
+{
+    const struct plan_job *job = &experiment->background;
+    json_t *json = json_object();
+    AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
+    json_object_set_new(json, "repository", text_or_null(job->repo));
+    json_object_set_new(json, "model", text_or_null(job->model));
+    json_object_set_new(json, "hyperparameters", params_json(job));
+    json_object_set_new(json, "log_directory", json_string(logs));
+    json_object_set_new(json, "note",
+                        json_string("The background training is load on the GPU only: it is not measured"));
+    return json;
+}
+
+static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *out,
+                 struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *row = db_query(
+        db, err, "SELECT outcome, duration_s, retries, error, ended_realtime_ns FROM experiments WHERE number=?", "i",
+        (int64_t)experiment->number);
+    int step = row ? db_step(row, err) : -1;
+    if (step <= 0)
+        return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
+    json_object_set_new(out, "experiment_id", text_or_null(experiment->id));
+    json_object_set_new(out, "timestamp", time_cell(row, 4));
+    json_t *measured = out;
+    if (experiment->parallel) {
+        measured = json_object();
+        json_object_set_new(out, "mode", json_string(mode_name(MODE_PARALLEL)));
+        json_object_set_new(out, "foreground", measured);
+        json_object_set_new(out, "background", background_json(experiment));
+    }
+    json_t *own = json_object();
+    bool ok = add_measured(db, row, experiment, measured, err);
+    json_object_set_new(out, "tare", own);
+    return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err);
+}
+
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
+{
+    const struct plan_experiment *experiment = &plan->experiments[number - 1];
+    json_t *json = json_object();
+    AUTO_TEXT struct text out = {0};
+    bool ok = fill(db, plan, experiment, json, err);
+    if (ok)
+        json_print_pretty(json, &out);
+    json_decref(json);
+    if (!ok)
+        return err_wrap(err, "experiment.json of %s", experiment->id);
+    AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
+    return folder >= 0 && (fs_write_atomic(folder, "experiment.json", text_get(&out), out.length, err) ||
+                           err_wrap(err, "%s", experiment->id));
+}

@@ -1,0 +1,14 @@
+/* files: summary.csv and experiment.json, in the study's columns and keys, from run.db alone. Private to store/. */
+#ifndef TARE_STORE_FILES_H
+#define TARE_STORE_FILES_H
+
+#include "store/db.h"
+#include "store/store.h"
+
+/* All experiments that ended for good, in the plan's order. */
+bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err);
+
+/* <id>/experiment.json. */
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
+
+#endif

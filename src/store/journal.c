@@ -1,0 +1,171 @@
+#include "store/journal.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static const json_t *get(const struct event *event, const char *key)
+{
+    return json_object_get(event->data, key);
+}
+
+static bool write_session(sqlite3 *db, const struct event *event, struct err *err)
+{
+    if (event->type == EVENT_SESSION_ENDED)
+        return db_run(
+            db, err, "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, error=? WHERE number=?",
+            "iijji", event->monotonic_ns, event->realtime_ns, get(event, "outcome"), get(event, "error"),
+            event->session);
+    return db_run(db, err,
+                  "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, kernel_backed,"
+                  " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                  "ijjjjjjjjii", event->session, get(event, "pid"), get(event, "start_time"), get(event, "host"),
+                  get(event, "boot_id"), get(event, "version"), get(event, "containment"), get(event, "kernel_backed"),
+                  get(event, "resumed"), event->monotonic_ns, event->realtime_ns);
+}
+
+static bool write_attempt_start(sqlite3 *db, const struct event *event, struct err *err)
+{
+    switch (event->type) {
+    case EVENT_ATTEMPT_PREPARED:
+        return db_run(db, err,
+                      "INSERT INTO attempts (experiment, number, session, folder, prepared_realtime_ns)"
+                      " VALUES (?,?,?,?,?)",
+                      "iiiji", event->experiment, event->attempt, event->session, get(event, "folder"),
+                      event->realtime_ns) &&
+               db_run(db, err, "UPDATE experiments SET attempts=? WHERE number=?", "ii", event->attempt,
+                      event->experiment);
+    case EVENT_ATTEMPT_STARTED:
+        return db_run(
+            db, err,
+            "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=? WHERE experiment=? AND number=?", "iiii",
+            event->monotonic_ns, event->realtime_ns, event->experiment, event->attempt);
+    default:
+        return db_run(db, err, "UPDATE attempts SET stop_reason=? WHERE experiment=? AND number=?", "jii",
+                      get(event, "reason"), event->experiment, event->attempt);
+    }
+}
+
+/* What is said of a job's end is about the one of that role born last. */
+#define LAST_JOB                                                                                                       \
+    " WHERE experiment=?1 AND attempt=?2 AND role=?3 AND number="                                                      \
+    "(SELECT max(number) FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3)"
+
+static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *role = event_role(event);
+    switch (event->type) {
+    case EVENT_JOB_BORN:
+        return db_run(db, err,
+                      "INSERT INTO jobs (experiment, attempt, role, number, session, pid, start_time, boot_id, cgroup,"
+                      " tag, layers, born_realtime_ns) VALUES (?1,?2,?3,"
+                      "(SELECT coalesce(max(number),0)+1 FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3),"
+                      "?4,?5,?6,?7,?8,?9,?10,?11)",
+                      "iitijjjjjji", event->experiment, event->attempt, role, event->session, get(event, "pid"),
+                      get(event, "start_time"), get(event, "boot_id"), get(event, "cgroup"), get(event, "tag"),
+                      get(event, "layers"), event->realtime_ns);
+    case EVENT_JOB_EXITED:
+        return db_run(
+            db, err, "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8" LAST_JOB,
+            "iitjjjjj", event->experiment, event->attempt, role, get(event, "exit_code"), get(event, "signal"),
+            get(event, "cpu_s"), get(event, "peak_memory_bytes"), get(event, "processes"));
+    default:
+        return db_run(db, err, "UPDATE jobs SET leftovers=?4, survivors=?5, proof_s=?6" LAST_JOB, "iitjjj",
+                      event->experiment, event->attempt, role, get(event, "leftovers"), get(event, "survivors"),
+                      get(event, "seconds"));
+    }
+}
+
+static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const json_t *log = get(event, "log");
+    if (!db_run(db, err,
+                "UPDATE attempts SET outcome=?, ended_monotonic_ns=?, ended_realtime_ns=?, duration_s=?, exit_code=?,"
+                " signal=?, reason=?, error=?, log_bytes=?, log_lines=? WHERE experiment=? AND number=?",
+                "jiijjjjjjjii", get(event, "outcome"), event->monotonic_ns, event->realtime_ns,
+                get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
+                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
+                event->attempt))
+        return false;
+    const char *name;
+    json_t *value;
+    json_object_foreach(
+        (json_t *)get(event, "metrics"), name,
+        value) if (!db_run(db, err,
+                           "INSERT OR REPLACE INTO attempt_metrics (experiment, attempt, name, value) VALUES (?,?,?,?)",
+                           "iitj", event->experiment, event->attempt, name, value)) return false;
+    return true;
+}
+
+static bool write_experiment(sqlite3 *db, const struct event *event, struct err *err)
+{
+    if (event->type == EVENT_EXPERIMENT_STARTED)
+        return db_run(db, err,
+                      "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL,"
+                      " started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0 WHERE number=?",
+                      "ii", event->realtime_ns, event->experiment) &&
+               db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment);
+    if (!db_run(
+            db, err,
+            "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=? WHERE number=?",
+            "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
+            event->realtime_ns, event->experiment))
+        return false;
+    const char *name;
+    json_t *value;
+    json_object_foreach(
+        (json_t *)get(event, "metrics"), name,
+        value) if (!db_run(db, err,
+                           "INSERT OR REPLACE INTO experiment_metrics (experiment, name, value) VALUES (?,?,?)", "itj",
+                           event->experiment, name, value)) return false;
+    return true;
+}
+
+static bool write_tables(sqlite3 *db, const struct event *event, struct err *err)
+{
+    switch (event->type) {
+    case EVENT_EXPERIMENT_STARTED:
+    case EVENT_EXPERIMENT_ENDED:
+        return write_experiment(db, event, err);
+    case EVENT_ATTEMPT_PREPARED:
+    case EVENT_ATTEMPT_STARTED:
+    case EVENT_ATTEMPT_STOPPING:
+        return write_attempt_start(db, event, err);
+    case EVENT_JOB_BORN:
+    case EVENT_JOB_EXITED:
+    case EVENT_JOB_PROVEN:
+        return write_job(db, event, err);
+    case EVENT_ATTEMPT_ENDED:
+        return write_attempt_end(db, event, err);
+    case EVENT_SESSION_ENDED:
+        return write_session(db, event, err);
+    default:
+        return true;
+    }
+}
+
+static bool write_event(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    AUTO_TEXT struct text data = {0};
+    if (event->data)
+        json_print(event->data, &data);
+    return db_run(db, err,
+                  "INSERT INTO events (seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data)"
+                  " VALUES (?, ?, nullif(?,0), nullif(?,0), ?, ?, ?, ?)",
+                  "iiiitiit", seq, event->session, event->experiment, event->attempt, event_type_name(event->type),
+                  event->monotonic_ns, event->realtime_ns, data.length ? data.data : "{}");
+}
+
+bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err)
+{
+    /* A session's row stands before the event that refers to it. */
+    if (event->type == EVENT_SESSION_STARTED && !write_session(db, event, err))
+        return false;
+    if (!write_event(db, seq, event, err) || !write_tables(db, event, err))
+        return false;
+    if (event->experiment == 0)
+        return true;
+    return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti", state_name(after),
+                  event->experiment);
+}

@@ -1,0 +1,25 @@
+/* journal: events into run.db and back. What runs inside a transaction of the caller's says so. Private to store/. */
+#ifndef TARE_STORE_JOURNAL_H
+#define TARE_STORE_JOURNAL_H
+
+#include "store/db.h"
+#include "store/store.h"
+#include "store/view.h"
+
+/* In a transaction: one event as number seq, and the tables behind it. after: the state of its experiment then. */
+bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err);
+
+bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err);
+
+/* Calls each for every event after seq `behind`, in order, until it says false. */
+typedef bool journal_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
+bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err);
+
+/* Fills an empty view from the journal. */
+bool journal_load_view(sqlite3 *db, struct view *view, struct err *err);
+
+/* In a transaction: the plan of a new run. And the plan read back. */
+bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err);
+bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err);
+
+#endif

@@ -1,0 +1,152 @@
+#include "store/results.h"
+
+#include "base/mem.h"
+#include "store/journal.h"
+
+#include <string.h>
+
+void result_items_free(struct result *items, size_t count)
+{
+    for (size_t i = 0; items && i < count; i++) {
+        free(items[i].id);
+        free(items[i].error);
+        for (size_t m = 0; m < items[i].metric_count; m++)
+            free(items[i].metrics[m].name);
+        free(items[i].metrics);
+        json_decref(items[i].layers);
+    }
+    free(items);
+}
+
+void results_fini(struct results *results)
+{
+    result_items_free(results->items, results->count);
+    plan_fini(&results->plan);
+    *results = (struct results){0};
+}
+
+static void item_init(struct result *item, const struct plan_experiment *experiment)
+{
+    const struct plan_job *job = &experiment->foreground;
+    item->number = experiment->number;
+    item->id = mem_strdup(experiment->id);
+    item->metric_count = job->metric_count;
+    item->metrics = mem_array(job->metric_count ? job->metric_count : 1, sizeof *item->metrics);
+    for (size_t i = 0; i < job->metric_count; i++)
+        item->metrics[i].name = mem_strdup(job->metrics[i].name);
+}
+
+static enum experiment_state state_parse(const char *name)
+{
+    for (int state = 0; name && state < STATE_COUNT; state++)
+        if (strcmp(name, state_name((enum experiment_state)state)) == 0)
+            return (enum experiment_state)state;
+    return STATE_PLANNED;
+}
+
+static void take_experiment(sqlite3_stmt *row, struct result *item)
+{
+    const char *outcome = db_text(row, 2);
+    item->state = state_parse(db_text(row, 1));
+    if (!outcome || !outcome_parse(outcome, &item->outcome))
+        item->outcome = OUTCOME_NONE;
+    item->retries = sqlite3_column_int64(row, 3);
+    item->duration_s = sqlite3_column_double(row, 4);
+    item->error = mem_strdup(db_text(row, 5));
+    item->ended_realtime_ns = sqlite3_column_int64(row, 6);
+}
+
+static void take_metric(sqlite3_stmt *row, struct result *item)
+{
+    const char *name = db_text(row, 1);
+    for (size_t i = 0; name && i < item->metric_count; i++) {
+        struct result_metric *metric = &item->metrics[i];
+        if (strcmp(metric->name, name) != 0)
+            continue;
+        metric->valid = !db_is_null(row, 2);
+        metric->value = sqlite3_column_double(row, 2);
+    }
+}
+
+static size_t list_size(sqlite3_stmt *row, int column)
+{
+    json_t *list = db_json(row, column);
+    size_t size = json_array_size(list);
+    json_decref(list);
+    return size;
+}
+
+/* The rows come in the order of the attempts: the last foreground job's layers stay. */
+static void take_job(sqlite3_stmt *row, struct result *item)
+{
+    const char *role = db_text(row, 1);
+    item->leftover_count += list_size(row, 3);
+    item->survivor_count += list_size(row, 4);
+    if (!role || strcmp(role, "background") == 0)
+        return;
+    json_decref(item->layers);
+    item->layers = db_json_or_text(row, 2);
+}
+
+/* Each row's first cell is the experiment it is about. */
+static bool each_row(sqlite3 *db, const char *sql, void (*take)(sqlite3_stmt *row, struct result *item),
+                     struct result *items, size_t count, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
+    if (!query)
+        return false;
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        int64_t number = sqlite3_column_int64(query, 0);
+        if (number >= 1 && (size_t)number <= count)
+            take(query, &items[number - 1]);
+    }
+    return step == 0;
+}
+
+bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out, struct err *err)
+{
+    struct result *items = mem_array(plan->count ? plan->count : 1, sizeof *items);
+    for (size_t i = 0; i < plan->count; i++)
+        item_init(&items[i], &plan->experiments[i]);
+    if (each_row(db, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns FROM experiments",
+                 take_experiment, items, plan->count, err) &&
+        each_row(db, "SELECT experiment, name, value FROM experiment_metrics", take_metric, items, plan->count, err) &&
+        each_row(db,
+                 "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
+                 " ORDER BY experiment, attempt, role, number",
+                 take_job, items, plan->count, err)) {
+        *out = items;
+        return true;
+    }
+    result_items_free(items, plan->count);
+    return false;
+}
+
+bool results_load(sqlite3 *db, struct results *out, struct err *err)
+{
+    *out = (struct results){0};
+    /* One transaction, so that all tables are of the same moment. */
+    if (!db_run(db, err, "BEGIN", ""))
+        return false;
+    bool ok = journal_read_plan(db, &out->plan, err);
+    if (ok) {
+        ok = result_items_load(db, &out->plan, &out->items, err);
+        out->count = ok ? out->plan.count : 0;
+        if (!ok)
+            results_fini(out);
+    }
+    db_rollback(db);
+    return ok;
+}
+
+bool results_read(const char *run_dir, struct results *out, struct err *err)
+{
+    *out = (struct results){0};
+    struct snapshot snapshot;
+    if (!snapshot_open(run_dir, &snapshot, err))
+        return false;
+    bool ok = schema_check(snapshot.db, err) && results_load(snapshot.db, out, err);
+    snapshot_close(&snapshot);
+    return ok || err_wrap(err, "%s", run_dir);
+}

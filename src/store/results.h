@@ -1,0 +1,23 @@
+/* results: the tables of run.db as structs. Private to store/. */
+#ifndef TARE_STORE_RESULTS_H
+#define TARE_STORE_RESULTS_H
+
+#include "store/db.h"
+#include "store/store.h"
+
+/* plan->count items, in the plan's order; the caller frees. */
+bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out, struct err *err);
+void result_items_free(struct result *items, size_t count);
+
+/* The plan and its items. */
+bool results_load(sqlite3 *db, struct results *out, struct err *err);
+
+/* A private copy of a run's database, live or not, in a folder of its own under the folder for temporary files. */
+struct snapshot {
+    char *dir;
+    sqlite3 *db;
+};
+bool snapshot_open(const char *run_dir, struct snapshot *out, struct err *err);
+void snapshot_close(struct snapshot *snapshot);
+
+#endif

@@ -1,0 +1,61 @@
+#include "store/db.h"
+
+#include "base/mem.h"
+
+/* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written in the same
+ * transaction. STRICT is newer than the oldest SQLite we build with. */
+static const char *const tables[] = {
+    "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
+    "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",
+    "CREATE TABLE sessions (number INTEGER PRIMARY KEY, pid INTEGER, start_time INTEGER, host TEXT, boot_id TEXT,"
+    " version TEXT, containment TEXT, kernel_backed INTEGER, resumed INTEGER,"
+    " started_monotonic_ns INTEGER NOT NULL, started_realtime_ns INTEGER NOT NULL,"
+    " ended_monotonic_ns INTEGER, ended_realtime_ns INTEGER, outcome TEXT, error TEXT)",
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions(number),"
+    " experiment INTEGER REFERENCES plan(number), attempt INTEGER, type TEXT NOT NULL,"
+    " monotonic_ns INTEGER NOT NULL, realtime_ns INTEGER NOT NULL, data TEXT NOT NULL)",
+    "CREATE TABLE experiments (number INTEGER PRIMARY KEY REFERENCES plan(number), state TEXT NOT NULL, outcome TEXT,"
+    " attempts INTEGER NOT NULL DEFAULT 0, retries INTEGER, duration_s REAL, error TEXT,"
+    " started_realtime_ns INTEGER, ended_realtime_ns INTEGER, files_written INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE experiment_metrics (experiment INTEGER NOT NULL REFERENCES experiments(number), name TEXT NOT NULL,"
+    " value REAL, PRIMARY KEY (experiment, name)) WITHOUT ROWID",
+    "CREATE TABLE attempts (experiment INTEGER NOT NULL REFERENCES experiments(number), number INTEGER NOT NULL,"
+    " session INTEGER NOT NULL REFERENCES sessions(number), folder TEXT, outcome TEXT, stop_reason TEXT,"
+    " prepared_realtime_ns INTEGER, started_monotonic_ns INTEGER, started_realtime_ns INTEGER,"
+    " ended_monotonic_ns INTEGER, ended_realtime_ns INTEGER, duration_s REAL, exit_code INTEGER, signal INTEGER,"
+    " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER,"
+    " PRIMARY KEY (experiment, number)) WITHOUT ROWID",
+    "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value "
+    "REAL,"
+    " PRIMARY KEY (experiment, attempt, name),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    "CREATE TABLE jobs (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, role TEXT NOT NULL, number INTEGER NOT "
+    "NULL,"
+    " session INTEGER NOT NULL REFERENCES sessions(number), pid INTEGER, start_time INTEGER, boot_id TEXT, cgroup TEXT,"
+    " tag TEXT, layers TEXT, born_realtime_ns INTEGER, exit_code INTEGER, signal INTEGER, cpu_s REAL,"
+    " peak_memory_bytes INTEGER, processes INTEGER, leftovers TEXT, survivors TEXT, proof_s REAL,"
+    " PRIMARY KEY (experiment, attempt, role, number),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+};
+
+bool schema_make(sqlite3 *db, struct err *err)
+{
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (!db_run(db, err, tables[i], ""))
+            return false;
+    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
+    return db_run(db, err, format, "");
+}
+
+bool schema_check(sqlite3 *db, struct err *err)
+{
+    int64_t format;
+    if (!db_number(db, "PRAGMA user_version", &format, err))
+        return false;
+    if (format > DB_FORMAT)
+        return err_set(err, "run.db has format %lld, made by a newer version; this one reads up to format %d",
+                       (long long)format, DB_FORMAT);
+    if (format < 1)
+        return err_set(err, "run.db holds no run: the program ended before the plan was written");
+    return true;
+}

@@ -1,0 +1,190 @@
+#include "store/files.h"
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "store/results.h"
+#include "store/view.h"
+
+#include <string.h>
+
+/* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
+static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
+                                            "training_success", "duration_seconds", "retries"};
+static const char *const energy_columns[] = {
+    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
+    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
+    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
+    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
+static const char *const own_columns[] = {"mode",    "outcome", "exit_code", "attempt", "gpu_mem_peak_mib",
+                                          "verdict", "error"};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+/* What struct result does not say. */
+struct extra {
+    int64_t attempts;
+    bool has_duration;
+    bool has_exit_code;
+    int64_t exit_code;
+};
+
+struct columns {
+    struct strv params, metrics; /* sorted */
+};
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_once(struct strv *list, const char *name)
+{
+    if (!strv_has(list, name))
+        strv_add(list, name);
+}
+
+/* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
+static void collect_columns(const struct plan *plan, struct columns *out)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_job *job = &plan->experiments[i].foreground;
+        for (size_t p = 0; p < job->param_count; p++)
+            add_once(&out->params, job->params[p].name);
+        for (size_t m = 0; m < job->metric_count; m++)
+            add_once(&out->metrics, job->metrics[m].name);
+    }
+    if (out->params.count)
+        qsort(out->params.items, out->params.count, sizeof *out->params.items, compare);
+    if (out->metrics.count)
+        qsort(out->metrics.items, out->metrics.count, sizeof *out->metrics.items, compare);
+}
+
+static void add_header(struct text *out, const struct columns *columns)
+{
+    for (size_t i = 0; i < COUNT(first_columns); i++)
+        text_addf(out, "%s%s", i ? "," : "", first_columns[i]);
+    for (size_t i = 0; i < columns->params.count; i++) {
+        AUTO_FREE char *name = mem_printf("hyperparam_%s", columns->params.items[i]);
+        text_add_char(out, ',');
+        csv_add_cell(out, name);
+    }
+    for (size_t i = 0; i < columns->metrics.count; i++) {
+        AUTO_FREE char *name = mem_printf("perf_%s", columns->metrics.items[i]);
+        text_add_char(out, ',');
+        csv_add_cell(out, name);
+    }
+    for (size_t i = 0; i < COUNT(energy_columns); i++)
+        text_addf(out, ",%s", energy_columns[i]);
+    for (size_t i = 0; i < COUNT(own_columns); i++)
+        text_addf(out, ",%s", own_columns[i]);
+    text_add_char(out, '\n');
+}
+
+static void add_cell(struct text *out, const char *cell)
+{
+    text_add_char(out, ',');
+    csv_add_cell(out, cell ? cell : "");
+}
+
+static void add_number(struct text *out, double number, bool valid)
+{
+    char shortest[32] = "";
+    if (valid)
+        number_shortest(number, shortest);
+    add_cell(out, shortest);
+}
+
+static void add_param(struct text *out, const struct plan_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->param_count; i++) {
+        if (strcmp(job->params[i].name, name) != 0)
+            continue;
+        AUTO_FREE char *value = value_format(&job->params[i].value);
+        add_cell(out, value);
+        return;
+    }
+    add_cell(out, NULL);
+}
+
+static void add_metric(struct text *out, const struct result *item, const char *name)
+{
+    for (size_t i = 0; i < item->metric_count; i++)
+        if (strcmp(item->metrics[i].name, name) == 0) {
+            add_number(out, item->metrics[i].value, item->metrics[i].valid);
+            return;
+        }
+    add_cell(out, NULL);
+}
+
+static void add_row(struct text *out, const struct plan_experiment *experiment, const struct result *item,
+                    const struct extra *extra, const struct columns *columns)
+{
+    const struct plan_job *job = &experiment->foreground;
+    char time[40] = "";
+    clock_format_iso(item->ended_realtime_ns, time);
+    csv_add_cell(out, experiment->id);
+    add_cell(out, time);
+    add_cell(out, job->repo);
+    add_cell(out, job->model);
+    add_cell(out, item->outcome == OUTCOME_SUCCEEDED ? "True" : "False");
+    add_number(out, item->duration_s, extra->has_duration);
+    text_addf(out, ",%lld", (long long)item->retries);
+    for (size_t i = 0; i < columns->params.count; i++)
+        add_param(out, job, columns->params.items[i]);
+    for (size_t i = 0; i < columns->metrics.count; i++)
+        add_metric(out, item, columns->metrics.items[i]);
+    for (size_t i = 0; i < COUNT(energy_columns); i++)
+        add_cell(out, NULL); /* not measured */
+    add_cell(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
+    add_cell(out, outcome_name(item->outcome));
+    text_add_char(out, ',');
+    if (extra->has_exit_code)
+        text_addf(out, "%lld", (long long)extra->exit_code);
+    text_addf(out, ",%lld", (long long)extra->attempts);
+    add_cell(out, NULL); /* gpu_mem_peak_mib: not measured */
+    add_cell(out, NULL); /* verdict: not judged */
+    add_cell(out, item->error);
+    text_add_char(out, '\n');
+}
+
+static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT e.number, e.attempts, e.duration_s, a.exit_code FROM experiments e"
+                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts",
+                 "");
+    if (!query)
+        return false;
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        int64_t number = sqlite3_column_int64(query, 0);
+        if (number >= 1 && (size_t)number <= count)
+            extras[number - 1] = (struct extra){.attempts = sqlite3_column_int64(query, 1),
+                                                .has_duration = !db_is_null(query, 2),
+                                                .has_exit_code = !db_is_null(query, 3),
+                                                .exit_code = sqlite3_column_int64(query, 3)};
+    }
+    return step == 0;
+}
+
+bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err)
+{
+    AUTO_FREE struct extra *extras = mem_array(plan->count ? plan->count : 1, sizeof *extras);
+    struct result *items = NULL;
+    if (!load_extras(db, extras, plan->count, err) || !result_items_load(db, plan, &items, err))
+        return err_wrap(err, "summary.csv");
+    struct columns columns = {0};
+    AUTO_TEXT struct text out = {0};
+    collect_columns(plan, &columns);
+    add_header(&out, &columns);
+    for (size_t i = 0; i < plan->count; i++)
+        if (view_ended(items[i].state, items[i].outcome))
+            add_row(&out, &plan->experiments[i], &items[i], &extras[i], &columns);
+    strv_fini(&columns.params);
+    strv_fini(&columns.metrics);
+    result_items_free(items, plan->count);
+    return fs_write_atomic(dir, "summary.csv", text_get(&out), out.length, err);
+}

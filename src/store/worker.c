@@ -1,0 +1,277 @@
+#include "store/worker.h"
+
+#include "base/mem.h"
+#include "store/files.h"
+#include "store/journal.h"
+#include "store/jsonl.h"
+#include "store/results.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+void work_list_add(struct work_list *list, struct work_item *item)
+{
+    item->next = NULL;
+    if (list->last)
+        list->last->next = item;
+    else
+        list->first = item;
+    list->last = item;
+}
+
+void work_item_free(struct work_item *item)
+{
+    event_fini(&item->event);
+    free(item);
+}
+
+void work_list_free(struct work_list *list)
+{
+    while (list->first) {
+        struct work_item *next = list->first->next;
+        work_item_free(list->first);
+        list->first = next;
+    }
+    list->last = NULL;
+}
+
+/* With the mutex held. */
+static void publish(struct worker *worker, struct work_item *item)
+{
+    if (!item->ok && !worker->complained) {
+        worker->complained = true;
+        worker->complaint = item->err;
+    }
+    work_list_add(&worker->done, item);
+    uint64_t one = 1;
+    ssize_t written = write(worker->event_fd, &one, sizeof one);
+    (void)written; /* it can only fail when the counter is full, and then the descriptor is readable already */
+}
+
+static void set_failure(struct worker *worker, const struct err *err)
+{
+    pthread_mutex_lock(&worker->mutex);
+    if (!worker->failed) {
+        worker->failed = true;
+        worker->failure = *err;
+    }
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+bool worker_has_failed(struct worker *worker, struct err *err)
+{
+    pthread_mutex_lock(&worker->mutex);
+    bool failed = worker->failed;
+    if (failed && err)
+        *err = worker->failure;
+    pthread_mutex_unlock(&worker->mutex);
+    return failed;
+}
+
+static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end,
+                         struct text *lines, struct err *err)
+{
+    if (!db_begin(worker->db, err))
+        return false;
+    int64_t seq = worker->last_seq;
+    for (struct work_item *item = first; item != end; item = item->next) {
+        if (!journal_write(worker->db, ++seq, &item->event, item->after, err)) {
+            db_rollback(worker->db);
+            return false;
+        }
+        jsonl_add_line(lines, seq, &item->event);
+    }
+    if (!db_commit(worker->db, err))
+        return false;
+    worker->last_seq = seq;
+    return true;
+}
+
+/* All events that wait go into one transaction: one fsync, however many came while the last one ran. */
+static void commit_events(struct worker *worker, struct work_item *first, const struct work_item *end)
+{
+    AUTO_TEXT struct text lines = {0};
+    struct err err = {0};
+    bool ok = !worker_has_failed(worker, &err);
+    if (ok) {
+        ok = write_events(worker, first, end, &lines, &err);
+        if (!ok)
+            err_wrap(&err, "the journal cannot be written");
+        /* What is committed counts as written, even when its line cannot be appended: the next opening repairs that. The events
+         * behind it fail. */
+        struct err append = {0};
+        if (!ok)
+            set_failure(worker, &err);
+        else if (!jsonl_append(worker->jsonl, &lines, &append))
+            set_failure(worker, &append);
+    }
+    for (struct work_item *item = first; item != end; item = item->next) {
+        item->ok = ok;
+        item->err = err;
+    }
+}
+
+static void write_files(struct worker *worker, struct work_item *first, const struct work_item *end)
+{
+    struct err err = {0};
+    /* summary.csv holds all experiments: once is enough for all that wait. */
+    bool summary = files_write_summary(worker->dir, worker->db, worker->plan, &err);
+    for (struct work_item *item = first; item != end; item = item->next) {
+        item->ok = summary && files_write_experiment(worker->dir, worker->db, worker->plan, item->number, &item->err);
+        if (!summary)
+            item->err = err;
+        /* Only a mark that spares the next opening the work: when it cannot be set, they are written again. */
+        if (item->ok && !worker_has_failed(worker, NULL))
+            db_run(worker->db, NULL, "UPDATE experiments SET files_written=1 WHERE number=?", "i",
+                   (int64_t)item->number);
+    }
+}
+
+static void read_results(struct worker *worker, struct work_item *first, const struct work_item *end)
+{
+    for (struct work_item *item = first; item != end; item = item->next)
+        item->ok = results_load(worker->db, item->results, &item->err);
+}
+
+static void process(struct worker *worker, struct work_list *batch)
+{
+    while (batch->first) {
+        struct work_item *first = batch->first;
+        struct work_item *end = first->next;
+        while (end && end->kind == first->kind)
+            end = end->next;
+        switch (first->kind) {
+        case WORK_EVENT:
+            commit_events(worker, first, end);
+            break;
+        case WORK_FILES:
+            write_files(worker, first, end);
+            break;
+        case WORK_READ:
+            read_results(worker, first, end);
+            break;
+        }
+        pthread_mutex_lock(&worker->mutex);
+        while (batch->first != end) {
+            struct work_item *item = batch->first;
+            batch->first = item->next;
+            publish(worker, item);
+            worker->pending--;
+        }
+        if (worker->pending == 0)
+            pthread_cond_broadcast(&worker->idle);
+        pthread_mutex_unlock(&worker->mutex);
+    }
+}
+
+static void *run(void *context)
+{
+    struct worker *worker = context;
+    for (;;) {
+        pthread_mutex_lock(&worker->mutex);
+        while (!worker->queue.first && !worker->stopping)
+            pthread_cond_wait(&worker->wake, &worker->mutex);
+        struct work_list batch = worker->queue;
+        worker->queue = (struct work_list){0};
+        pthread_mutex_unlock(&worker->mutex);
+        if (!batch.first)
+            return NULL;
+        process(worker, &batch);
+    }
+}
+
+bool worker_start(struct worker *worker, struct err *err)
+{
+    worker->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (worker->event_fd < 0)
+        return err_sys(err, "make an eventfd");
+    pthread_mutex_init(&worker->mutex, NULL);
+    pthread_cond_init(&worker->wake, NULL);
+    pthread_cond_init(&worker->idle, NULL);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&worker->thread, NULL, run, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code == 0)
+        return true;
+    close(worker->event_fd);
+    errno = code;
+    return err_sys(err, "start the store's thread");
+}
+
+void worker_stop(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    worker->stopping = true;
+    pthread_cond_signal(&worker->wake);
+    pthread_mutex_unlock(&worker->mutex);
+    pthread_join(worker->thread, NULL);
+    work_list_free(&worker->done);
+    close(worker->event_fd);
+    pthread_cond_destroy(&worker->wake);
+    pthread_cond_destroy(&worker->idle);
+    pthread_mutex_destroy(&worker->mutex);
+}
+
+void worker_add(struct worker *worker, struct work_item *item, const struct err *refused)
+{
+    pthread_mutex_lock(&worker->mutex);
+    if (refused || (worker->failed && item->kind == WORK_EVENT)) {
+        item->err = refused ? *refused : worker->failure;
+        publish(worker, item);
+    } else {
+        work_list_add(&worker->queue, item);
+        worker->pending++;
+        pthread_cond_signal(&worker->wake);
+    }
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+void worker_wait(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    while (worker->pending > 0)
+        pthread_cond_wait(&worker->idle, &worker->mutex);
+    pthread_mutex_unlock(&worker->mutex);
+}
+
+void worker_dispatch(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    struct work_list due = worker->done;
+    worker->done = (struct work_list){0};
+    uint64_t count;
+    ssize_t got = read(worker->event_fd, &count, sizeof count);
+    (void)got; /* EAGAIN: nothing was told */
+    pthread_mutex_unlock(&worker->mutex);
+    while (due.first) {
+        struct work_item *item = due.first;
+        due.first = item->next;
+        /* Without the mutex, and from a list of its own: done may add more. */
+        if (item->done)
+            item->done(item->context, item->ok, item->ok ? NULL : &item->err);
+        work_item_free(item);
+    }
+}
+
+bool worker_quiet(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->mutex);
+    bool quiet = worker->pending == 0 && !worker->done.first;
+    pthread_mutex_unlock(&worker->mutex);
+    return quiet;
+}
+
+bool worker_verdict(struct worker *worker, struct err *err)
+{
+    pthread_mutex_lock(&worker->mutex);
+    bool ok = !worker->failed && !worker->complained;
+    if (!ok && err)
+        *err = worker->failed ? worker->failure : worker->complaint;
+    worker->complained = false;
+    pthread_mutex_unlock(&worker->mutex);
+    return ok;
+}
