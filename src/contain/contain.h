@@ -17,6 +17,7 @@ const char *containment_wish_name(enum containment_wish wish);
 
 /* What this machine allows, found by doing it once. The sweep always belongs to it. */
 struct containment {
+    enum containment_wish wish; /* what was asked for: with AUTO a job whose layer is refused starts with those that are left */
     bool pidns;          /* a pid namespace with its own /proc */
     bool userns;         /* made inside a user namespace (not root) */
     bool cgroup;         /* a cgroup v2 leaf */
@@ -29,6 +30,10 @@ struct containment {
  * either. Costs a few ms: once at start. */
 bool containment_probe(enum containment_wish wish, struct containment *out, struct err *err);
 void containment_fini(struct containment *containment);
+
+/* Without trying: what most machines allow. job_start finds out, and job_layers says what held. For a program that starts one job
+ * and wants it soon. Never fails: a wish the machine cannot give is then an error of job_start. */
+void containment_assume(enum containment_wish wish, struct containment *out);
 
 /* pidns or cgroup held: kernel-backed; the sweep alone: best effort. (A cgroup alone is left by a job that runs as root; then it
  * counts as best effort when tare runs as root.) */
@@ -89,6 +94,9 @@ struct job_exit job_take_exit(struct job *job);
 /* A signal to every process of the tree (TERM: first step of a stop; TSTP/CONT for a terminal). */
 void job_signal(struct job *job, int signal);
 
+/* A signal to the command's own process only, as its parent would send it. */
+void job_signal_command(struct job *job, int signal);
+
 /* SIGKILL to every process of the tree, thawed first; returns at once. */
 void job_kill(struct job *job);
 
@@ -105,15 +113,18 @@ struct job_member {
  * there, and what could be killed was killed again. Call again after a moment; the caller bounds it. */
 bool job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
 
+/* Readable (poll) when the job's init has ended: then a step of the proof is worth its cost at once. */
+int job_end_fd(const struct job *job);
+
 /* The tree's members now, without the init: asked when the command has ended, they are its leftovers. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
 
 struct job_usage {
     double cpu_s;
     bool has_cpu;
-    uint64_t peak_memory_bytes;
+    uint64_t peak_memory_bytes; /* of the cgroup; without a memory controller of the largest process that was reaped */
     bool has_peak_memory;
-    uint64_t processes; /* created in the tree (init not counted) */
+    uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace) */
     bool has_processes;
 };
 struct job_usage job_usage(struct job *job);

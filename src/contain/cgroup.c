@@ -1,0 +1,156 @@
+#include "contain/cgroup.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "contain/cgroup_tree.h"
+#include "contain/mountinfo.h"
+#include "contain/procfs.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { MOUNTINFO_MAX = 4 << 20, CGROUP_FILE_MAX = 65536 };
+static const long CGROUP2_MAGIC = 0x63677270; /* CGROUP2_SUPER_MAGIC of linux/magic.h */
+
+/* The last cgroup v2 mount listed covers earlier ones; our cgroup is seen through it when its root is a folder above. */
+char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup, size_t cgroup_length,
+                      bool at_root)
+{
+    AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
+    char own[4096];
+    const char *at = mountinfo, *end = mountinfo + mountinfo_length;
+    while (mountinfo_next(&at, end, mount)) {
+        if (strcmp(mount->type, "cgroup2") != 0)
+            continue;
+        if (at_root)
+            return mem_strdup(mount->point);
+        if (!proc_cgroup_path(cgroup, cgroup_length, NULL, own, sizeof own))
+            return NULL;
+        /* "/../x": outside of this cgroup namespace. */
+        if (strcmp(own, "/..") == 0 || strncmp(own, "/../", 4) == 0)
+            continue;
+        size_t root = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
+        if (strncmp(own, mount->root, root) != 0 || (own[root] != '/' && own[root] != '\0'))
+            continue;
+        const char *below = strcmp(own + root, "/") == 0 ? "" : own + root;
+        return mem_printf("%s%s", mount->point, below);
+    }
+    return NULL;
+}
+
+/* The memory controller reaches our leaves only when their parent hands it down; refused where the parent has processes of
+ * its own (except at the root), which costs the memory limit and nothing else. */
+static void memory_hand_down(const char *parent)
+{
+    char controllers[1024], handed[1024];
+    AUTO_CLOSE int dir = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || proc_read_at(dir, "cgroup.controllers", controllers, sizeof controllers) <= 0)
+        return;
+    if (!strstr(controllers, "memory") || proc_read_at(dir, "cgroup.subtree_control", handed, sizeof handed) < 0)
+        return;
+    if (!strstr(handed, "memory"))
+        cgroup_write(parent, "cgroup.subtree_control", "+memory");
+}
+
+static bool parent_try(const char *parent, struct err *err)
+{
+    AUTO_FREE char *trial = mem_printf("%s/" TARE_NAME "-trial-%d", parent, (int)getpid());
+    if (mkdir(trial, 0755) != 0 && errno != EEXIST)
+        return err_sys(err, "mkdir %s", trial);
+    AUTO_FREE char *procs = mem_printf("%s/cgroup.procs", trial);
+    bool usable = access(procs, W_OK) == 0;
+    if (!usable)
+        err_sys(err, "write %s", procs);
+    rmdir(trial);
+    if (usable)
+        memory_hand_down(parent);
+    return usable;
+}
+
+char *cgroup_find_parent(struct err *err)
+{
+    AUTO_FREE char *mounts = mem_alloc(MOUNTINFO_MAX);
+    char own[CGROUP_FILE_MAX];
+    ssize_t mounts_length = proc_read_at(AT_FDCWD, "/proc/self/mountinfo", mounts, MOUNTINFO_MAX);
+    ssize_t own_length = proc_read_at(AT_FDCWD, "/proc/self/cgroup", own, sizeof own);
+    if (mounts_length < 0 || own_length < 0) {
+        err_sys(err, "read /proc/self/mountinfo and cgroup");
+        return NULL;
+    }
+    err_set(err, "no cgroup v2 is mounted that holds this process");
+    for (int at_root = 0; at_root <= (geteuid() == 0); at_root++) {
+        AUTO_FREE char *parent = cgroup_own_path(mounts, (size_t)mounts_length, own, (size_t)own_length, at_root);
+        if (parent && parent_try(parent, err))
+            return steal_ptr(parent);
+    }
+    return NULL;
+}
+
+char *cgroup_leaf_path(const char *parent, const char *tag)
+{
+    return mem_printf("%s/" TARE_NAME "-job-%s", parent, tag);
+}
+
+bool cgroup_make(const char *leaf, struct err *err)
+{
+    return mkdir(leaf, 0755) == 0 || err_sys(err, "mkdir %s", leaf);
+}
+
+bool cgroup_is_leaf_of(const char *leaf, const char *tag)
+{
+    AUTO_FREE char *name = cgroup_leaf_path("", tag);
+    size_t length = strlen(leaf), name_length = strlen(name);
+    struct statfs fs;
+    if (leaf[0] != '/' || strchr(tag, '/') || length < name_length || strcmp(leaf + length - name_length, name) != 0)
+        return false;
+    return statfs(leaf, &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC;
+}
+
+bool cgroup_limit_memory(const char *leaf, uint64_t bytes)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
+    cgroup_write(leaf, "memory.swap.max", "0");
+    return cgroup_write(leaf, "memory.max", number);
+}
+
+int cgroup_populated(const char *leaf)
+{
+    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char events[256];
+    uint64_t populated = 1;
+    if (dir < 0)
+        return errno == ENOENT ? -1 : 1;
+    ssize_t length = proc_read_at(dir, "cgroup.events", events, sizeof events);
+    if (length < 0)
+        return errno == ENOENT || errno == ENODEV ? -1 : 1;
+    proc_keyed_number(events, (size_t)length, "populated", &populated);
+    return populated != 0;
+}
+
+bool cgroup_cpu_s(const char *leaf, double *out)
+{
+    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char stat[4096];
+    uint64_t usec = 0;
+    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "cpu.stat", stat, sizeof stat);
+    if (length < 0 || !proc_keyed_number(stat, (size_t)length, "usage_usec", &usec))
+        return false;
+    *out = (double)usec / 1e6;
+    return true;
+}
+
+bool cgroup_peak_memory(const char *leaf, uint64_t *out)
+{
+    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char peak[64];
+    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "memory.peak", peak, sizeof peak);
+    return length > 1 && proc_number_parse(peak, (size_t)length - 1, UINT64_MAX, out);
+}

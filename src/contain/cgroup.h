@@ -1,0 +1,45 @@
+/* cgroup: the cgroup v2 leaf of a job (Documentation/admin-guide/cgroup-v2.rst of the kernel). */
+#ifndef TARE_CONTAIN_CGROUP_H
+#define TARE_CONTAIN_CGROUP_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The folder in which this process may make leaves: its own cgroup, as root else the mount's root. It is seen by making a
+ * folder there and removing it. NULL: none (err says why); the caller frees. */
+char *cgroup_find_parent(struct err *err);
+
+/* Where mountinfo and /proc/self/cgroup say that our own cgroup is: pure, for cgroup_find_parent. The mount's point alone when
+ * at_root. NULL: no cgroup v2 mounted, or our cgroup is outside what is mounted. */
+char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup, size_t cgroup_length,
+                      bool at_root);
+
+char *cgroup_leaf_path(const char *parent, const char *tag); /* the caller frees */
+bool cgroup_make(const char *leaf, struct err *err);
+
+/* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this tag. */
+bool cgroup_is_leaf_of(const char *leaf, const char *tag);
+
+bool cgroup_limit_memory(const char *leaf, uint64_t bytes); /* false: no memory controller */
+
+/* SIGKILL to every member of the leaf and the cgroups below it, by the kernel and safe against forks; frozen ones are thawed. */
+void cgroup_kill(const char *leaf);
+void cgroup_thaw(const char *leaf);
+
+/* 1: has live members, 0: none, -1: no such leaf. */
+int cgroup_populated(const char *leaf);
+
+/* Removes it and the cgroups below it. True: gone (or never there). */
+bool cgroup_remove(const char *leaf);
+
+/* Calls each for every pid listed in the leaf and below. */
+void cgroup_each_pid(const char *leaf, void (*each)(void *context, pid_t pid), void *context);
+
+bool cgroup_cpu_s(const char *leaf, double *out);
+bool cgroup_peak_memory(const char *leaf, uint64_t *out);
+
+#endif

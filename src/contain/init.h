@@ -1,0 +1,62 @@
+/* init: the first process of a job, forked from the runner and never exec'ed: it holds the job's command at a gate, reaps,
+ * forwards signals, reports the command's end, and takes the tree with it when the runner dies. In a pid namespace it is a
+ * clone of a program that may have threads: until its last breath it only makes system calls, allocates nothing. */
+#ifndef TARE_CONTAIN_INIT_H
+#define TARE_CONTAIN_INIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What the runner has prepared. Descriptors are the runner's own numbers. */
+struct init_plan {
+    char *const *argv, *const *envp;
+    const char *cwd; /* NULL: as it is */
+    int stdio[3];
+    int null;    /* /dev/null */
+    int control; /* init's end of the socket pair (SOCK_SEQPACKET) */
+    int runner;  /* pidfd of the runner */
+    int cgroup;  /* the leaf's folder, or -1 */
+    bool pidns, userns, foreground_tty;
+    pid_t terminal_group; /* the runner's process group, for foreground_tty */
+    bool change_user;
+    uid_t uid;
+    gid_t gid;
+    const gid_t *groups;
+    size_t group_count;
+    uint64_t cpu_limit_s; /* 0: none */
+    char uid_map[64], gid_map[64];
+    const char *leaf, *tag; /* for the end of the tree without a pid namespace */
+};
+
+/* Runner to init. */
+enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND };
+struct init_order {
+    int32_t kind, signal;
+};
+
+/* Init to runner: one READY at the gate, one ENDED when the command has ended. */
+enum { INIT_READY = 1, INIT_ENDED };
+enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_FORK };
+struct init_report {
+    int32_t kind;
+    int32_t step, error; /* READY: what was refused, and errno; the init has gone then */
+    int32_t cgroup_error; /* READY: errno when the command could not enter the leaf; else 0 */
+    int32_t status;       /* ENDED: as wait(2) gives it */
+    int32_t exec_errno;   /* ENDED: nothing was executed */
+    int32_t command; /* READY: pid of the command's process, as the init sees it */
+    int32_t unused;
+    uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
+    uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
+};
+
+const char *init_step_text(int step);
+
+_Noreturn void init_main(const struct init_plan *plan);
+
+/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes errno to failure when that
+ * does not work. */
+_Noreturn void init_command(const struct init_plan *plan, int gate, int failure);
+
+#endif

@@ -1,0 +1,188 @@
+#include "base/clock.h"
+#include "contain/cgroup.h"
+#include "contain/job_private.h"
+#include "contain/sys.h"
+#include "contain/thaw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it killed. */
+static const double SWEEP_S = 0.05;
+static const int64_t FREE_NS = 5 * NS_PER_S;
+
+const struct job_identity *job_identity(const struct job *job)
+{
+    return &job->identity;
+}
+
+const struct containment *job_layers(const struct job *job)
+{
+    return &job->layers;
+}
+
+struct tree_seed job_seed(const struct job *job)
+{
+    /* With a pid namespace everything descends from the init: no environment needs to be read. */
+    return (struct tree_seed){.root = job->identity.pid,
+                              .start_time = job->identity.start_time,
+                              .cgroup = job->identity.cgroup,
+                              .tag = job->layers.pidns ? NULL : job->identity.tag,
+                              .session = !job->foreground_tty && !job->reaped};
+}
+
+static bool job_order(struct job *job, int kind, int signal)
+{
+    struct init_order order = {.kind = kind, .signal = signal};
+    ssize_t sent;
+    do
+        sent = send(job->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)sizeof order;
+}
+
+bool job_open_gate(struct job *job, struct err *err)
+{
+    if (!job_order(job, INIT_OPEN_GATE, 0))
+        return err_sys(err, "open the job's gate");
+    job->started = true;
+    return true;
+}
+
+int job_fd(const struct job *job)
+{
+    return job->control;
+}
+
+int job_end_fd(const struct job *job)
+{
+    return job->pidfd;
+}
+
+static void exit_from_report(struct job *job, const struct init_report *report)
+{
+    job->exit =
+        (struct job_exit){.ended = true, .exec_failed = report->exec_errno != 0, .exec_errno = report->exec_errno};
+    job->exit.signalled = WIFSIGNALED(report->status);
+    job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);
+    if (report->max_rss_kib && !job->usage.has_peak_memory) {
+        job->usage.peak_memory_bytes = report->max_rss_kib * 1024;
+        job->usage.has_peak_memory = true;
+    }
+    if (report->last_pid > 1) {
+        job->usage.processes = report->last_pid - 1;
+        job->usage.has_processes = true;
+    }
+}
+
+struct job_exit job_take_exit(struct job *job)
+{
+    struct init_report report;
+    if (job->exit.ended)
+        return job->exit;
+    ssize_t got = recv(job->control, &report, sizeof report, MSG_DONTWAIT);
+    if (got == (ssize_t)sizeof report && report.kind == INIT_ENDED)
+        exit_from_report(job, &report);
+    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        /* The init died with its report unsaid: somebody killed it, and with it the command. */
+        job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL};
+    return job->exit;
+}
+
+void job_signal(struct job *job, int signal)
+{
+    if (job->reaped || job->proven)
+        return;
+    if (job->layers.pidns) {
+        job_order(job, INIT_SIGNAL_ALL, signal);
+        return;
+    }
+    struct tree_seed seed = job_seed(job);
+    struct tree tree;
+    tree_scan(&seed, &tree, NULL);
+    tree_signal(&tree, &seed, signal);
+    tree_fini(&tree);
+}
+
+void job_signal_command(struct job *job, int signal)
+{
+    job_order(job, INIT_SIGNAL_COMMAND, signal);
+}
+
+void job_kill(struct job *job)
+{
+    if (job->proven)
+        return;
+    if (!job->killed_ns)
+        job->killed_ns = clock_monotonic_ns();
+    if (job->layers.pidns)
+        job_reap(job);
+    if (!job->reaped && !job->layers.cgroup)
+        job_usage_keep(job);
+    if (job->identity.cgroup)
+        cgroup_kill(job->identity.cgroup);
+    if (job->layers.pidns) {
+        /* The kernel kills everybody with the init; what is frozen, job_prove_step thaws. */
+        if (!job->reaped)
+            sys_pidfd_signal(job->pidfd, SIGKILL);
+        return;
+    }
+    struct tree_seed seed = job_seed(job);
+    size_t left = 0;
+    thaw_tree(&seed);
+    tree_kill(&seed, SWEEP_S, &left);
+}
+
+bool job_reap(struct job *job)
+{
+    siginfo_t info = {0};
+    struct rusage usage;
+    if (job->reaped)
+        return true;
+    /* The system call itself also gives the resources used; P_PIDFD is 3. */
+    long result = syscall(SYS_waitid, 3, job->pidfd, &info, WEXITED | WNOHANG, &usage);
+    if (result != 0 && errno == ECHILD) {
+        /* The program reaps all its children itself, or lets the kernel do it: then the pidfd tells. */
+        struct pollfd wait = {.fd = job->pidfd, .events = POLLIN};
+        job->reaped = poll(&wait, 1, 0) == 1;
+        return job->reaped;
+    }
+    if (result != 0 || info.si_pid == 0)
+        return false;
+    job->reaped = true;
+    double cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    if (!job->layers.cgroup && (!job->usage.has_cpu || cpu_s > job->usage.cpu_s)) {
+        job->usage.cpu_s = cpu_s;
+        job->usage.has_cpu = true;
+    }
+    return true;
+}
+
+void job_free(struct job *job)
+{
+    if (!job)
+        return;
+    if (!job->proven) {
+        job_kill(job);
+        int64_t deadline = clock_monotonic_ns() + FREE_NS;
+        struct job_member member;
+        size_t count = 0;
+        while (!job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline)
+            poll(NULL, 0, 1);
+    }
+    if (job->control >= 0)
+        close(job->control);
+    if (job->pidfd >= 0)
+        close(job->pidfd);
+    job_identity_fini(&job->identity);
+    containment_fini(&job->layers);
+    free(job);
+}

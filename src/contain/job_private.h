@@ -1,0 +1,32 @@
+/* job_private: what job.c, start.c, prove.c and usage.c share. */
+#ifndef TARE_CONTAIN_JOB_PRIVATE_H
+#define TARE_CONTAIN_JOB_PRIVATE_H
+
+#include "contain/contain.h"
+#include "contain/init.h"
+#include "contain/tree.h"
+
+struct job {
+    struct job_identity identity;
+    struct containment layers;
+    int control; /* the runner's end */
+    int pidfd;   /* of the init; its pid cannot be used again until reaped */
+    bool foreground_tty;
+    bool started;  /* the gate was opened */
+    bool reaped;   /* the init */
+    bool proven;
+    int64_t killed_ns; /* when job_kill was called; 0: not yet */
+    struct job_exit exit;
+    struct job_usage usage; /* what is known for good; job_usage adds what can be read now */
+    uint64_t cpu_ticks;     /* largest sum seen in /proc */
+};
+
+struct tree_seed job_seed(const struct job *job);
+
+/* Reaps the init if it has ended; never waits. */
+bool job_reap(struct job *job);
+
+/* Keeps what /proc and the cgroup say now, which is gone after the end. */
+void job_usage_keep(struct job *job);
+
+#endif

@@ -1,0 +1,243 @@
+#include "contain/tree.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "contain/cgroup.h"
+#include "contain/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ENVIRON_MAX = 1 << 20 };
+
+void tree_fini(struct tree *tree)
+{
+    free(tree->processes);
+    *tree = (struct tree){0};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct tree_process *left = a, *right = b;
+    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+}
+
+static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
+{
+    struct tree_process key = {.stat.pid = pid};
+    return tree->count ? bsearch(&key, tree->processes, tree->count, sizeof key, by_pid) : NULL;
+}
+
+/* Every process that can be seen; those older than the root are left out, except the root's own pid. */
+static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *out)
+{
+    int proc = dirfd(listing);
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
+        uint64_t pid = 0;
+        struct proc_stat stat;
+        if (!proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
+            continue;
+        if (!proc_stat_read(proc, (pid_t)pid, &stat))
+            continue;
+        if (stat.start_time < seed->start_time && stat.pid != seed->root)
+            continue;
+        out->processes = mem_room(out->processes, out->count, &out->capacity, sizeof *out->processes);
+        out->processes[out->count++] = (struct tree_process){.stat = stat};
+    }
+    if (out->count)
+        qsort(out->processes, out->count, sizeof *out->processes, by_pid);
+    return errno == 0;
+}
+
+static void member_by_pid(void *context, pid_t pid)
+{
+    struct tree_process *process = tree_find(context, pid);
+    if (process)
+        process->member = true;
+}
+
+static bool is_root(const struct tree_process *process, const struct tree_seed *seed)
+{
+    return process->stat.pid == seed->root && process->stat.start_time == seed->start_time;
+}
+
+/* Starts of the closure that cost nothing more to see. */
+static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
+{
+    struct tree_process *root = seed->root ? tree_find(tree, seed->root) : NULL;
+    if (root && is_root(root, seed)) {
+        root->member = true;
+        tree->root_alive = proc_stat_alive(&root->stat);
+    }
+    if (seed->cgroup)
+        cgroup_each_pid(seed->cgroup, member_by_pid, tree);
+    for (size_t i = 0; seed->session && seed->root && i < tree->count; i++)
+        tree->processes[i].member |= tree->processes[i].stat.session == seed->root;
+}
+
+static bool joined_through(const struct tree *tree, const struct tree_process *process, pid_t pid)
+{
+    const struct tree_process *other = pid > 0 && pid != process->stat.pid ? tree_find(tree, pid) : NULL;
+    return other && other->member && other->stat.start_time <= process->stat.start_time;
+}
+
+static void mark_closure(struct tree *tree)
+{
+    for (bool grown = true; grown;) {
+        grown = false;
+        for (size_t i = 0; i < tree->count; i++) {
+            struct tree_process *process = &tree->processes[i];
+            if (process->member || (!joined_through(tree, process, process->stat.ppid) &&
+                                    !joined_through(tree, process, process->stat.session)))
+                continue;
+            process->member = grown = true;
+        }
+    }
+}
+
+static bool environ_tagged(int proc, const char *path, const char *assignment, char *buffer)
+{
+    ssize_t length = proc_read_at(proc, path, buffer, ENVIRON_MAX);
+    return length > 0 && proc_environ_has(buffer, (size_t)length, assignment);
+}
+
+/* A zombie leader has no environment any more, its living threads have. */
+static bool threads_tagged(int proc, pid_t pid, const char *assignment, char *buffer)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%d/task", (int)pid);
+    int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing && fd >= 0)
+        close(fd);
+    bool tagged = false;
+    for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
+        snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
+        tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, assignment, buffer);
+    }
+    if (listing)
+        closedir(listing);
+    return tagged;
+}
+
+static void mark_tagged(struct tree *tree, int proc, const char *tag)
+{
+    AUTO_FREE char *assignment = mem_printf("TARE_JOB=%s", tag);
+    AUTO_FREE char *buffer = mem_resize(NULL, ENVIRON_MAX, 1);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct tree_process *process = &tree->processes[i];
+        char path[40];
+        if (process->member || !proc_stat_alive(&process->stat))
+            continue;
+        snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
+        process->member = environ_tagged(proc, path, assignment, buffer) ||
+                          (process->stat.threads > 1 && process->stat.state == 'Z' &&
+                           threads_tagged(proc, process->stat.pid, assignment, buffer));
+    }
+}
+
+bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
+{
+    *out = (struct tree){0};
+    DIR *listing = opendir("/proc");
+    if (!listing)
+        return err_sys(err, "open /proc");
+    bool complete = tree_list(listing, seed, out) || err_sys(err, "read /proc");
+    mark_seeds(out, seed);
+    mark_closure(out);
+    if (seed->tag) {
+        mark_tagged(out, dirfd(listing), seed->tag);
+        mark_closure(out);
+    }
+    closedir(listing);
+    return complete;
+}
+
+static bool is_target(const struct tree_process *process, const struct tree_seed *seed)
+{
+    return process->member && !is_root(process, seed) && process->stat.pid != getpid() &&
+           proc_stat_alive(&process->stat);
+}
+
+void job_member_fill(const struct proc_stat *stat, struct job_member *out)
+{
+    *out = (struct job_member){.pid = stat->pid, .start_time = stat->start_time, .state = stat->state};
+    snprintf(out->command, sizeof out->command, "%s", stat->comm);
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/wchan", (int)stat->pid);
+    if (proc_read_at(AT_FDCWD, path, out->wchan, sizeof out->wchan) <= 0 || strcmp(out->wchan, "0") == 0)
+        out->wchan[0] = '\0';
+}
+
+size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!is_target(&tree->processes[i], seed))
+            continue;
+        if (count < max)
+            job_member_fill(&tree->processes[i].stat, &members[count]);
+        count++;
+    }
+    return count;
+}
+
+bool process_signal(pid_t pid, uint64_t start_time, int signal)
+{
+    AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
+    uint64_t now = 0;
+    return pidfd >= 0 && process_start_time(pid, &now) && now == start_time && sys_pidfd_signal(pidfd, signal);
+}
+
+size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal)
+{
+    size_t sent = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_target(&tree->processes[i], seed))
+            sent += process_signal(tree->processes[i].stat.pid, tree->processes[i].stat.start_time, signal);
+    return sent;
+}
+
+/* How many targets of now were no target of the pass before: each process is counted once. */
+static size_t newly_seen(const struct tree *now, const struct tree *before, const struct tree_seed *seed)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < now->count; i++) {
+        if (!is_target(&now->processes[i], seed))
+            continue;
+        const struct tree_process *old = tree_find(before, now->processes[i].stat.pid);
+        count += !old || old->stat.start_time != now->processes[i].stat.start_time || !is_target(old, seed);
+    }
+    return count;
+}
+
+size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left)
+{
+    int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
+    struct tree before = {0};
+    size_t killed = 0;
+    for (int64_t pause_ns = 0;; pause_ns = pause_ns ? NS_PER_MS : 100000) {
+        struct tree now;
+        bool complete = tree_scan(seed, &now, NULL);
+        killed += newly_seen(&now, &before, seed);
+        tree_signal(&now, seed, SIGKILL);
+        *left = tree_live(&now, seed, NULL, 0);
+        tree_fini(&before);
+        before = now;
+        if ((complete && *left == 0) || clock_monotonic_ns() >= deadline)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+    }
+    tree_fini(&before);
+    return killed;
+}
