@@ -1,0 +1,284 @@
+#include "run/attempt.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20 };
+
+static const char log_name[] = "training.log";
+static const char times_name[] = "training.times.csv";
+
+/* What one attempt leaves in the experiment's folder. */
+static const char *const attempt_files[] = {log_name, times_name, NULL};
+
+void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
+{
+    *attempt = (struct attempt){
+        .experiment = experiment, .number = number, .folder = -1, .pipe = -1, .log_fd = -1, .times_fd = -1};
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void attempt_fini(struct attempt *attempt)
+{
+    job_free(attempt->job);
+    joblog_free(attempt->log);
+    close_fd(&attempt->pipe);
+    close_fd(&attempt->log_fd);
+    close_fd(&attempt->times_fd);
+    close_fd(&attempt->folder);
+    free(attempt->detail);
+    attempt_init(attempt, NULL, 0);
+}
+
+static bool is_there(int dir, const char *name)
+{
+    struct stat status;
+    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool move_earlier_files(struct attempt *attempt, struct err *err)
+{
+    char name[40];
+    AUTO_CLOSE int earlier = -1;
+    snprintf(name, sizeof name, "attempt_%lld", (long long)(attempt->number - 1));
+    for (size_t i = 0; attempt_files[i]; i++) {
+        if (!is_there(attempt->folder, attempt_files[i]))
+            continue;
+        if (earlier < 0)
+            earlier = fs_make_dir_at(attempt->folder, name, 0777, err);
+        if (earlier < 0)
+            return false;
+        if (renameat(attempt->folder, attempt_files[i], earlier, attempt_files[i]) != 0)
+            return err_sys(err, "move %s to %s", attempt_files[i], name);
+    }
+    return true;
+}
+
+bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
+{
+    const char *id = attempt->experiment->id;
+    if (!*id || strchr(id, '/') || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
+        return err_set(err, "'%s' cannot be the name of a folder", id);
+    attempt->folder = fs_make_dir_at(run_dir, id, 0777, err);
+    if (attempt->folder < 0)
+        return false;
+    if (attempt->number > 1 && !move_earlier_files(attempt, err))
+        return err_wrap(err, "%s", id);
+    return true;
+}
+
+static int create_file(int dir, const char *name, struct err *err)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        err_sys(err, "create %s", name);
+    return fd;
+}
+
+bool attempt_open_files(struct attempt *attempt, struct err *err)
+{
+    attempt->log_fd = create_file(attempt->folder, log_name, err);
+    if (attempt->log_fd < 0)
+        return err_wrap(err, "%s", attempt->experiment->id);
+    attempt->times_fd = create_file(attempt->folder, times_name, err);
+    if (attempt->times_fd < 0)
+        return err_wrap(err, "%s", attempt->experiment->id);
+    return true;
+}
+
+static void add_path(struct strv *env, const struct strv *prepend)
+{
+    if (prepend->count == 0)
+        return;
+    AUTO_TEXT struct text path = {0};
+    const char *old = strv_env_get(env, "PATH");
+    AUTO_FREE char *front = strv_join(prepend, ":");
+    text_add(&path, front);
+    if (old && *old)
+        text_addf(&path, ":%s", old);
+    strv_env_set(env, "PATH", text_get(&path));
+}
+
+static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
+                             struct strv *env)
+{
+    const struct plan_job *job = &attempt->experiment->foreground;
+    char number[24];
+    strv_add_all(env, request->environment);
+    /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
+    if (!strv_env_get(env, "PYTHONUNBUFFERED"))
+        strv_env_set(env, "PYTHONUNBUFFERED", "1");
+    for (size_t i = 0; i < job->env.count; i++) {
+        const char *entry = job->env.items[i];
+        const char *equals = strchr(entry, '=');
+        if (!equals)
+            continue;
+        AUTO_FREE char *name = mem_strndup(entry, (size_t)(equals - entry));
+        strv_env_set(env, name, equals + 1);
+    }
+    add_path(env, &job->path_prepend);
+    snprintf(number, sizeof number, "%lld", (long long)attempt->number);
+    strv_env_set(env, "TARE_RUN_DIR", run_dir);
+    strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
+    strv_env_set(env, "TARE_ATTEMPT", number);
+}
+
+bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
+                       const char *run_dir, struct err *err)
+{
+    const struct plan_job *job = &attempt->experiment->foreground;
+    AUTO_STRV struct strv env = {0};
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_sys(err, "make the log's pipe");
+    attempt->pipe = ends[0];
+    AUTO_CLOSE int write_end = ends[1];
+    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment of ours; best effort. */
+    if (fcntl(attempt->pipe, F_SETFL, O_NONBLOCK) != 0)
+        return err_sys(err, "set up the log's pipe");
+    (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);
+    make_environment(attempt, request, run_dir, &env);
+    struct job_request start = {
+        .containment = request->containment,
+        .argv = &job->argv,
+        .env = &env,
+        .cwd = job->cwd,
+        .stdin_fd = -1,
+        .stdout_fd = write_end,
+        .stderr_fd = write_end,
+        .uid = request->uid,
+        .gid = request->gid,
+        .change_user = request->change_user,
+        .limits = {.cpu_time_s = limits->cpu_time_s, .memory_bytes = limits->memory_bytes},
+    };
+    attempt->job = job_start(&start, err);
+    return attempt->job != NULL;
+}
+
+/* The patterns of a job as joblog takes them; the caller frees the array. */
+static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
+{
+    *count = job->metric_count + job->success.count + job->errors.count;
+    struct joblog_pattern *patterns = mem_array(*count + 1, sizeof *patterns);
+    struct joblog_pattern *at = patterns;
+    for (size_t i = 0; i < job->metric_count; i++)
+        *at++ = (struct joblog_pattern){JOBLOG_METRIC, job->metrics[i].name, job->metrics[i].pattern};
+    for (size_t i = 0; i < job->success.count; i++)
+        *at++ = (struct joblog_pattern){JOBLOG_SUCCESS, job->success.items[i], job->success.items[i]};
+    for (size_t i = 0; i < job->errors.count; i++)
+        *at++ = (struct joblog_pattern){JOBLOG_ERROR, job->errors.items[i], job->errors.items[i]};
+    return patterns;
+}
+
+bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric, void *context,
+                       struct err *err)
+{
+    size_t count;
+    AUTO_FREE struct joblog_pattern *patterns = make_patterns(&attempt->experiment->foreground, &count);
+    attempt->start_ns = clock_monotonic_ns();
+    struct joblog_options options = {
+        .log_fd = attempt->log_fd,
+        .times_fd = attempt->times_fd,
+        .start_ns = attempt->start_ns,
+        .cap_bytes = limits->log_bytes,
+        .patterns = patterns,
+        .pattern_count = count,
+        .metric = metric,
+        .context = context,
+    };
+    attempt->log = joblog_new(&options, err);
+    if (!attempt->log)
+        return false;
+    attempt->log_fd = attempt->times_fd = -1;
+    attempt->gate_open = job_open_gate(attempt->job, err);
+    return attempt->gate_open;
+}
+
+void attempt_take_exit(struct attempt *attempt)
+{
+    if (attempt->exit.ended)
+        return;
+    attempt->exit = job_take_exit(attempt->job);
+    if (attempt->exit.ended && attempt->end_ns == 0)
+        attempt->end_ns = clock_monotonic_ns();
+}
+
+void attempt_take_usage(struct attempt *attempt)
+{
+    struct job_usage now = job_usage(attempt->job);
+    struct job_usage *known = &attempt->usage;
+    if (now.has_cpu && (!known->has_cpu || now.cpu_s > known->cpu_s)) {
+        known->cpu_s = now.cpu_s;
+        known->has_cpu = true;
+    }
+    if (now.has_peak_memory && (!known->has_peak_memory || now.peak_memory_bytes > known->peak_memory_bytes)) {
+        known->peak_memory_bytes = now.peak_memory_bytes;
+        known->has_peak_memory = true;
+    }
+    if (now.has_processes && (!known->has_processes || now.processes > known->processes)) {
+        known->processes = now.processes;
+        known->has_processes = true;
+    }
+}
+
+void attempt_close_log(struct attempt *attempt)
+{
+    struct err err = {0};
+    int64_t now_ns = clock_monotonic_ns();
+    bool kept = true;
+    /* Bounded: a process that is none of the job's may hold the pipe and write for ever. */
+    for (int i = 0; attempt->log && attempt->pipe >= 0 && i < DRAIN_READS_MAX; i++) {
+        int got = joblog_read(attempt->log, attempt->pipe, now_ns, &err);
+        if (got == -2)
+            kept = false;
+        else if (got != 1)
+            break;
+    }
+    close_fd(&attempt->pipe);
+    if (attempt->log && !joblog_end(attempt->log, now_ns, &err))
+        kept = false;
+    if (!kept && !attempt->log_failed) {
+        attempt->log_failed = true;
+        attempt->log_err = err;
+    }
+}
+
+double attempt_duration_s(const struct attempt *attempt, bool *valid)
+{
+    *valid = attempt->gate_open && attempt->end_ns > 0;
+    return *valid ? (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S : 0;
+}
+
+enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error)
+{
+    size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
+    AUTO_FREE const struct joblog_result **results = mem_array(count + 1, sizeof *results);
+    for (size_t i = 0; i < count; i++)
+        results[i] = joblog_result(attempt->log, i);
+    /* A log that is not whole cannot say that all is well. */
+    bool lost = attempt->log_failed && attempt->reason == STOP_EXITED;
+    struct outcome_facts facts = {
+        .reason = lost ? STOP_LOG_ERROR : attempt->reason,
+        .detail = attempt->log_failed ? attempt->log_err.text : attempt->detail,
+        .timeout_s = attempt->experiment->timeout_s,
+        .exit = attempt->exit,
+        .results = results,
+        .result_count = count,
+        .limits = limits,
+    };
+    return outcome_judge(&attempt->experiment->foreground, &facts, error);
+}

@@ -1,0 +1,81 @@
+/* attempt: one try at an experiment: its folder, its log files and pipe, its job. Takes no decision and journals nothing:
+ * lane/ does. Private to run/. */
+#ifndef TARE_RUN_ATTEMPT_H
+#define TARE_RUN_ATTEMPT_H
+
+#include "base/err.h"
+#include "contain/contain.h"
+#include "joblog/joblog.h"
+#include "plan/plan.h"
+#include "run/outcome.h"
+#include "run/run.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; more are counted by those */
+
+struct attempt {
+    const struct plan_experiment *experiment;
+    int64_t number; /* from 1 */
+    int folder;     /* the experiment's, -1: not open */
+    int pipe;       /* what the job writes, non-blocking; -1: closed */
+    int log_fd, times_fd; /* until the joblog has them */
+    struct joblog *log;
+    struct job *job;
+    bool gate_open;
+    int64_t start_ns; /* when the gate was opened */
+    int64_t end_ns;   /* when the command ended, or was killed; 0: not yet */
+    enum stop_reason reason; /* the first one */
+    char *detail;            /* what outcome_facts wants */
+    struct job_exit exit;
+    struct job_usage usage;
+    struct job_member leftovers[ATTEMPT_MEMBERS_MAX];
+    size_t leftover_count;
+    struct job_member survivors[ATTEMPT_MEMBERS_MAX];
+    size_t survivor_count;
+    struct err log_err; /* the first failure to keep the log */
+    bool log_failed;
+};
+
+void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number);
+void attempt_fini(struct attempt *attempt); /* kills what still lives */
+
+/* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be done again after a crash:
+ * done before EVENT_ATTEMPT_PREPARED of this attempt is journaled, so the files found are always those of the one before. */
+bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
+
+/* training.log, training.times.csv and the pipe. */
+bool attempt_open_files(struct attempt *attempt, struct err *err);
+
+/* The job, waiting at its gate. run_dir: absolute path of the run's folder. */
+bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
+                       const char *run_dir, struct err *err);
+
+/* Starts the clock and the log, then opens the gate. */
+bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric, void *context,
+                       struct err *err);
+
+/* Once the command ended: how, and when. */
+void attempt_take_exit(struct attempt *attempt);
+
+/* Keeps the larger of what was known and what the job says now (a leaf that is gone says nothing). */
+void attempt_take_usage(struct attempt *attempt);
+
+/* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
+void attempt_close_log(struct attempt *attempt);
+
+double attempt_duration_s(const struct attempt *attempt, bool *valid);
+enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error);
+
+/* The data of its events; new references. */
+json_t *attempt_born_json(const struct attempt *attempt);
+json_t *attempt_exited_json(const struct attempt *attempt);
+json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
+json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
+
+/* "12 python, 13 sh": for people. The caller frees it. */
+char *attempt_members_text(const struct job_member *members, size_t count);
+
+#endif

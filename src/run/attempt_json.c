@@ -1,0 +1,153 @@
+/* What the journal keeps of an attempt. */
+#include "run/attempt.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* json_string refuses what is no UTF-8, and paths may be anything: then only ASCII is kept. */
+static json_t *safe_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json)
+        return json;
+    AUTO_TEXT struct text ascii = {0};
+    for (; *text; text++)
+        text_add_char(&ascii, (unsigned char)*text < 0x80 ? *text : '?');
+    return json_string(text_get(&ascii));
+}
+
+static json_t *layers_json(const struct containment *layers)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "pidns", json_boolean(layers->pidns));
+    json_object_set_new(json, "userns", json_boolean(layers->userns));
+    json_object_set_new(json, "cgroup", json_boolean(layers->cgroup));
+    json_object_set_new(json, "sweep", json_true());
+    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(layers)));
+    return json;
+}
+
+json_t *attempt_born_json(const struct attempt *attempt)
+{
+    const struct job_identity *identity = job_identity(attempt->job);
+    json_t *json = json_object();
+    json_object_set_new(json, "role", json_string("foreground"));
+    json_object_set_new(json, "pid", json_integer(identity->pid));
+    json_object_set_new(json, "start_time", json_integer((json_int_t)identity->start_time));
+    json_object_set_new(json, "boot_id", json_string(identity->boot_id));
+    json_object_set_new(json, "cgroup", text_or_null(identity->cgroup));
+    json_object_set_new(json, "tag", text_or_null(identity->tag));
+    json_object_set_new(json, "layers", layers_json(job_layers(attempt->job)));
+    return json;
+}
+
+static void add_exit(const struct job_exit *exit, json_t *json)
+{
+    bool code = exit->ended && !exit->signalled;
+    bool signal = exit->ended && exit->signalled;
+    json_object_set_new(json, "exit_code", code ? json_integer(exit->code) : json_null());
+    json_object_set_new(json, "signal", signal ? json_integer(exit->code) : json_null());
+}
+
+json_t *attempt_exited_json(const struct attempt *attempt)
+{
+    const struct job_usage *usage = &attempt->usage;
+    json_t *json = json_object();
+    json_object_set_new(json, "role", json_string("foreground"));
+    add_exit(&attempt->exit, json);
+    json_object_set_new(json, "cpu_s", usage->has_cpu ? json_real(usage->cpu_s) : json_null());
+    json_object_set_new(json, "peak_memory_bytes",
+                        usage->has_peak_memory ? json_integer((json_int_t)usage->peak_memory_bytes) : json_null());
+    json_object_set_new(json, "processes",
+                        usage->has_processes ? json_integer((json_int_t)usage->processes) : json_null());
+    return json;
+}
+
+static json_t *member_json(const struct job_member *member)
+{
+    json_t *json = json_object();
+    char state[2] = {member->state ? member->state : '?', 0};
+    json_object_set_new(json, "pid", json_integer(member->pid));
+    json_object_set_new(json, "command", safe_text(member->command));
+    json_object_set_new(json, "state", safe_text(state));
+    if (member->wchan[0])
+        json_object_set_new(json, "wchan", safe_text(member->wchan));
+    return json;
+}
+
+static json_t *members_json(const struct job_member *members, size_t count)
+{
+    json_t *json = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(json, member_json(&members[i]));
+    return json;
+}
+
+json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "role", json_string("foreground"));
+    json_object_set_new(json, "leftovers", members_json(attempt->leftovers, attempt->leftover_count));
+    json_object_set_new(json, "survivors", members_json(attempt->survivors, attempt->survivor_count));
+    json_object_set_new(json, "seconds", json_real(seconds));
+    return json;
+}
+
+static json_t *metrics_json(const struct attempt *attempt)
+{
+    json_t *json = json_object();
+    const struct plan_job *job = &attempt->experiment->foreground;
+    for (size_t i = 0; i < job->metric_count; i++)
+        json_object_set_new(json, job->metrics[i].name, json_null());
+    size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct joblog_result *result = joblog_result(attempt->log, i);
+        if (result->role == JOBLOG_METRIC && result->has_number)
+            json_object_set_new(json, result->name, json_real(result->number));
+    }
+    return json;
+}
+
+static json_t *log_json(const struct joblog *log)
+{
+    struct joblog_totals totals = joblog_totals(log);
+    json_t *json = json_object();
+    json_object_set_new(json, "bytes", json_integer((json_int_t)totals.bytes));
+    json_object_set_new(json, "kept", json_integer((json_int_t)totals.kept));
+    json_object_set_new(json, "lines", json_integer((json_int_t)totals.lines));
+    json_object_set_new(json, "limited_lines", json_integer((json_int_t)totals.limited_lines));
+    json_object_set_new(json, "capped", json_boolean(totals.capped));
+    return json;
+}
+
+json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error)
+{
+    bool valid;
+    double duration_s = attempt_duration_s(attempt, &valid);
+    json_t *json = json_object();
+    json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
+    json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
+    add_exit(&attempt->exit, json);
+    json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
+    json_object_set_new(json, "error", error ? safe_text(error) : json_null());
+    json_object_set_new(json, "metrics", metrics_json(attempt));
+    json_object_set_new(json, "log", attempt->log ? log_json(attempt->log) : json_null());
+    return json;
+}
+
+char *attempt_members_text(const struct job_member *members, size_t count)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < count; i++) {
+        text_addf(&text, "%s%ld %s", i ? ", " : "", (long)members[i].pid, members[i].command);
+        if (members[i].wchan[0])
+            text_addf(&text, " (state %c, in %s)", members[i].state, members[i].wchan);
+    }
+    return text_take(&text);
+}

@@ -1,0 +1,248 @@
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <time.h>
+
+enum { TIMER_ACCURACY_US = 1000 };
+
+void lane_init(struct lane *lane, struct runner *runner)
+{
+    *lane = (struct lane){.runner = runner};
+    attempt_init(&lane->attempt, NULL, 0);
+}
+
+void lane_fini(struct lane *lane)
+{
+    lane_cancel_timer(lane);
+    lane_job_sources_fini(lane);
+    attempt_fini(&lane->attempt);
+    json_decref(lane->last_attempt);
+    lane->last_attempt = NULL;
+}
+
+void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next)
+{
+    bool of_attempt = type != EVENT_EXPERIMENT_STARTED && type != EVENT_EXPERIMENT_ENDED && type != EVENT_PAUSE;
+    bool of_experiment = type != EVENT_PAUSE;
+    runner_record(lane->runner, (struct runner_entry){
+                                    .type = type,
+                                    .experiment = of_experiment ? (int64_t)lane->experiment->number : 0,
+                                    .attempt = of_attempt ? lane->attempt.number : 0,
+                                    .data = data,
+                                    .lane = lane,
+                                    .next = next,
+                                });
+}
+
+void lane_say(struct lane *lane, char *text)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "text", json_string(text));
+    free(text);
+    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_NOTE,
+                                                    .experiment = (int64_t)lane->experiment->number,
+                                                    .attempt = lane->attempt.number,
+                                                    .data = data});
+}
+
+static int on_timer(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)source;
+    (void)us;
+    struct lane *lane = context;
+    lane_step *step = lane->timer_step;
+    lane_cancel_timer(lane);
+    step(lane);
+    return 0;
+}
+
+void lane_after(struct lane *lane, uint64_t us, lane_step *step)
+{
+    lane_cancel_timer(lane);
+    lane->timer_step = step;
+    int code = sd_event_add_time_relative(lane->runner->loop, &lane->timer, CLOCK_MONOTONIC, us, TIMER_ACCURACY_US,
+                                          on_timer, lane);
+    if (code >= 0)
+        return;
+    /* Without timers nothing can be waited for: the lane is given up, and lane_fini kills what is left. */
+    struct err err;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    lane->phase = LANE_FINISHED;
+    runner_break(lane->runner, &err);
+    runner_lane_finished(lane->runner);
+}
+
+void lane_cancel_timer(struct lane *lane)
+{
+    lane->timer = sd_event_source_disable_unref(lane->timer);
+    lane->timer_step = NULL;
+}
+
+static uint64_t pause_us(const struct lane *lane, double seconds)
+{
+    return (uint64_t)(seconds * lane->runner->time_scale * 1e6);
+}
+
+static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "seconds", json_real(seconds * lane->runner->time_scale));
+    if (why)
+        json_object_set_new(json, "why", json_string(why));
+    return json;
+}
+
+static void finish(struct lane *lane)
+{
+    lane->experiment = NULL;
+    lane->phase = LANE_FINISHED;
+    runner_lane_finished(lane->runner);
+}
+
+static void write_results(struct lane *lane)
+{
+    lane->ran_one = true;
+    lane->last_entry = lane->experiment->entry;
+    runner_write_results(lane->runner, lane->experiment->number, lane, lane_start);
+}
+
+static void end_experiment(struct lane *lane, enum outcome outcome)
+{
+    lane->phase = LANE_STEPPING;
+    /* The last of the failures was not tried again. */
+    int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
+    json_t *data = past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, lane->last_attempt);
+    lane_record(lane, EVENT_EXPERIMENT_ENDED, data, write_results);
+}
+
+static void prepare_attempt(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct err err = {0};
+    lane->phase = LANE_STEPPING;
+    if (runner_halted(runner)) {
+        end_experiment(lane, OUTCOME_INTERRUPTED);
+        return;
+    }
+    int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
+    attempt_init(&lane->attempt, lane->experiment, before + 1);
+    if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
+        attempt_fini(&lane->attempt);
+        runner_break_disk(runner, &err);
+        end_experiment(lane, OUTCOME_INTERRUPTED);
+        return;
+    }
+    json_t *data = json_object();
+    json_object_set_new(data, "folder", json_string(lane->experiment->id));
+    lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_job_start);
+}
+
+static void after_attempt(struct lane *lane)
+{
+    attempt_fini(&lane->attempt);
+    if (lane->outcome == OUTCOME_FAILED)
+        lane->failed++;
+    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries)
+        end_experiment(lane, lane->outcome);
+    else
+        prepare_attempt(lane);
+}
+
+static void retry_pause(struct lane *lane)
+{
+    if (runner_halted(lane->runner)) {
+        after_attempt(lane);
+        return;
+    }
+    lane->phase = LANE_RETRY_WAIT;
+    lane_after(lane, pause_us(lane, lane->runner->plan->timing.before_retry_s), after_attempt);
+}
+
+void lane_attempt_ended(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    AUTO_FREE char *error = NULL;
+    lane->phase = LANE_STEPPING;
+    lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error);
+    json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
+    json_decref(lane->last_attempt);
+    lane->last_attempt = json_incref(data);
+    bool again =
+        lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !runner_halted(runner);
+    lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : after_attempt);
+    if (again)
+        lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), retry_pause);
+}
+
+static void begin_experiment(struct lane *lane)
+{
+    lane->phase = LANE_STEPPING;
+    if (runner_halted(lane->runner)) {
+        finish(lane);
+        return;
+    }
+    struct past_item before = past_of(&lane->runner->past, lane->experiment->number);
+    lane->failed = before.failed;
+    json_decref(lane->last_attempt);
+    lane->last_attempt = json_incref(before.last_ended);
+    json_t *data = json_object();
+    json_object_set_new(data, "id", json_string(lane->experiment->id));
+    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, prepare_attempt);
+}
+
+static void pause_before(struct lane *lane)
+{
+    if (runner_halted(lane->runner)) {
+        finish(lane);
+        return;
+    }
+    const struct timing *timing = &lane->runner->plan->timing;
+    bool same = lane->experiment->entry == lane->last_entry;
+    lane->phase = LANE_PAUSING;
+    lane_after(lane, pause_us(lane, same ? timing->between_runs_s : timing->between_configurations_s),
+               begin_experiment);
+}
+
+void lane_start(struct lane *lane)
+{
+    const struct timing *timing = &lane->runner->plan->timing;
+    lane->phase = LANE_STEPPING;
+    lane->experiment = runner_halted(lane->runner) ? NULL : runner_take(lane->runner);
+    if (!lane->experiment) {
+        finish(lane);
+        return;
+    }
+    bool same = lane->experiment->entry == lane->last_entry;
+    double seconds = same ? timing->between_runs_s : timing->between_configurations_s;
+    if (!lane->ran_one || seconds <= 0) {
+        begin_experiment(lane);
+        return;
+    }
+    const char *why = same ? "between_runs" : "between_configurations";
+    lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), pause_before);
+}
+
+void lane_halt(struct lane *lane)
+{
+    switch (lane->phase) {
+    case LANE_PAUSING:
+        lane_cancel_timer(lane);
+        finish(lane);
+        break;
+    case LANE_RETRY_WAIT:
+        lane_cancel_timer(lane);
+        after_attempt(lane);
+        break;
+    case LANE_RUNNING:
+        lane_stop(lane, STOP_INTERRUPTED);
+        break;
+    case LANE_STOPPING:
+        if (lane->runner->kill_now)
+            lane_kill(lane);
+        break;
+    default:
+        break; /* a step that is on its way looks by itself */
+    }
+}

@@ -1,0 +1,59 @@
+/* lane: one experiment at a time on its own way (plan/state.c): each step is journaled, and what follows it begins when that
+ * is durable. Private to run/. */
+#ifndef TARE_RUN_LANE_H
+#define TARE_RUN_LANE_H
+
+#include "run/attempt.h"
+#include "run/runner.h"
+
+enum lane_phase {
+    LANE_STEPPING,   /* waits for the journal, or acts */
+    LANE_PAUSING,    /* between experiments */
+    LANE_RETRY_WAIT, /* between attempts */
+    LANE_RUNNING,    /* the job runs */
+    LANE_STOPPING,   /* the job was asked to end */
+    LANE_PROVING,    /* killed: is everything gone? */
+    LANE_FINISHED
+};
+
+struct lane {
+    struct runner *runner;
+    enum lane_phase phase;
+    const struct plan_experiment *experiment; /* in work or, while pausing, the next; NULL: none */
+    bool ran_one;                             /* in this session: a pause comes before the next */
+    size_t last_entry;                        /* of the settings file, of the experiment before */
+    struct attempt attempt;
+    int64_t failed;       /* attempts of the experiment that failed */
+    json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
+    enum outcome outcome; /* of the last attempt */
+    sd_event_source *timer; /* pauses, grace, proof: one at a time */
+    lane_step *timer_step;
+    sd_event_source *log_source, *job_source, *timeout_source;
+    int64_t grace_end_ns, proof_start_ns;
+    uint64_t poll_us; /* until the next look */
+};
+
+void lane_init(struct lane *lane, struct runner *runner);
+void lane_fini(struct lane *lane);
+
+/* Takes the next experiment, if there is one. */
+void lane_start(struct lane *lane);
+
+/* The run is halted, or is to be killed now: do what that means where the lane stands. */
+void lane_halt(struct lane *lane);
+
+/* About once a second: limits. */
+void lane_tick(struct lane *lane);
+
+/* For lane.c, lane_job.c and lane_stop.c: */
+void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
+void lane_say(struct lane *lane, char *text); /* EVENT_NOTE; takes text */
+void lane_after(struct lane *lane, uint64_t us, lane_step *step);
+void lane_cancel_timer(struct lane *lane);
+void lane_job_start(struct lane *lane);      /* EVENT_ATTEMPT_PREPARED is durable */
+void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
+void lane_job_sources_fini(struct lane *lane);
+void lane_stop(struct lane *lane, enum stop_reason reason);
+void lane_kill(struct lane *lane);
+
+#endif

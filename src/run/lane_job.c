@@ -1,0 +1,182 @@
+/* The middle of a lane's way: its job is born, and runs. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "contain/guardian.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+
+enum { TIMEOUT_ACCURACY_US = 1000 };
+
+static void watch_log_end(struct lane *lane)
+{
+    lane->log_source = sd_event_source_disable_unref(lane->log_source);
+}
+
+void lane_job_sources_fini(struct lane *lane)
+{
+    watch_log_end(lane);
+    lane->job_source = sd_event_source_disable_unref(lane->job_source);
+    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+}
+
+static void on_metric(void *context, const char *name, double number)
+{
+    struct lane *lane = context;
+    json_t *data = json_object();
+    json_object_set_new(data, "name", json_string(name));
+    json_object_set_new(data, "value", json_real(number));
+    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
+                                                    .experiment = (int64_t)lane->experiment->number,
+                                                    .attempt = lane->attempt.number,
+                                                    .data = data});
+}
+
+static void log_failed(struct lane *lane, const struct err *cause)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (attempt->log_failed)
+        return; /* matching goes on, for the patterns' sake */
+    attempt->log_failed = true;
+    attempt->log_err = *cause;
+    struct err err = *cause;
+    err_wrap(&err, "%s: the log cannot be kept", lane->experiment->id);
+    /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
+    if (lane->phase == LANE_RUNNING)
+        lane_stop(lane, STOP_LOG_ERROR);
+    runner_break_disk(lane->runner, &err);
+}
+
+static int on_log(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)events;
+    struct lane *lane = context;
+    struct err err = {0};
+    int got = joblog_read(lane->attempt.log, fd, clock_monotonic_ns(), &err);
+    if (got == -1)
+        watch_log_end(lane);
+    else if (got == -2)
+        log_failed(lane, &err);
+    return 0;
+}
+
+/* The command has ended; what it started may live on. */
+static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct lane *lane = context;
+    struct attempt *attempt = &lane->attempt;
+    attempt_take_exit(attempt);
+    if (!attempt->exit.ended)
+        return 0;
+    lane->job_source = sd_event_source_disable_unref(lane->job_source);
+    if (lane->phase == LANE_RUNNING) {
+        attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
+        lane_stop(lane, STOP_EXITED);
+    }
+    return 0;
+}
+
+static int on_timeout(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)source;
+    (void)us;
+    struct lane *lane = context;
+    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    if (lane->phase == LANE_RUNNING)
+        lane_stop(lane, STOP_TIMEOUT);
+    return 0;
+}
+
+void lane_tick(struct lane *lane)
+{
+    double limit_s = lane->runner->plan->limits.cpu_time_s;
+    if (lane->phase != LANE_RUNNING || limit_s <= 0)
+        return;
+    attempt_take_usage(&lane->attempt);
+    if (!lane->attempt.usage.has_cpu || lane->attempt.usage.cpu_s <= limit_s)
+        return;
+    free(lane->attempt.detail);
+    lane->attempt.detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
+    lane_stop(lane, STOP_LIMIT);
+}
+
+static void could_not_start(struct lane *lane, const struct err *err)
+{
+    free(lane->attempt.detail);
+    lane->attempt.detail = mem_printf("cannot start: %s", err->text);
+    if (lane->attempt.job) {
+        lane_stop(lane, STOP_NOT_STARTED);
+        return;
+    }
+    lane->attempt.reason = STOP_NOT_STARTED;
+    lane_attempt_ended(lane);
+}
+
+static bool watch_job(struct lane *lane, struct err *err)
+{
+    struct attempt *attempt = &lane->attempt;
+    sd_event *loop = lane->runner->loop;
+    double timeout_s = lane->experiment->timeout_s;
+    int code = sd_event_add_io(loop, &lane->log_source, attempt->pipe, EPOLLIN, on_log, lane);
+    if (code >= 0)
+        code = sd_event_add_io(loop, &lane->job_source, job_fd(attempt->job), EPOLLIN, on_job, lane);
+    if (code >= 0 && timeout_s > 0)
+        code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
+                                          TIMEOUT_ACCURACY_US, on_timeout, lane);
+    return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
+}
+
+/* Without the guardian the other layers still hold: that is said, and the night goes on. */
+static void guard_job(struct lane *lane)
+{
+    struct guardian *guardian = lane->runner->request->guardian;
+    struct err err = {0};
+    if (guardian && !guardian_watch(guardian, job_identity(lane->attempt.job), &err))
+        lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
+}
+
+/* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
+static void open_gate(struct lane *lane)
+{
+    struct err err = {0};
+    if (runner_halted(lane->runner)) {
+        lane_stop(lane, STOP_INTERRUPTED);
+        return;
+    }
+    guard_job(lane);
+    if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane, &err) ||
+        !watch_job(lane, &err)) {
+        could_not_start(lane, &err);
+        return;
+    }
+    lane->phase = LANE_RUNNING;
+    lane_record(lane, EVENT_ATTEMPT_STARTED, json_object(), NULL);
+}
+
+void lane_job_start(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct err err = {0};
+    if (runner_halted(runner)) {
+        lane->attempt.reason = STOP_INTERRUPTED;
+        lane_attempt_ended(lane);
+        return;
+    }
+    if (!attempt_open_files(&lane->attempt, &err)) {
+        runner_break_disk(runner, &err);
+        lane->attempt.reason = STOP_INTERRUPTED;
+        lane_attempt_ended(lane);
+        return;
+    }
+    if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
+        could_not_start(lane, &err);
+        return;
+    }
+    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), open_gate);
+}

@@ -1,0 +1,167 @@
+/* The end of a lane's job: asked to end, killed, proven gone, written down. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "contain/guardian.h"
+
+#include <signal.h>
+
+#define PROOF_MAX_NS (5 * NS_PER_S)
+
+enum {
+    PROOF_POLL_US = 500,
+    PROOF_POLL_MAX_US = 50000,
+    GRACE_POLL_US = 5000,
+    GRACE_POLL_MAX_US = 100000,
+};
+
+static void unguard_job(struct lane *lane)
+{
+    struct guardian *guardian = lane->runner->request->guardian;
+    if (guardian && lane->attempt.survivor_count == 0)
+        guardian_release(guardian, job_identity(lane->attempt.job));
+}
+
+static void record_evidence(struct lane *lane, const char *kind, char *text)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "kind", json_string(kind));
+    json_object_set_new(data, "text", json_string(text));
+    lane_record(lane, EVENT_EVIDENCE, data, NULL);
+    free(text);
+}
+
+static void record_members(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    if (attempt->leftover_count > 0) {
+        AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
+        record_evidence(lane, "leftover_processes",
+                        mem_printf("the command ended and left %zu process%s, ended by tare: %s",
+                                   attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
+    }
+    if (attempt->survivor_count > 0) {
+        struct err err;
+        AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+        record_evidence(lane, "unkillable", mem_printf("still alive after SIGKILL: %s", names));
+        err_set(&err, "%s: SIGKILL does not end: %s", lane->experiment->id, names);
+        runner_break(lane->runner, &err);
+    }
+}
+
+static void close_log(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    bool failed_before = attempt->log_failed;
+    attempt_close_log(attempt);
+    if (!attempt->log_failed || failed_before)
+        return;
+    struct err err = attempt->log_err;
+    err_wrap(&err, "%s: the log cannot be kept", lane->experiment->id);
+    runner_break_disk(lane->runner, &err);
+}
+
+/* What a person would otherwise wonder about next morning. */
+static void say_log(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    if (!attempt->log || attempt->reason != STOP_EXITED)
+        return;
+    for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
+        const struct joblog_result *result = joblog_result(attempt->log, i);
+        if (result->role == JOBLOG_METRIC && !result->has_number)
+            lane_say(lane, mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name));
+    }
+    if (joblog_totals(attempt->log).capped)
+        lane_say(lane, mem_printf("%s: the log reached its cap; what came behind was matched but not kept",
+                                  lane->experiment->id));
+}
+
+static void proven(struct lane *lane, double seconds)
+{
+    struct attempt *attempt = &lane->attempt;
+    lane->phase = LANE_STEPPING;
+    if (attempt->end_ns == 0)
+        attempt->end_ns = clock_monotonic_ns();
+    attempt_take_exit(attempt);
+    attempt_take_usage(attempt);
+    unguard_job(lane);
+    lane_job_sources_fini(lane);
+    close_log(lane);
+    say_log(lane);
+    lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
+    lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
+    record_members(lane);
+    lane_attempt_ended(lane);
+}
+
+static void prove(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    size_t count = 0;
+    bool gone = job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
+    if (gone || took_ns > PROOF_MAX_NS) {
+        attempt->survivor_count = gone ? 0 : count;
+        proven(lane, (double)took_ns / (double)NS_PER_S);
+        return;
+    }
+    lane_after(lane, lane->poll_us, prove);
+    lane->poll_us = lane->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : lane->poll_us * 2;
+}
+
+void lane_kill(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    lane_cancel_timer(lane);
+    attempt_take_exit(attempt);
+    attempt_take_usage(attempt);
+    job_kill(attempt->job);
+    lane->phase = LANE_PROVING;
+    lane->proof_start_ns = clock_monotonic_ns();
+    lane->poll_us = PROOF_POLL_US;
+    prove(lane);
+}
+
+/* While the grace lasts: is there still anyone to wait for? */
+static void grace(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    struct job_member members[1];
+    bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
+    attempt_take_exit(attempt);
+    if (over || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0)) {
+        lane_kill(lane);
+        return;
+    }
+    lane_after(lane, lane->poll_us, grace);
+    lane->poll_us = lane->poll_us * 2 > GRACE_POLL_MAX_US ? GRACE_POLL_MAX_US : lane->poll_us * 2;
+}
+
+/* EVENT_ATTEMPT_STOPPING is durable. */
+static void end_job(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != LANE_STOPPING)
+        return; /* killed meanwhile, by a second signal */
+    bool nobody = attempt->reason == STOP_EXITED && attempt->leftover_count == 0;
+    if (nobody || !attempt->gate_open || lane->runner->kill_now) {
+        lane_kill(lane);
+        return;
+    }
+    job_signal(attempt->job, SIGTERM);
+    lane->grace_end_ns = clock_monotonic_ns() + (int64_t)(lane->runner->plan->timing.stop_grace_s * (double)NS_PER_S);
+    lane->poll_us = GRACE_POLL_US;
+    grace(lane);
+}
+
+void lane_stop(struct lane *lane, enum stop_reason reason)
+{
+    lane->phase = LANE_STOPPING;
+    lane->attempt.reason = reason;
+    lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    json_t *data = json_object();
+    json_object_set_new(data, "reason", json_string(stop_reason_name(reason)));
+    lane_record(lane, EVENT_ATTEMPT_STOPPING, data, end_job);
+}

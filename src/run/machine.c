@@ -1,0 +1,179 @@
+/* machine.json: on what, with what, from what state a session ran. */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "run/provenance.h"
+#include "run/run.h"
+#include "tare_build.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define KERNEL_FILE_MAX (4 << 20)
+
+/* Adds the value of the first line "key ...: value", if there is one. */
+static void line_value(const char *text, const char *key, struct text *out)
+{
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        const char *end = line + strcspn(line, "\n");
+        const char *value = memchr(line, ':', (size_t)(end - line));
+        if (!value)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        text_add_bytes(out, value, value < end ? (size_t)(end - value) : 0);
+        return;
+    }
+}
+
+static json_t *value_or_null(const char *text, const char *key)
+{
+    AUTO_TEXT struct text value = {0};
+    line_value(text, key, &value);
+    json_t *json = value.length > 0 ? json_string(text_get(&value)) : NULL;
+    return json ? json : json_null();
+}
+
+static json_t *cpu_json(void)
+{
+    AUTO_TEXT struct text info = {0};
+    json_t *json = json_object();
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    fs_read_kernel(AT_FDCWD, "/proc/cpuinfo", KERNEL_FILE_MAX, &info, NULL);
+    json_t *model = value_or_null(text_get(&info), "model name");
+    /* On arm64 there is no name, only numbers. */
+    if (json_is_null(model))
+        model = value_or_null(text_get(&info), "CPU part");
+    json_object_set_new(json, "model", model);
+    json_object_set_new(json, "count", count > 0 ? json_integer(count) : json_null());
+    return json;
+}
+
+static json_t *memory_json(void)
+{
+    AUTO_TEXT struct text info = {0};
+    AUTO_TEXT struct text total = {0};
+    unsigned long long kib;
+    fs_read_kernel(AT_FDCWD, "/proc/meminfo", KERNEL_FILE_MAX, &info, NULL);
+    line_value(text_get(&info), "MemTotal", &total);
+    if (sscanf(text_get(&total), "%llu kB", &kib) != 1)
+        return json_null();
+    return json_integer((json_int_t)kib * 1024);
+}
+
+static json_t *gpu_json(int dir, const char *name)
+{
+    char path[300];
+    AUTO_TEXT struct text info = {0};
+    snprintf(path, sizeof path, "%s/information", name);
+    if (!fs_read_kernel(dir, path, KERNEL_FILE_MAX, &info, NULL))
+        return NULL;
+    json_t *json = json_object();
+    json_object_set_new(json, "bus", json_string(name));
+    json_object_set_new(json, "model", value_or_null(text_get(&info), "Model"));
+    json_object_set_new(json, "uuid", value_or_null(text_get(&info), "GPU UUID"));
+    json_object_set_new(json, "firmware", value_or_null(text_get(&info), "GPU Firmware"));
+    return json;
+}
+
+static int by_bus(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static json_t *gpus_json(void)
+{
+    static const char folder[] = "/proc/driver/nvidia/gpus";
+    struct dirent **entries = NULL;
+    json_t *json = json_array();
+    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int count = dir >= 0 ? scandir(folder, &entries, NULL, by_bus) : 0;
+    for (int i = 0; i < count; i++) {
+        json_t *gpu = entries[i]->d_name[0] != '.' ? gpu_json(dir, entries[i]->d_name) : NULL;
+        if (gpu)
+            json_array_append_new(json, gpu);
+        free(entries[i]);
+    }
+    free(entries);
+    return json;
+}
+
+static json_t *driver_json(void)
+{
+    AUTO_TEXT struct text text = {0};
+    if (!fs_read_kernel(AT_FDCWD, "/proc/driver/nvidia/version", KERNEL_FILE_MAX, &text, NULL))
+        return json_null();
+    return value_or_null(text_get(&text), "NVRM version");
+}
+
+static json_t *containment_json(const struct containment *containment)
+{
+    AUTO_FREE char *layers = containment_describe(containment);
+    json_t *json = json_object();
+    json_object_set_new(json, "layers", json_string(layers));
+    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(containment)));
+    json_object_set_new(json, "no_pidns",
+                        containment->pidns_reason ? json_string(containment->pidns_reason) : json_null());
+    json_object_set_new(json, "no_cgroup",
+                        containment->cgroup_reason ? json_string(containment->cgroup_reason) : json_null());
+    return json;
+}
+
+static json_t *machine_json(const struct plan *plan, const struct containment *containment)
+{
+    struct utsname host = {0};
+    char time[40], boot_id[40];
+    AUTO_STRV struct strv environment = {0};
+    for (char **entry = environ; entry && *entry; entry++)
+        strv_add(&environment, *entry);
+    json_t *json = json_object();
+    uname(&host);
+    clock_format_iso(clock_realtime_ns(), time);
+    json_object_set_new(json, "time", json_string(time));
+    json_object_set_new(json, "version", json_string(TARE_VERSION));
+    json_object_set_new(json, "host", json_string(host.nodename));
+    json_object_set_new(json, "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null());
+    json_object_set_new(json, "kernel", json_string(host.release));
+    json_object_set_new(json, "architecture", json_string(host.machine));
+    json_object_set_new(json, "cpu", cpu_json());
+    json_object_set_new(json, "memory_bytes", memory_json());
+    json_object_set_new(json, "nvidia_driver", driver_json());
+    json_object_set_new(json, "gpus", gpus_json());
+    json_object_set_new(json, "containment", containment_json(containment));
+    json_object_set_new(json, "repositories", provenance_repositories(plan, &environment));
+    json_object_set_new(json, "interpreters", provenance_interpreters(plan, &environment));
+    return json;
+}
+
+/* The earlier session's file under the first free number. */
+static bool keep_earlier(int dir, struct err *err)
+{
+    char name[40];
+    for (int number = 1; number < 1000000; number++) {
+        snprintf(name, sizeof name, "machine.%d.json", number);
+        if (renameat2(dir, "machine.json", dir, name, RENAME_NOREPLACE) == 0 || errno == ENOENT)
+            return true;
+        if (errno != EEXIST)
+            return err_sys(err, "rename machine.json to %s", name);
+    }
+    return err_set(err, "machine.json: no number is free");
+}
+
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    if (!keep_earlier(dir, err))
+        return false;
+    json_t *json = machine_json(plan, containment);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    return fs_write_atomic(dir, "machine.json", text_get(&text), text.length, err);
+}

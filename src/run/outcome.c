@@ -1,0 +1,149 @@
+#include "run/outcome.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+/* What a shell says when it cannot run, or cannot find, what it was asked to. */
+enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127 };
+
+static const char *const reason_names[STOP_REASONS] = {
+    [STOP_NONE] = "none",
+    [STOP_EXITED] = "exited",
+    [STOP_TIMEOUT] = "timeout",
+    [STOP_INTERRUPTED] = "interrupted",
+    [STOP_LIMIT] = "limit",
+    [STOP_LOG_ERROR] = "log_error",
+    [STOP_NOT_STARTED] = "not_started",
+};
+
+const char *stop_reason_name(enum stop_reason reason)
+{
+    return reason_names[reason];
+}
+
+static void begin_reason(struct text *why)
+{
+    if (why->length > 0)
+        text_add(why, "; ");
+}
+
+static void say_exec_failure(const struct plan_job *job, const struct job_exit *exit, struct text *why)
+{
+    const char *program = job->argv.count > 0 ? job->argv.items[0] : "the command";
+    text_addf(why, "cannot run %s: %s", program, strerror(exit->exec_errno));
+    /* The kernel gives ENOENT for both, which has cost people hours. */
+    if (exit->exec_errno == ENOENT)
+        text_add(why, " (the file, or the interpreter that its first line names, is missing)");
+    else if (exit->exec_errno == ENOEXEC)
+        text_add(why, " (is its first line '#!interpreter' missing?)");
+}
+
+static void say_signal(const struct job_exit *exit, const struct limits *limits, struct text *why)
+{
+    const char *name = sigabbrev_np(exit->code);
+    text_addf(why, "ended by signal %d", exit->code);
+    if (name)
+        text_addf(why, " (SIG%s)", name);
+    if (exit->code == SIGXCPU && limits->cpu_time_s > 0)
+        text_addf(why, ": the limit of %g s of CPU time", limits->cpu_time_s);
+    else if (exit->code == SIGKILL && limits->memory_bytes > 0)
+        text_add(why, ": probably by the memory limit");
+    else if (exit->code == SIGKILL)
+        text_add(why, ": tare did not send it; out of memory?");
+}
+
+static void say_exit(const struct job_exit *exit, const struct limits *limits, struct text *why)
+{
+    if (exit->signalled) {
+        say_signal(exit, limits, why);
+        return;
+    }
+    text_addf(why, "exit code %d", exit->code);
+    if (exit->code == EXIT_NOT_FOUND)
+        text_add(why, ": what a shell gives for a command that it does not find");
+    else if (exit->code == EXIT_NOT_RUNNABLE)
+        text_add(why, ": what a shell gives for a command that it may not run");
+}
+
+static bool has_success_pattern(const struct outcome_facts *facts)
+{
+    for (size_t i = 0; i < facts->result_count; i++)
+        if (facts->results[i]->role == JOBLOG_SUCCESS)
+            return true;
+    return false;
+}
+
+static bool exit_fails(const struct plan_job *job, const struct outcome_facts *facts)
+{
+    const struct job_exit *exit = &facts->exit;
+    if (!exit->ended)
+        return job->exit_code_required;
+    if (job->exit_code_required)
+        return exit->signalled || exit->code != 0;
+    return exit->signalled && !has_success_pattern(facts);
+}
+
+static void say_patterns(const struct outcome_facts *facts, struct text *why)
+{
+    for (size_t i = 0; i < facts->result_count; i++) {
+        const struct joblog_result *result = facts->results[i];
+        if (result->role == JOBLOG_ERROR && result->matches > 0) {
+            begin_reason(why);
+            text_addf(why, "log line %llu matches the error pattern '%s': %s", (unsigned long long)result->line,
+                      result->name, result->text);
+        } else if (result->role == JOBLOG_SUCCESS && result->matches == 0) {
+            begin_reason(why);
+            text_addf(why, "no log line matches the success pattern '%s'", result->name);
+        }
+    }
+}
+
+static void judge_exit(const struct plan_job *job, const struct outcome_facts *facts, struct text *why)
+{
+    if (facts->exit.exec_failed) {
+        say_exec_failure(job, &facts->exit, why);
+        return;
+    }
+    if (exit_fails(job, facts)) {
+        if (facts->exit.ended)
+            say_exit(&facts->exit, facts->limits, why);
+        else
+            text_add(why, "how it ended is not known");
+    }
+    say_patterns(facts, why);
+}
+
+enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error)
+{
+    AUTO_TEXT struct text why = {0};
+    enum outcome outcome = OUTCOME_FAILED;
+    char duration[32];
+    switch (facts->reason) {
+    case STOP_TIMEOUT:
+        clock_format_duration(facts->timeout_s, duration);
+        text_addf(&why, "timed out after %s", duration);
+        break;
+    case STOP_LIMIT:
+    case STOP_NOT_STARTED:
+        text_add(&why, facts->detail ? facts->detail : stop_reason_name(facts->reason));
+        break;
+    case STOP_LOG_ERROR:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, facts->detail ? facts->detail : "its log could not be written");
+        break;
+    case STOP_EXITED:
+        judge_exit(job, facts, &why);
+        outcome = why.length > 0 ? OUTCOME_FAILED : OUTCOME_SUCCEEDED;
+        break;
+    default:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, "interrupted");
+        break;
+    }
+    *error = outcome == OUTCOME_SUCCEEDED ? NULL : text_take(&why);
+    return outcome;
+}

@@ -1,0 +1,44 @@
+/* outcome: did the attempt succeed, and if not, why, in words. Pure. Private to run/. */
+#ifndef TARE_RUN_OUTCOME_H
+#define TARE_RUN_OUTCOME_H
+
+#include "contain/contain.h"
+#include "joblog/joblog.h"
+#include "plan/event.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Why an attempt was stopped. */
+enum stop_reason {
+    STOP_NONE,
+    STOP_EXITED,      /* the command ended by itself */
+    STOP_TIMEOUT,
+    STOP_INTERRUPTED, /* a signal to tare, or the run broke elsewhere */
+    STOP_LIMIT,
+    STOP_LOG_ERROR,   /* its log could not be written */
+    STOP_NOT_STARTED, /* the command never began */
+    STOP_REASONS
+};
+
+const char *stop_reason_name(enum stop_reason reason); /* "exited", as the journal has it */
+
+/* What is known of an attempt that is over. */
+struct outcome_facts {
+    enum stop_reason reason;
+    const char *detail; /* which limit, or why it could not start; may be NULL */
+    double timeout_s;
+    struct job_exit exit;
+    const struct joblog_result *const *results; /* of every pattern */
+    size_t result_count;
+    const struct limits *limits;
+};
+
+/* Failed when: stopped by a timeout or a limit; not started; the exit code is required and not 0; an error pattern matched; a
+ * success pattern did not. With the exit code ignored, an end by a signal still fails unless success patterns say otherwise.
+ * Interrupted when the stop was not the attempt's own doing. error: what to tell (the caller frees), NULL when it succeeded. */
+enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error);
+
+#endif

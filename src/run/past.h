@@ -1,0 +1,33 @@
+/* past: what earlier sessions of a run wrote of its attempts, read from events.jsonl when a run is resumed (store_open has
+ * made it whole): how many tries an experiment has used up, and how its last one ended. Private to run/. */
+#ifndef TARE_RUN_PAST_H
+#define TARE_RUN_PAST_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct past_item {
+    int64_t failed;     /* attempts that failed: interrupted ones use up no retry */
+    json_t *last_ended; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
+};
+
+struct past {
+    struct past_item *items; /* by number - 1; NULL: a new run */
+    size_t count;
+    size_t last_ended; /* number of the experiment that ended last; 0: none */
+};
+
+bool past_read(int dir, size_t count, struct past *out, struct err *err);
+void past_fini(struct past *past);
+
+/* The item of an experiment; an empty one for a new run. */
+struct past_item past_of(const struct past *past, size_t number);
+
+/* The data of EVENT_EXPERIMENT_ENDED from that of its last attempt (may be NULL). A new reference. outcome: "succeeded", ... */
+json_t *past_experiment_ended(const char *outcome, int64_t retries, const json_t *last_attempt);
+
+#endif

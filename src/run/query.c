@@ -1,0 +1,101 @@
+#include "run/query.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WAIT_POLL_MS = 5 };
+
+static int left_ms(int64_t deadline_ns)
+{
+    int64_t left_ns = deadline_ns - clock_monotonic_ns();
+    return left_ns <= 0 ? 0 : (int)(left_ns / NS_PER_MS) + 1;
+}
+
+/* A group of its own, so that what it starts dies with it; signals as a program expects them. */
+static bool spawn(const struct strv *argv, const struct strv *env, int write_end, pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, write_end, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    int code = posix_spawn(pid, argv->items[0], &files, &attributes, argv->items, env->items);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return code == 0;
+}
+
+/* Up to the end of its output. False: too long, in time or in bytes. */
+static bool read_answer(int fd, size_t limit, int64_t deadline_ns, struct text *out)
+{
+    char bytes[4096];
+    for (;;) {
+        struct pollfd entry = {.fd = fd, .events = POLLIN};
+        int wait_ms = left_ms(deadline_ns);
+        if (wait_ms == 0)
+            return false;
+        if (poll(&entry, 1, wait_ms) <= 0)
+            continue;
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got == 0)
+            return true;
+        if (got < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (got > 0)
+            text_add_bytes(out, bytes, (size_t)got);
+        if (out->length > limit)
+            return false;
+    }
+}
+
+static bool wait_exit(pid_t pid, int64_t deadline_ns, int *status)
+{
+    for (;;) {
+        pid_t ended = waitpid(pid, status, WNOHANG);
+        if (ended == pid)
+            return true;
+        if ((ended < 0 && errno != EINTR) || left_ms(deadline_ns) == 0)
+            return false;
+        poll(NULL, 0, WAIT_POLL_MS);
+    }
+}
+
+bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, struct text *out)
+{
+    int ends[2];
+    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    AUTO_CLOSE int read_end = ends[0];
+    pid_t pid = 0;
+    bool started = spawn(argv, env, ends[1], &pid);
+    close(ends[1]);
+    if (!started)
+        return false;
+    int status = 0;
+    bool whole = read_answer(read_end, limit, deadline_ns, out);
+    bool ended = whole && wait_exit(pid, deadline_ns, &status);
+    kill(-pid, SIGKILL);
+    if (!ended) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        return false;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}

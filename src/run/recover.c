@@ -1,0 +1,104 @@
+#include "run/recover.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RECOVER_TIMEOUT_S 10
+
+static void record(struct runner *runner, size_t number, const struct store_attempt *attempt, enum event_type type,
+                   json_t *data)
+{
+    runner_record(runner, (struct runner_entry){.type = type,
+                                                .experiment = (int64_t)number,
+                                                .attempt = attempt ? attempt->number : 0,
+                                                .data = data});
+}
+
+static bool end_job(struct runner *runner, size_t number, const struct store_attempt *attempt, struct err *err)
+{
+    struct job_identity identity = {
+        .pid = (pid_t)attempt->pid,
+        .start_time = attempt->start_time,
+        .cgroup = attempt->cgroup,
+        .tag = attempt->tag,
+    };
+    size_t killed = 0;
+    enum experiment_state after;
+    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", attempt->boot_id ? attempt->boot_id : "");
+    if (!job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
+        return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
+    /* Where the way is at its end already, the processes were all that was left to settle. */
+    if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
+        return true;
+    json_t *data = json_object();
+    json_object_set_new(data, "role", json_string("foreground"));
+    json_object_set_new(data, "leftovers", json_array());
+    json_object_set_new(data, "survivors", json_array());
+    json_object_set_new(data, "recovered", json_integer((json_int_t)killed));
+    json_object_set_new(data, "seconds", json_null());
+    record(runner, number, attempt, EVENT_JOB_PROVEN, data);
+    return true;
+}
+
+static void close_attempt(struct runner *runner, size_t number, const struct store_attempt *attempt)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "outcome", json_string(outcome_name(OUTCOME_INTERRUPTED)));
+    json_object_set_new(data, "duration_s", json_null());
+    json_object_set_new(data, "exit_code", json_null());
+    json_object_set_new(data, "signal", json_null());
+    json_object_set_new(data, "reason", json_string("interrupted"));
+    json_object_set_new(data, "error", json_string("the session died"));
+    json_object_set_new(data, "metrics", json_object());
+    json_object_set_new(data, "log", json_null());
+    record(runner, number, attempt, EVENT_ATTEMPT_ENDED, data);
+}
+
+/* The last attempt decided the experiment, but the session died before it wrote that down. */
+static void close_experiment(struct runner *runner, size_t number, enum outcome outcome)
+{
+    struct past_item before = past_of(&runner->past, number);
+    int64_t retries = outcome == OUTCOME_FAILED ? before.failed - 1 : before.failed;
+    record(runner, number, NULL, EVENT_EXPERIMENT_ENDED,
+           past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, before.last_ended));
+    runner_write_results(runner, number, NULL, NULL);
+}
+
+static bool settle(struct runner *runner, size_t number, struct err *err)
+{
+    const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+    const struct store_attempt *last = &experiment->last;
+    const struct plan_experiment *planned = &runner->plan->experiments[number - 1];
+    if (last->number == 0)
+        return true;
+    if (last->job_born && !last->proven && !end_job(runner, number, last, err))
+        return false;
+    if (experiment->state == STATE_DONE)
+        return true;
+    int64_t failed = past_of(&runner->past, number).failed;
+    if (last->outcome == OUTCOME_NONE)
+        close_attempt(runner, number, last);
+    else if (last->outcome == OUTCOME_SUCCEEDED)
+        close_experiment(runner, number, OUTCOME_SUCCEEDED);
+    else if (last->outcome == OUTCOME_FAILED && failed > planned->max_retries)
+        close_experiment(runner, number, OUTCOME_FAILED);
+    return true;
+}
+
+bool recover_run(struct runner *runner, struct err *err)
+{
+    for (size_t number = 1; number <= runner->plan->count; number++)
+        if (!settle(runner, number, err))
+            return false;
+    /* Its files may be those from before its end: the session may have died between the two. */
+    if (runner->past.last_ended > 0)
+        runner_write_results(runner, runner->past.last_ended, NULL, NULL);
+    if (store_flush(runner->request->store, err))
+        return true;
+    /* What was lost is known to the runner already, with the way to go on. */
+    if (runner->broken)
+        *err = runner->err;
+    return false;
+}

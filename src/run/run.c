@@ -1,0 +1,258 @@
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "run/lane.h"
+#include "run/recover.h"
+#include "run/runner.h"
+#include "run/signals.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000 };
+
+bool runner_halted(const struct runner *runner)
+{
+    return runner->signal_number != 0 || runner->broken;
+}
+
+bool runner_experiment_ended(const struct runner *runner, size_t number)
+{
+    const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED;
+}
+
+const struct plan_experiment *runner_take(struct runner *runner)
+{
+    while (runner->next < runner->plan->count) {
+        const struct plan_experiment *experiment = &runner->plan->experiments[runner->next++];
+        if (!runner_experiment_ended(runner, experiment->number))
+            return experiment;
+    }
+    return NULL;
+}
+
+static void halt_lanes(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_halt(&runner->lanes[i]);
+}
+
+void runner_break(struct runner *runner, const struct err *err)
+{
+    if (!runner->broken)
+        runner->err = *err;
+    runner->broken = true;
+    halt_lanes(runner);
+}
+
+void runner_break_disk(struct runner *runner, const struct err *cause)
+{
+    struct err err = *cause;
+    size_t length = strlen(err.text);
+    bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
+    snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
+             full ? "when there is space again" : "when that is mended", runner->run_dir);
+    runner_break(runner, &err);
+}
+
+void runner_lane_finished(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (runner->lanes[i].phase != LANE_FINISHED)
+            return;
+    if (runner->loop)
+        sd_event_exit(runner->loop, 0);
+}
+
+static int on_tick(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)us;
+    struct runner *runner = context;
+    const struct run_listener *listener = &runner->request->listener;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_tick(&runner->lanes[i]);
+    if (listener->tick)
+        listener->tick(listener->context);
+    int code = sd_event_source_set_time_relative(source, TICK_US);
+    return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int on_store(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct runner *runner = context;
+    store_dispatch(runner->request->store);
+    return 0;
+}
+
+static void on_signal(void *context, int signal_number)
+{
+    struct runner *runner = context;
+    if (runner->signal_number != 0)
+        runner->kill_now = true;
+    else
+        runner->signal_number = signal_number;
+    halt_lanes(runner);
+}
+
+static void on_hangup(void *context)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "text", json_string("detached"));
+    runner_tell(context, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+}
+
+static bool watch(struct runner *runner, struct signals *signals, struct err *err)
+{
+    int code = sd_event_new(&runner->loop);
+    if (code >= 0)
+        code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN, on_store, runner);
+    if (code >= 0)
+        code =
+            sd_event_add_time_relative(runner->loop, NULL, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US, on_tick, runner);
+    if (code >= 0)
+        code = signals_watch(signals, runner->loop, on_signal, on_hangup, runner);
+    return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
+}
+
+static bool read_time_scale(const struct strv *environment, double *out, struct err *err)
+{
+    const char *text = strv_env_get(environment, "TARE_TIME_SCALE");
+    *out = 1;
+    if (!text || !*text)
+        return true;
+    if (number_parse(text, out) && *out >= 0.001 && *out <= 1)
+        return true;
+    return err_set(err, "TARE_TIME_SCALE: '%s' is no number from 0.001 to 1", text);
+}
+
+static bool refuse_parallel(const struct plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].parallel)
+            return err_set(err, "%s: parallel experiments can be planned, but not run yet", plan->experiments[i].id);
+    return true;
+}
+
+static json_t *session_json(const struct run_request *request)
+{
+    struct utsname host = {0};
+    uint64_t start_time = 0;
+    char boot_id[40] = "";
+    AUTO_FREE char *containment = containment_describe(request->containment);
+    json_t *json = json_object();
+    uname(&host);
+    bool has_start = process_start_time(getpid(), &start_time);
+    bool has_boot = boot_id_read(boot_id, NULL);
+    json_object_set_new(json, "pid", json_integer(getpid()));
+    json_object_set_new(json, "start_time", has_start ? json_integer((json_int_t)start_time) : json_null());
+    json_object_set_new(json, "host", json_string(host.nodename));
+    json_object_set_new(json, "boot_id", has_boot ? json_string(boot_id) : json_null());
+    json_object_set_new(json, "version", json_string(TARE_VERSION));
+    json_object_set_new(json, "containment", json_string(containment));
+    json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(request->containment)));
+    json_object_set_new(json, "resumed", json_boolean(request->resumed));
+    return json;
+}
+
+static void end_session(struct runner *runner)
+{
+    struct err err = {0};
+    const char *outcome = runner->broken ? "failed" : runner->signal_number ? "interrupted" : "finished";
+    json_t *data = json_object();
+    json_object_set_new(data, "outcome", json_string(outcome));
+    json_object_set_new(data, "error", runner->broken ? json_string(runner->err.text) : json_null());
+    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_ENDED, .data = data});
+    if (!store_flush(runner->request->store, &err) && !runner->broken)
+        runner_break(runner, &err);
+}
+
+/* The session from its first event to its last; runner->broken and signal_number say how it went. */
+static void live(struct runner *runner, struct err *err)
+{
+    struct lane lane;
+    runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
+    if (!recover_run(runner, err)) {
+        runner_break(runner, err);
+        end_session(runner);
+        return;
+    }
+    lane_init(&lane, runner);
+    runner->lanes = &lane;
+    runner->lane_count = 1;
+    lane_start(&lane);
+    int code = lane.phase == LANE_FINISHED ? 0 : sd_event_loop(runner->loop);
+    if (code < 0) {
+        struct err loop_err;
+        err_set(&loop_err, "the event loop failed: %s", strerror(-code));
+        runner_break(runner, &loop_err);
+    }
+    runner->lanes = NULL;
+    runner->lane_count = 0;
+    end_session(runner);
+    lane_fini(&lane);
+}
+
+static void count_outcomes(const struct runner *runner, struct run_summary *out)
+{
+    for (size_t number = 1; number <= runner->plan->count; number++) {
+        const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+        bool done = experiment->state == STATE_DONE;
+        if (done && experiment->outcome == OUTCOME_SUCCEEDED)
+            out->succeeded++;
+        else if (done && experiment->outcome == OUTCOME_FAILED)
+            out->failed++;
+        else if (done || experiment->attempts > 0)
+            out->interrupted++;
+        else
+            out->not_run++;
+    }
+}
+
+static bool prepare(struct runner *runner, struct signals *signals, struct err *err)
+{
+    AUTO_FREE char *cwd = get_current_dir_name();
+    const struct run_request *request = runner->request;
+    runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
+    return refuse_parallel(runner->plan, err) && read_time_scale(request->environment, &runner->time_scale, err) &&
+           (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
+           watch(runner, signals, err);
+}
+
+bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err)
+{
+    struct runner runner = {.request = request, .plan = store_plan(request->store), .time_scale = 1};
+    struct signals signals;
+    runner.session = store_next_session(request->store);
+    *out = (struct run_summary){.outcome = RUN_FINISHED};
+    signals_block(&signals);
+    if (prepare(&runner, &signals, &runner.err))
+        live(&runner, &runner.err);
+    else
+        runner.broken = true;
+    signals_unblock(&signals);
+    count_outcomes(&runner, out);
+    out->signal_number = runner.signal_number;
+    if (runner.broken)
+        out->outcome = RUN_BROKEN;
+    else if (runner.signal_number != 0)
+        out->outcome = RUN_INTERRUPTED;
+    if (runner.broken && err)
+        *err = runner.err;
+    past_fini(&runner.past);
+    free(runner.run_dir);
+    sd_event_unref(runner.loop);
+    return !runner.broken;
+}

@@ -1,0 +1,72 @@
+/* runner: what the lanes share: the loop, the journal, and whether the run is to go on. Private to run/. */
+#ifndef TARE_RUN_RUNNER_H
+#define TARE_RUN_RUNNER_H
+
+#include "plan/plan.h"
+#include "run/past.h"
+#include "run/run.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+struct lane;
+
+struct runner {
+    const struct run_request *request;
+    const struct plan *plan;
+    sd_event *loop;
+    int64_t session;
+    double time_scale; /* of tare's own pauses */
+    char *run_dir;     /* absolute */
+    struct past past;
+    struct lane *lanes;
+    size_t lane_count;
+    size_t next;       /* place in the plan from which the next experiment is taken */
+    int signal_number; /* the first SIGINT or SIGTERM; 0: none */
+    bool kill_now;     /* a second one came */
+    bool broken;       /* err says why; nothing new is started */
+    bool mute;         /* the journal takes nothing any more: steps follow each other without it */
+    struct err err;
+};
+
+/* What comes after an event is durable (or, when the journal is lost, at once). */
+typedef void lane_step(struct lane *lane);
+
+struct runner_entry {
+    enum event_type type;
+    int64_t experiment, attempt; /* 0: none */
+    json_t *data;                /* becomes the runner's; NULL: empty */
+    struct lane *lane;
+    lane_step *next; /* may be NULL */
+};
+
+/* Journals the event; then tells the listener, then goes on with the next step. */
+void runner_record(struct runner *runner, struct runner_entry entry);
+
+/* summary.csv and experiment.json, then the next step. */
+void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next);
+
+/* To the listener only. */
+void runner_tell(struct runner *runner, struct runner_entry entry);
+
+/* Nothing new is to be started: a signal came, or the run is broken. */
+bool runner_halted(const struct runner *runner);
+
+/* The run ends, as failed: the first reason counts. Every lane is told. */
+void runner_break(struct runner *runner, const struct err *err);
+
+/* The same for what could not be written, with how to go on. */
+void runner_break_disk(struct runner *runner, const struct err *cause);
+
+/* The next experiment that is to be run, or NULL. */
+const struct plan_experiment *runner_take(struct runner *runner);
+
+/* A lane has nothing more to do. */
+void runner_lane_finished(struct runner *runner);
+
+/* Whether the store says that this experiment (number from 1) needs nothing more. */
+bool runner_experiment_ended(const struct runner *runner, size_t number);
+
+#endif
