@@ -1,0 +1,56 @@
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/list.h"
+#include "cli/locate.h"
+
+enum { OPTION_CONFIG, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_CONFIG] = {.short_name = "-c",
+                       .long_name = "--config",
+                       .argument = "REGISTRY",
+                       .type = CLI_FILE,
+                       .help = "the registry to show, instead of the one that is found"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+};
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    struct located located = locate_registry(call->values[OPTION_CONFIG].text, NULL);
+    AUTO_FREE char *path = located.path;
+    if (!path) {
+        AUTO_FREE char *places = locate_looked_for();
+        return cli_usage_error(call->command, "there is no registry (looked for %s)", places);
+    }
+    cli_note("registry %s (%s)", path, located.why);
+    return list_registry(path, call->operands.count ? call->operands.items[0] : NULL, call->values[OPTION_JSON].given);
+}
+
+static const char *const usage[] = {"list [REPO] [options]", NULL};
+
+static const char *const description[] = {
+    "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
+    "distribution. The registry is found as 'run' finds it.",
+    NULL};
+
+static const char *const exits[] = {"0", "shown", "2", "no registry, a mistake in it, or no such repository", NULL};
+
+const struct cli_command cmd_list = {
+    .name = "list",
+    .summary = "show repositories, models and hyperparameters",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_max = 1,
+    .operand_name = "REPO",
+    .exits = exits,
+    .run = run,
+};

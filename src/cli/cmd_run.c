@@ -1,0 +1,371 @@
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/list.h"
+#include "cli/locate.h"
+#include "cli/message.h"
+#include "cli/run_input.h"
+#include "cli/run_session.h"
+#include "report/plan_text.h"
+#include "ui/estimate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPTION_SETTINGS,
+    OPTION_REPO,
+    OPTION_MODEL,
+    OPTION_MUTATE,
+    OPTION_RUNS,
+    OPTION_GOVERNOR,
+    OPTION_MAX_RETRIES,
+    OPTION_CONFIG,
+    OPTION_SEED,
+    OPTION_LIST,
+    OPTION_STRICT,
+    OPTION_DRY_RUN,
+    OPTION_OUTPUT,
+    OPTION_RESUME,
+    OPTION_QUIET,
+    OPTION_JSON,
+    OPTION_CONTAINMENT,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
+
+static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
+
+/* Seeds fit into 53 bits, so that JSON keeps them. */
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_SETTINGS] = {.short_name = "-ec",
+                         .long_name = "--experiment-config",
+                         .argument = "FILE",
+                         .type = CLI_FILE,
+                         .help = "the settings: what to run"},
+    [OPTION_REPO] = {.short_name = "-r",
+                     .long_name = "--repo",
+                     .argument = "REPO",
+                     .type = CLI_TEXT,
+                     .help = "without settings: the repository to train"},
+    [OPTION_MODEL] = {.short_name = "-m",
+                      .long_name = "--model",
+                      .argument = "MODEL",
+                      .type = CLI_TEXT,
+                      .help = "without settings: its model"},
+    [OPTION_MUTATE] = {.short_name = "-mt",
+                       .long_name = "--mutate",
+                       .argument = "NAMES",
+                       .type = CLI_TEXT,
+                       .help =
+                           "without settings: the hyperparameters to mutate, as a,b,c or all; not given: none, each "
+                           "run takes the defaults"},
+    [OPTION_RUNS] = {.short_name = "-n",
+                     .long_name = "--runs",
+                     .argument = "RUNS",
+                     .type = CLI_INT,
+                     .low = 0,
+                     .high = 1000000,
+                     .help = "without settings: how many experiments; 1 when not given"},
+    [OPTION_GOVERNOR] = {.short_name = "-g",
+                         .long_name = "--governor",
+                         .argument = "GOVERNOR",
+                         .type = CLI_TEXT,
+                         .help = "without settings: the CPU frequency governor (planned and recorded, not set yet)"},
+    [OPTION_MAX_RETRIES] = {.short_name = "-mr",
+                            .long_name = "--max-retries",
+                            .argument = "MAX_RETRIES",
+                            .type = CLI_INT,
+                            .low = 0,
+                            .high = 1000,
+                            .help = "without settings: how often a failed experiment is tried again; 2 when not given"},
+    [OPTION_CONFIG] = {.short_name = "-c",
+                       .long_name = "--config",
+                       .argument = "REGISTRY",
+                       .type = CLI_FILE,
+                       .help = "the registry, instead of the one that is found"},
+    [OPTION_SEED] = {.short_name = "-s",
+                     .long_name = "--seed",
+                     .argument = "SEED",
+                     .type = CLI_INT,
+                     .low = 0,
+                     .high = 9007199254740991.0,
+                     .help = "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"},
+    [OPTION_LIST] = {.short_name = "-l",
+                     .long_name = "--list",
+                     .help = "show what the registry offers, and run nothing"},
+    [OPTION_STRICT] = {.short_name = "-S",
+                       .long_name = "--strict",
+                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
+    [OPTION_DRY_RUN] = {.long_name = "--dry-run",
+                        .help = "show the whole plan with every command line, and run nothing"},
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .default_text = "results",
+                       .help = "the folder in which the run gets its own"},
+    [OPTION_RESUME] = {.long_name = "--resume",
+                       .argument = "RUN_DIR",
+                       .type = CLI_FOLDER,
+                       .help = "finish the plan of a run that was interrupted"},
+    [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
+    [OPTION_JSON] = {.long_name = "--json",
+                     .help = "each event as a line of JSON on standard output, and nothing else there"},
+    [OPTION_CONTAINMENT] = {.long_name = "--containment",
+                            .argument = "LAYER",
+                            .type = CLI_CHOICE,
+                            .choices = containments,
+                            .default_text = "auto",
+                            .help = "what holds a job's processes together"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+};
+
+/* The options that say what to plan: none of them goes with --resume. */
+static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,        OPTION_MODEL,  OPTION_MUTATE, OPTION_RUNS,
+                               OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
+                               OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
+
+/* Those that stand for a settings file, and those of them that the study ignored beside one. */
+static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
+static const int ignored[] = {OPTION_RUNS, OPTION_GOVERNOR, OPTION_MAX_RETRIES};
+
+static const char *given_of(const struct cli_call *call, const int *which, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (call->values[which[i]].given)
+            return options[which[i]].long_name;
+    return NULL;
+}
+
+#define GIVEN_OF(call, which) given_of(call, which, sizeof(which) / sizeof *(which))
+
+static bool make_wish(const struct cli_call *call, struct run_wish *out, struct err *err)
+{
+    const struct cli_value *values = call->values;
+    const char *operand = call->operands.count ? call->operands.items[0] : NULL;
+    if (operand && values[OPTION_SETTINGS].given)
+        return err_set(err, "two settings files: %s and %s", operand, values[OPTION_SETTINGS].text);
+    *out = (struct run_wish){
+        .settings_path = operand ? operand : values[OPTION_SETTINGS].text,
+        .repo = values[OPTION_REPO].text,
+        .model = values[OPTION_MODEL].text,
+        .mutate = values[OPTION_MUTATE].text,
+        .has_runs = values[OPTION_RUNS].given,
+        .runs = values[OPTION_RUNS].integer,
+        .governor = values[OPTION_GOVERNOR].text,
+        .has_max_retries = values[OPTION_MAX_RETRIES].given,
+        .max_retries = values[OPTION_MAX_RETRIES].integer,
+        .registry_path = values[OPTION_CONFIG].text,
+        .has_seed = values[OPTION_SEED].given,
+        .seed = (uint64_t)values[OPTION_SEED].integer,
+        .strict = values[OPTION_STRICT].given,
+        .for_running = !values[OPTION_DRY_RUN].given,
+    };
+    const char *flag = GIVEN_OF(call, instead);
+    if (out->settings_path && flag)
+        return err_set(err, "%s does not go with a settings file", flag);
+    if (values[OPTION_LIST].given || out->settings_path || (out->repo && out->model))
+        return true;
+    return err_set(err, flag ? "without a settings file, --repo and --model are both needed"
+                             : "what to run? Give a settings file, or --repo and --model");
+}
+
+/* The study took these beside a settings file and did not heed them: its scripts must go on working. */
+static void warn_of_ignored(const struct cli_call *call, const struct run_wish *wish)
+{
+    for (size_t i = 0; wish->settings_path && i < sizeof ignored / sizeof *ignored; i++)
+        if (call->values[ignored[i]].given)
+            cli_warning("%s is not heeded: %s says it itself", options[ignored[i]].long_name, wish->settings_path);
+}
+
+static bool is_quiet(const struct cli_call *call)
+{
+    return call->values[OPTION_QUIET].given;
+}
+
+static void say_input(const struct cli_call *call, const struct run_input *input)
+{
+    if (is_quiet(call) && input->problems.errors == 0)
+        return;
+    if (input->registry_path)
+        cli_note("registry %s (%s)", input->registry_path, input->registry_why);
+    message_problems(&input->problems);
+}
+
+static void say_governor(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].governor) {
+            cli_note("the CPU governor (%s) is planned and recorded, not set yet", plan->experiments[i].governor);
+            return;
+        }
+}
+
+static int show_plan(const struct cli_call *call, const struct run_wish *wish, const struct run_input *input)
+{
+    AUTO_TEXT struct text text = {0};
+    struct plan_text_options shown = {
+        .settings = wish->settings_path ? wish->settings_path : "from the command line",
+        .registry = input->registry_path,
+        .pauses_s = estimate_pauses(&input->plan, NULL),
+        .colour = message_colour(STDOUT_FILENO),
+    };
+    if (call->values[OPTION_JSON].given) {
+        json_t *tree = plan_text_json(&input->plan, &shown);
+        json_print_pretty(tree, &text);
+        json_decref(tree);
+    } else {
+        plan_text(&input->plan, &shown, &text);
+    }
+    fputs(text_get(&text), stdout);
+    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+}
+
+static bool may_run(const struct plan *plan)
+{
+    AUTO_TEXT struct text ids = {0};
+    size_t parallel = plan_text_parallel(plan, &ids);
+    if (plan->count == 0)
+        cli_error("the plan holds no experiments; nothing was run");
+    else if (parallel)
+        cli_error("%zu of the %zu experiments are parallel: %s: they are planned, but cannot be carried out yet; "
+                  "nothing was run",
+                  parallel, plan->count, text_get(&ids));
+    return plan->count > 0 && parallel == 0;
+}
+
+static int run_session_of(const struct cli_call *call, const struct caller *caller, const struct run_input *input)
+{
+    struct session_wish wish = {
+        .input = input,
+        .output = call->values[OPTION_OUTPUT].text,
+        .resume_dir = call->values[OPTION_RESUME].text,
+        .caller = caller,
+        .quiet = is_quiet(call),
+        .json = call->values[OPTION_JSON].given,
+    };
+    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
+    return run_session(&wish);
+}
+
+static int act_on_input(const struct cli_call *call, const struct caller *caller, const struct run_wish *wish,
+                        const struct run_input *input)
+{
+    say_input(call, input);
+    if (input->problems.errors > 0) {
+        message_problem_count(&input->problems);
+        return CLI_USAGE;
+    }
+    if (!is_quiet(call))
+        say_governor(&input->plan);
+    if (call->values[OPTION_DRY_RUN].given)
+        return show_plan(call, wish, input);
+    return may_run(&input->plan) ? run_session_of(call, caller, input) : CLI_USAGE;
+}
+
+/* --list with settings: the registry that these settings would use. */
+static int list(const struct cli_call *call, const struct run_wish *wish)
+{
+    struct settings settings = {0};
+    AUTO(problems_fini) struct problems problems = {0};
+    if (wish->settings_path)
+        settings_read(wish->settings_path, &settings, &problems);
+    struct located located = locate_registry(wish->registry_path, &settings.doc);
+    settings_fini(&settings);
+    AUTO_FREE char *path = located.path;
+    if (!path) {
+        AUTO_FREE char *places = locate_looked_for();
+        return cli_usage_error(call->command, "there is no registry (looked for %s)", places);
+    }
+    cli_note("registry %s (%s)", path, located.why);
+    return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
+}
+
+static int run_as_caller(const struct cli_call *call, const struct caller *caller)
+{
+    struct err err = {0};
+    struct run_wish wish;
+    const char *flag = GIVEN_OF(call, planning);
+    if (call->values[OPTION_RESUME].given) {
+        if (flag || call->operands.count)
+            return cli_usage_error(call->command, "%s does not go with --resume: the plan of that run is finished",
+                                   flag ? flag : call->operands.items[0]);
+        return run_session_of(call, caller, NULL);
+    }
+    if (!make_wish(call, &wish, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    if (call->values[OPTION_LIST].given)
+        return list(call, &wish);
+    warn_of_ignored(call, &wish);
+    struct run_input input;
+    run_input_read(&wish, &input);
+    int code = act_on_input(call, caller, &wish, &input);
+    run_input_fini(&input);
+    return code;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    if (caller.became && !is_quiet(call))
+        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)caller.uid,
+                 caller.environment_from);
+    return run_as_caller(call, &caller);
+}
+
+static const char *const usage[] = {
+    "run SETTINGS.json [options]",
+    "run -ec SETTINGS.json [options]",
+    "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
+    "run --resume RUN_DIR [-q] [--json]",
+    NULL,
+};
+
+static const char *const description[] = {
+    "Plans the experiments that the settings describe, checks everything, then runs them one after the other, each "
+    "with "
+    "its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one folder per "
+    "experiment, and the journal run.db.",
+    "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
+    "--config, or named by the key \"registry\" of the settings, or models_config.json beside the settings, in "
+    "./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
+    "terminal does not stop a run. An interrupted run is finished by --resume.",
+    "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
+    "and "
+    "PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files are "
+    "theirs. --as-root opts out.",
+    "Options may be shortened as long as they stay unambiguous, and values may be attached: --runs=5, -n5.",
+    NULL,
+};
+
+static const char *const exits[] = {
+    "0",   "every experiment succeeded",
+    "1",   "some experiment failed",
+    "2",   "a mistake in options, settings or registry: nothing was run",
+    "3",   "the run broke off: journal, disk, or processes that could not be ended",
+    "130", "interrupted by Ctrl-C (143: by TERM)",
+    NULL,
+};
+
+const struct cli_command cmd_run = {
+    .name = "run",
+    .summary = "run the experiments of a settings file",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_max = 1,
+    .operand_name = "SETTINGS.json",
+    .exits = exits,
+    .run = run,
+};

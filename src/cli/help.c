@@ -1,0 +1,145 @@
+#include "cli/texts.h"
+
+#include "tare_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 80, OPTION_COLUMN = 34 };
+
+/* Columns of UTF-8 text without wide or combining characters, which the tables do not hold. */
+static size_t columns(const char *s, size_t bytes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bytes; i++)
+        count += ((unsigned char)s[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static void add_blanks(struct text *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        text_add_char(out, ' ');
+}
+
+void text_wrap(struct text *out, const char *words, size_t indent, size_t width)
+{
+    size_t at = 0;
+    while (*words) {
+        size_t bytes = strcspn(words, " ");
+        size_t needed = columns(words, bytes);
+        if (at > 0 && indent + at + 1 + needed > width) {
+            text_add_char(out, '\n');
+            at = 0;
+        }
+        if (at == 0) {
+            add_blanks(out, indent);
+        } else {
+            text_add_char(out, ' ');
+            at++;
+        }
+        text_add_bytes(out, words, bytes);
+        at += needed;
+        words += bytes;
+        words += strspn(words, " ");
+    }
+    text_add_char(out, '\n');
+}
+
+void option_head(const struct cli_option *option, struct text *out)
+{
+    if (option->short_name)
+        text_addf(out, "%s, ", option->short_name);
+    text_add(out, option->long_name);
+    if (option->argument)
+        text_addf(out, " %s", option->argument);
+}
+
+static void add_fact(struct text *out, size_t *facts, const char *fact)
+{
+    text_addf(out, "%s%s", (*facts)++ ? "; " : " (", fact);
+}
+
+void option_body(const struct cli_option *option, struct text *out)
+{
+    AUTO_TEXT struct text fact = {0};
+    size_t facts = 0;
+    text_add(out, option->help);
+    if (option->type == CLI_CHOICE) {
+        for (size_t i = 0; option->choices[i]; i++)
+            text_addf(&fact, "%s%s", i ? ", " : "one of ", option->choices[i]);
+        add_fact(out, &facts, text_get(&fact));
+    }
+    if (option->low < option->high) {
+        text_clear(&fact);
+        text_addf(&fact, "%.15g to %.15g", option->low, option->high);
+        add_fact(out, &facts, text_get(&fact));
+    }
+    if (option->unit)
+        add_fact(out, &facts, option->unit);
+    if (option->default_text) {
+        text_clear(&fact);
+        text_addf(&fact, "default %s", option->default_text);
+        add_fact(out, &facts, text_get(&fact));
+    }
+    if (facts)
+        text_add_char(out, ')');
+}
+
+static void add_row(struct text *out, const char *head, const char *body)
+{
+    AUTO_TEXT struct text wrapped = {0};
+    text_wrap(&wrapped, body, OPTION_COLUMN, WIDTH);
+    text_addf(out, "  %s", head);
+    size_t used = 2 + columns(head, strlen(head));
+    if (used + 2 > OPTION_COLUMN) {
+        text_addf(out, "\n%s", text_get(&wrapped));
+        return;
+    }
+    add_blanks(out, OPTION_COLUMN - used);
+    text_add(out, text_get(&wrapped) + OPTION_COLUMN);
+}
+
+static void add_option(struct text *out, const struct cli_option *option)
+{
+    AUTO_TEXT struct text head = {0};
+    AUTO_TEXT struct text body = {0};
+    option_head(option, &head);
+    option_body(option, &body);
+    add_row(out, text_get(&head), text_get(&body));
+}
+
+void help_command(const struct cli_command *command, struct text *out)
+{
+    text_addf(out, "%s %s: %s\n\nUsage:\n", TARE_NAME, command->name, command->summary);
+    for (size_t i = 0; command->usage[i]; i++)
+        text_addf(out, "  %s %s\n", TARE_NAME, command->usage[i]);
+    for (size_t i = 0; command->description && command->description[i]; i++) {
+        text_add_char(out, '\n');
+        text_wrap(out, command->description[i], 0, WIDTH);
+    }
+    text_add(out, "\nOptions:\n");
+    for (size_t i = 0; i < command->option_count; i++)
+        if (!command->options[i].hidden)
+            add_option(out, &command->options[i]);
+    add_row(out, "-h, --help", "show this help");
+    if (!command->exits)
+        return;
+    text_add(out, "\nExit codes:\n");
+    for (size_t i = 0; command->exits[i] && command->exits[i + 1]; i += 2)
+        text_addf(out, "  %-8s %s\n", command->exits[i], command->exits[i + 1]);
+}
+
+void help_program(struct text *out)
+{
+    text_addf(out,
+              "%s: run training experiments and make their numbers trustworthy\n\n"
+              "Usage:\n  %s COMMAND [options]\n  %s -ec SETTINGS.json [options]   (the same as %s run -ec)\n\n"
+              "Commands:\n",
+              TARE_NAME, TARE_NAME, TARE_NAME, TARE_NAME);
+    for (size_t i = 0; cli_commands[i]; i++)
+        text_addf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    text_addf(out,
+              "\n  -h, --help   this help; '%s COMMAND --help' tells about one command\n  --version    the version\n",
+              TARE_NAME);
+}

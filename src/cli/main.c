@@ -1,0 +1,129 @@
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/texts.h"
+#include "config/problem.h"
+#include "tare_build.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {&cmd_run, &cmd_list, &cmd_exec, NULL};
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static int print(const struct text *text)
+{
+    fwrite(text_get(text), 1, text->length, stdout);
+    if (fflush(stdout) != 0) {
+        cli_error("cannot write to standard output");
+        return CLI_BROKEN;
+    }
+    return CLI_OK;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[sizeof cli_commands / sizeof *cli_commands];
+    size_t count = 0;
+    for (; cli_commands[count]; count++)
+        names[count] = cli_commands[count]->name;
+    AUTO_FREE char *nearest = problem_nearest(name, names, count);
+    size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".json") == 0)
+        cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, name);
+    else
+        cli_error("there is no command '%s'%s", name, nearest);
+    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    return CLI_USAGE;
+}
+
+static int run_command(const struct cli_command *command, char **args, size_t count)
+{
+    struct err err = {0};
+    struct cli_call call;
+    bool help;
+    int code;
+    if (!options_parse(command, args, count, &call, &help, &err)) {
+        code = cli_usage_error(command, "%s", err.text);
+    } else if (help) {
+        AUTO_TEXT struct text text = {0};
+        help_command(command, &text);
+        code = print(&text);
+    } else {
+        code = command->run(&call);
+    }
+    options_fini(&call);
+    return code;
+}
+
+/* What packages and the build ask for. */
+static int print_generated(const char *what, const char *which)
+{
+    AUTO_TEXT struct text text = {0};
+    const struct cli_command *command = which ? find_command(which) : NULL;
+    if (strcmp(what, "--man") == 0 && (!which || command)) {
+        manual_page(command, &text);
+    } else if (strcmp(what, "--completion") == 0 && which && strcmp(which, "bash") == 0) {
+        completion_bash(&text);
+    } else {
+        cli_error("%s: there is none for '%s'", what, which ? which : "");
+        return CLI_USAGE;
+    }
+    return print(&text);
+}
+
+static int dispatch(size_t count, char **args)
+{
+    AUTO_TEXT struct text text = {0};
+    if (count == 0) {
+        help_program(&text);
+        fputs(text_get(&text), stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(args[0], "--version") == 0) {
+        text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
+        return print(&text);
+    }
+    if (strcmp(args[0], "--man") == 0 || strcmp(args[0], "--completion") == 0)
+        return print_generated(args[0], count > 1 ? args[1] : NULL);
+    if (strcmp(args[0], "help") == 0 && count > 1 && find_command(args[1])) {
+        help_command(find_command(args[1]), &text);
+        return print(&text);
+    }
+    if (strcmp(args[0], "-h") == 0 || strcmp(args[0], "--help") == 0 || strcmp(args[0], "help") == 0) {
+        help_program(&text);
+        return print(&text);
+    }
+    /* The study's own command line had no commands: options at once mean run. */
+    if (args[0][0] == '-')
+        return run_command(&cmd_run, args, count);
+    const struct cli_command *command = find_command(args[0]);
+    return command ? run_command(command, args + 1, count - 1) : unknown_command(args[0]);
+}
+
+static void ignore_signal(int signal_number)
+{
+    (void)signal_number;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+    /* A reader of our output that goes away must not end a night's run; a handler, unlike SIG_IGN, is not inherited by jobs. */
+    struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGPIPE, &action, NULL);
+    return dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0));
+}

@@ -1,0 +1,115 @@
+#include "cli/texts.h"
+
+#include "tare_build.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Text for roff: a backslash and a dash have meanings of their own, and so has a dot or quote at the start of a line. */
+static void add_roff(struct text *out, const char *s)
+{
+    for (bool first = true; *s; s++, first = false) {
+        if (first && (*s == '.' || *s == '\''))
+            text_add(out, "\\&");
+        if (*s == '\\')
+            text_add(out, "\\e");
+        else if (*s == '-')
+            text_add(out, "\\-");
+        else
+            text_add_char(out, *s);
+    }
+}
+
+static void add_title(struct text *out, const char *name, const char *summary)
+{
+    AUTO_TEXT struct text upper = {0};
+    for (const char *at = name; *at; at++)
+        text_add_char(&upper, (char)toupper((unsigned char)*at));
+    text_addf(out, ".TH \"%s\" 1 \"\" \"%s %s\" \"User Commands\"\n", text_get(&upper), TARE_NAME, TARE_VERSION);
+    text_add(out, ".SH NAME\n");
+    add_roff(out, name);
+    text_add(out, " \\- ");
+    add_roff(out, summary);
+    text_add(out, "\n.SH SYNOPSIS\n");
+}
+
+static void add_usage(struct text *out, const char *line, bool first)
+{
+    text_addf(out, "%s.B %s\n", first ? "" : ".br\n", TARE_NAME);
+    add_roff(out, line);
+    text_add_char(out, '\n');
+}
+
+static void add_option(struct text *out, const char *head, const char *body)
+{
+    text_add(out, ".TP\n\\fB");
+    add_roff(out, head);
+    text_add(out, "\\fR\n");
+    add_roff(out, body);
+    text_add_char(out, '\n');
+}
+
+static void add_options(struct text *out, const struct cli_command *command)
+{
+    text_add(out, ".SH OPTIONS\n");
+    for (size_t i = 0; i < command->option_count; i++) {
+        if (command->options[i].hidden)
+            continue;
+        AUTO_TEXT struct text head = {0};
+        AUTO_TEXT struct text body = {0};
+        option_head(&command->options[i], &head);
+        option_body(&command->options[i], &body);
+        text_add_char(&body, '.');
+        add_option(out, text_get(&head), text_get(&body));
+    }
+    add_option(out, "-h, --help", "show a short help.");
+}
+
+static void command_page(const struct cli_command *command, struct text *out)
+{
+    AUTO_TEXT struct text name = {0};
+    text_addf(&name, "%s-%s", TARE_NAME, command->name);
+    add_title(out, text_get(&name), command->summary);
+    for (size_t i = 0; command->usage[i]; i++)
+        add_usage(out, command->usage[i], i == 0);
+    for (size_t i = 0; command->description && command->description[i]; i++) {
+        text_add(out, i == 0 ? ".SH DESCRIPTION\n" : ".PP\n");
+        add_roff(out, command->description[i]);
+        text_add_char(out, '\n');
+    }
+    add_options(out, command);
+    if (command->exits)
+        text_add(out, ".SH EXIT STATUS\n");
+    for (size_t i = 0; command->exits && command->exits[i] && command->exits[i + 1]; i += 2)
+        add_option(out, command->exits[i], command->exits[i + 1]);
+    text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
+}
+
+static void program_page(struct text *out)
+{
+    add_title(out, TARE_NAME, "run training experiments and make their numbers trustworthy");
+    add_usage(out, "COMMAND [options]", true);
+    add_usage(out, "-ec SETTINGS.json [options]", false);
+    text_add(out, ".SH COMMANDS\n");
+    for (size_t i = 0; cli_commands[i]; i++) {
+        AUTO_TEXT struct text body = {0};
+        text_addf(&body, "%s; see %s-%s(1).", cli_commands[i]->summary, TARE_NAME, cli_commands[i]->name);
+        add_option(out, cli_commands[i]->name, text_get(&body));
+    }
+    text_add(out, ".SH OPTIONS\n");
+    add_option(out, "--version", "show the version.");
+    add_option(out, "-h, --help", "show a short help.");
+    text_add(out, ".SH ENVIRONMENT\n");
+    add_option(out, "NO_COLOR", "when set and not empty, nothing is written in colour.");
+    text_add(out, ".SH SEE ALSO\n");
+    for (size_t i = 0; cli_commands[i]; i++)
+        text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name, cli_commands[i + 1] ? "," : "");
+}
+
+void manual_page(const struct cli_command *command, struct text *out)
+{
+    if (command)
+        command_page(command, out);
+    else
+        program_page(out);
+}

@@ -1,0 +1,99 @@
+#include "cli/message.h"
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "tare_build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RED     "\033[1;31m"
+#define MAGENTA "\033[1;35m"
+#define PLAIN   "\033[0m"
+
+bool message_colour(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return !(no_color && *no_color) && isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+static void say(const char *colour, const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void say(const char *colour, const char *kind, const char *format, va_list args)
+{
+    bool coloured = kind && message_colour(STDERR_FILENO);
+    fprintf(stderr, "%s: ", TARE_NAME);
+    if (kind)
+        fprintf(stderr, "%s%s:%s ", coloured ? colour : "", kind, coloured ? PLAIN : "");
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void cli_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(RED, "error", format, args);
+    va_end(args);
+}
+
+void cli_warning(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(MAGENTA, "warning", format, args);
+    va_end(args);
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say("", NULL, format, args);
+    va_end(args);
+}
+
+int cli_usage_error(const struct cli_command *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(RED, "error", format, args);
+    va_end(args);
+    fprintf(stderr, "See '%s %s --help'.\n", TARE_NAME, command->name);
+    return CLI_USAGE;
+}
+
+static void print_problem(const struct problem *problem, bool coloured)
+{
+    AUTO_FREE char *line = problem_format(problem);
+    bool error = problem->severity == SEVERITY_ERROR;
+    const char *kind = error ? "error:" : "warning:";
+    const char *at = coloured ? strstr(line, kind) : NULL;
+    if (!at) {
+        fprintf(stderr, "%s\n", line);
+        return;
+    }
+    fprintf(stderr, "%.*s%s%s%s%s\n", (int)(at - line), line, error ? RED : MAGENTA, kind, PLAIN, at + strlen(kind));
+}
+
+void message_problems(const struct problems *problems)
+{
+    bool coloured = message_colour(STDERR_FILENO);
+    for (size_t i = 0; i < problems->count; i++)
+        print_problem(&problems->items[i], coloured);
+}
+
+void message_problem_count(const struct problems *problems)
+{
+    size_t warnings = problems->count - problems->errors;
+    AUTO_TEXT struct text line = {0};
+    text_addf(&line, "%zu error%s", problems->errors, problems->errors == 1 ? "" : "s");
+    if (warnings)
+        text_addf(&line, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
+    fprintf(stderr, "%s; nothing was run\n", text_get(&line));
+}

@@ -1,0 +1,220 @@
+#include "cli/run_session.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/run_folder.h"
+#include "report/closing.h"
+#include "run/run.h"
+#include "store/store.h"
+#include "tare_build.h"
+#include "ui/estimate.h"
+#include "ui/progress.h"
+#include "ui/width.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct session {
+    const struct session_wish *wish;
+    struct containment containment;
+    struct store *store;
+    int dir;
+    char *dir_path;
+    bool detached; /* the terminal is gone */
+};
+
+static bool open_new(struct session *session, struct err *err)
+{
+    const struct run_input *input = session->wish->input;
+    const struct json_doc *registry = &input->registry.doc;
+    struct store_head head = {
+        .plan = &input->plan,
+        .settings_text = input->settings_text,
+        .settings_length = strlen(input->settings_text),
+        .registry_text = registry->text,
+        .registry_length = registry->length,
+    };
+    if (input->settings.doc.text && session->wish->input->settings.file)
+        head.settings_length = input->settings.doc.length;
+    session->dir = run_folder_new(session->wish->output, clock_realtime_ns(), &session->dir_path, err);
+    if (session->dir < 0)
+        return false;
+    session->store = store_create(session->dir, session->dir_path, &head, err);
+    return session->store || err_wrap(err, "%s", session->dir_path);
+}
+
+static bool open_earlier(struct session *session, struct err *err)
+{
+    session->dir = run_folder_open(session->wish->resume_dir, &session->dir_path, err);
+    if (session->dir < 0)
+        return false;
+    session->store = store_open(session->dir, session->dir_path, err);
+    return session->store || err_wrap(err, "%s", session->dir_path);
+}
+
+static bool is_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+static struct progress *make_progress(const struct session *session)
+{
+    struct progress_options options = {
+        .style = PROGRESS_PLAIN,
+        .fd = STDOUT_FILENO,
+        .colour = message_colour(STDOUT_FILENO),
+        .plan = store_plan(session->store),
+    };
+    if (session->wish->json)
+        options.style = PROGRESS_JSON;
+    else if (session->wish->quiet)
+        options.style = PROGRESS_QUIET;
+    else if (is_terminal(STDOUT_FILENO))
+        options.style = PROGRESS_LIVE;
+    return progress_new(&options);
+}
+
+/* Tells the progress what earlier sessions did; gives how many experiments are left. */
+static size_t skip_done(const struct session *session, struct progress *progress)
+{
+    const struct plan *plan = store_plan(session->store);
+    size_t left = 0;
+    for (size_t number = 1; number <= plan->count; number++) {
+        const struct store_experiment *experiment = store_experiment(session->store, number);
+        if (experiment->state == STATE_DONE)
+            progress_skip(progress, number);
+        else
+            left++;
+    }
+    return left;
+}
+
+static void say_start(const struct session *session, size_t left)
+{
+    const struct plan *plan = store_plan(session->store);
+    char pauses[32];
+    if (session->wish->quiet || session->wish->json)
+        return;
+    printf("%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
+    if (session->wish->resume_dir) {
+        printf(", %zu left; results in %s\n", left, session->dir_path);
+    } else {
+        clock_format_duration(estimate_pauses(plan, NULL), pauses);
+        printf(", pauses %s in all; results in %s\n", pauses, session->dir_path);
+    }
+    fflush(stdout);
+}
+
+static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
+{
+    struct progress *progress = make_progress(session);
+    size_t left = skip_done(session, progress);
+    say_start(session, left);
+    struct run_request request = {
+        .store = session->store,
+        .dir = session->dir,
+        .dir_path = session->dir_path,
+        .containment = &session->containment,
+        .environment = &session->wish->caller->environment,
+        .listener = {progress_event, progress_tick, progress},
+        .resumed = session->wish->resume_dir != NULL,
+    };
+    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
+              run_plan(&request, summary, err);
+    session->detached = progress_detached(progress);
+    progress_free(progress);
+    return ok;
+}
+
+static void print_closing(const struct session *session, const struct results *results)
+{
+    struct closing_options options = {
+        .program = TARE_NAME,
+        .run_dir = session->dir_path,
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+    };
+    AUTO_TEXT struct text text = {0};
+    if (!session->wish->quiet)
+        text_add_char(&text, '\n');
+    closing_text(results, &options, &text);
+    fputs(text_get(&text), stdout);
+    fflush(stdout);
+}
+
+static int exit_code(const struct run_summary *summary, const struct results *results)
+{
+    if (summary->outcome == RUN_INTERRUPTED)
+        return 128 + summary->signal_number;
+    if (summary->outcome == RUN_BROKEN)
+        return CLI_BROKEN;
+    for (size_t i = 0; i < results->count; i++)
+        if (results->items[i].outcome != OUTCOME_SUCCEEDED)
+            return CLI_SOME_FAILED;
+    return CLI_OK;
+}
+
+static int broken(const struct session *session, const struct err *err)
+{
+    cli_error("%s", err->text);
+    if (session->dir_path && session->store)
+        cli_note("what was recorded until then is in %s", session->dir_path);
+    return CLI_BROKEN;
+}
+
+static int run_and_close(struct session *session)
+{
+    struct err err = {0}, later = {0};
+    struct run_summary summary = {0};
+    struct results results = {0};
+    int code = CLI_OK;
+    if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
+        code = broken(session, &err);
+    /* With a full disk the results can still be read, and a person wants to see them. */
+    bool read = results_from_store(session->store, &results, &later);
+    if (read && !session->wish->json && !session->detached)
+        print_closing(session, &results);
+    if (!read && code == CLI_OK)
+        code = broken(session, &later);
+    if (code == CLI_OK)
+        code = exit_code(&summary, &results);
+    results_fini(&results);
+    return code;
+}
+
+/* The exit code 2 says: nothing was run. 3 says: look at what was. */
+static int open_and_run(struct session *session)
+{
+    struct err err = {0};
+    if (!containment_probe(session->wish->containment, &session->containment, &err)) {
+        cli_error("%s", err.text);
+        return CLI_USAGE;
+    }
+    bool opened = session->wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
+    if (!opened) {
+        cli_error("%s", err.text);
+        return session->wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
+    }
+    int code = run_and_close(session);
+    if (!store_close(session->store, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    return code;
+}
+
+int run_session(const struct session_wish *wish)
+{
+    struct session session = {.wish = wish, .dir = -1};
+    int code = open_and_run(&session);
+    containment_fini(&session.containment);
+    if (session.dir >= 0)
+        close(session.dir);
+    free(session.dir_path);
+    return code;
+}

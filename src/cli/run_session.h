@@ -1,0 +1,23 @@
+/* run_session: one life of the runner: containment, journal, progress, the run itself, the closing table. */
+#ifndef TARE_CLI_RUN_SESSION_H
+#define TARE_CLI_RUN_SESSION_H
+
+#include "cli/caller.h"
+#include "cli/run_input.h"
+#include "contain/contain.h"
+
+#include <stdbool.h>
+
+struct session_wish {
+    const struct run_input *input; /* a new run of this plan in output, or NULL: */
+    const char *output;
+    const char *resume_dir;        /* an earlier run to go on with */
+    const struct caller *caller;
+    enum containment_wish containment;
+    bool quiet, json;
+};
+
+/* Gives the exit code; everything has been said. */
+int run_session(const struct session_wish *wish);
+
+#endif

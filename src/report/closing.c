@@ -1,0 +1,325 @@
+#include "report/closing.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "report/columns.h"
+#include "report/table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GREEN  "\033[32m"
+#define RED    "\033[31m"
+#define YELLOW "\033[33m"
+
+enum { REASONS_SHOWN = 10, GAP = 2 };
+
+enum column_kind { COLUMN_ID, COLUMN_PARAM, COLUMN_OUTCOME, COLUMN_TIME, COLUMN_METRIC, COLUMN_RETRIES };
+
+struct column {
+    enum column_kind kind;
+    const char *title; /* borrowed */
+    bool needed;       /* shown however narrow the terminal is */
+    bool shown;
+    size_t width;
+};
+
+struct closing {
+    const struct results *results;
+    const struct closing_options *options;
+    struct strv varied, metrics;
+    struct column *columns;
+    size_t column_count;
+    size_t rows;
+    struct text *out;
+};
+
+static bool is_left(const struct result *result)
+{
+    return result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED;
+}
+
+static bool has_row(const struct closing *closing, const struct result *result)
+{
+    return closing->results->count <= CLOSING_ROWS || result->outcome != OUTCOME_SUCCEEDED;
+}
+
+static const char *outcome_cell(const struct result *result)
+{
+    return result->outcome == OUTCOME_NONE ? "not run" : outcome_name(result->outcome);
+}
+
+static const char *outcome_colour(const struct result *result)
+{
+    switch (result->outcome) {
+    case OUTCOME_SUCCEEDED:
+        return GREEN;
+    case OUTCOME_FAILED:
+        return RED;
+    case OUTCOME_INTERRUPTED:
+    case OUTCOME_NONE:
+        break;
+    }
+    return YELLOW;
+}
+
+static char *cell_text(const struct closing *closing, const struct column *column, size_t row)
+{
+    const struct result *result = &closing->results->items[row];
+    char duration[32];
+    switch (column->kind) {
+    case COLUMN_ID:
+        return mem_strdup(result->id);
+    case COLUMN_PARAM:
+        return columns_param_cell(&closing->results->plan.experiments[row], column->title);
+    case COLUMN_OUTCOME:
+        return mem_strdup(outcome_cell(result));
+    case COLUMN_TIME:
+        if (result->outcome == OUTCOME_NONE)
+            return mem_strdup("");
+        clock_format_duration(result->duration_s, duration);
+        return mem_strdup(duration);
+    case COLUMN_METRIC:
+        return columns_metric_cell(result, column->title);
+    case COLUMN_RETRIES:
+        return result->retries > 0 ? mem_printf("%lld", (long long)result->retries) : mem_strdup("");
+    }
+    return mem_strdup("");
+}
+
+static void add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
+{
+    struct column *column = &closing->columns[closing->column_count++];
+    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = table_width_of(title)};
+    for (size_t i = 0; i < closing->results->count; i++) {
+        if (!has_row(closing, &closing->results->items[i]))
+            continue;
+        AUTO_FREE char *text = cell_text(closing, column, i);
+        size_t width = table_width_of(text);
+        column->width = width > column->width ? width : column->width;
+    }
+}
+
+static bool any_retries(const struct results *results)
+{
+    for (size_t i = 0; i < results->count; i++)
+        if (results->items[i].retries > 0)
+            return true;
+    return false;
+}
+
+static void make_columns(struct closing *closing)
+{
+    columns_varied(&closing->results->plan, &closing->varied);
+    columns_metrics(closing->results, &closing->metrics);
+    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 4, sizeof *closing->columns);
+    add_column(closing, COLUMN_ID, "EXPERIMENT", true);
+    for (size_t i = 0; i < closing->varied.count; i++)
+        add_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
+    add_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
+    add_column(closing, COLUMN_TIME, "TIME", true);
+    for (size_t i = 0; i < closing->metrics.count; i++)
+        add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false);
+    if (any_retries(closing->results))
+        add_column(closing, COLUMN_RETRIES, "RETRIES", true);
+}
+
+/* Takes the kind's next column that is not shown yet, when it fits. False: there is none left. */
+static bool show_next(struct closing *closing, enum column_kind kind, size_t *from, size_t *used)
+{
+    size_t limit = closing->options->width ? closing->options->width : SIZE_MAX;
+    for (; *from < closing->column_count; (*from)++) {
+        struct column *column = &closing->columns[*from];
+        if (column->kind != kind)
+            continue;
+        (*from)++;
+        if (*used + GAP + column->width <= limit) {
+            column->shown = true;
+            *used += GAP + column->width;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Hyperparameters and metrics take turns, so that a narrow terminal shows some of both. */
+static void choose_columns(struct closing *closing)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < closing->column_count; i++) {
+        struct column *column = &closing->columns[i];
+        column->shown = column->needed;
+        used += column->needed ? column->width + (i ? GAP : 0) : 0;
+    }
+    size_t param_at = 0, metric_at = 0;
+    bool more = true;
+    while (more) {
+        more = show_next(closing, COLUMN_METRIC, &metric_at, &used);
+        more = show_next(closing, COLUMN_PARAM, &param_at, &used) || more;
+    }
+}
+
+static void print_table(struct closing *closing)
+{
+    struct table *table = table_new(closing->options->colour);
+    for (size_t i = 0; i < closing->column_count; i++)
+        if (closing->columns[i].shown)
+            table_add_column(table, closing->columns[i].title,
+                             closing->columns[i].kind != COLUMN_ID && closing->columns[i].kind != COLUMN_OUTCOME);
+    for (size_t row = 0; row < closing->results->count; row++) {
+        if (!has_row(closing, &closing->results->items[row]))
+            continue;
+        closing->rows++;
+        table_add_row(table);
+        for (size_t i = 0; i < closing->column_count; i++) {
+            if (!closing->columns[i].shown)
+                continue;
+            AUTO_FREE char *text = cell_text(closing, &closing->columns[i], row);
+            bool coloured = closing->columns[i].kind == COLUMN_OUTCOME;
+            table_add_cell(table, text, coloured ? outcome_colour(&closing->results->items[row]) : NULL);
+        }
+    }
+    if (closing->rows > 0) {
+        table_print(table, closing->out);
+        text_add_char(closing->out, '\n');
+    }
+    table_free(table);
+}
+
+static void print_hidden_columns(struct closing *closing)
+{
+    size_t hidden = 0;
+    for (size_t i = 0; i < closing->column_count; i++)
+        if (!closing->columns[i].shown)
+            text_addf(closing->out, "%s%s",
+                      hidden++ ? ", " : "not shown, for want of room: ", closing->columns[i].title);
+    if (hidden)
+        text_add(closing->out, " (all in summary.csv)\n");
+}
+
+static void print_counts(struct closing *closing)
+{
+    static const enum outcome order[] = {OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_INTERRUPTED, OUTCOME_NONE};
+    size_t printed = 0;
+    for (size_t kind = 0; kind < sizeof order / sizeof *order; kind++) {
+        size_t count = 0;
+        for (size_t i = 0; i < closing->results->count; i++)
+            count += closing->results->items[i].outcome == order[kind];
+        if (count == 0)
+            continue;
+        const char *name = order[kind] == OUTCOME_NONE ? "not run" : outcome_name(order[kind]);
+        text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, name);
+    }
+    if (closing->rows < closing->results->count)
+        text_add(closing->out, " (those that succeeded are in summary.csv)");
+    text_add_char(closing->out, '\n');
+}
+
+static void print_reasons(struct closing *closing)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < closing->results->count; i++) {
+        const struct result *result = &closing->results->items[i];
+        if (!result->error || result->outcome == OUTCOME_SUCCEEDED)
+            continue;
+        if (printed++ < REASONS_SHOWN)
+            text_addf(closing->out, "  %s: %s\n", result->id, result->error);
+    }
+    if (printed > REASONS_SHOWN)
+        text_addf(closing->out, "  and %zu more: see experiment.json in their folders\n", printed - REASONS_SHOWN);
+}
+
+/* Whether this metric of this repository was looked for in ended experiments and found in none. */
+static bool never_matched(const struct results *results, const char *repo, const char *metric)
+{
+    bool looked_for = false;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->items[i];
+        if (is_left(result) || strcmp(results->plan.experiments[i].foreground.repo, repo) != 0)
+            continue;
+        for (size_t m = 0; m < result->metric_count; m++) {
+            if (strcmp(result->metrics[m].name, metric) != 0)
+                continue;
+            if (result->metrics[m].valid)
+                return false;
+            looked_for = true;
+        }
+    }
+    return looked_for;
+}
+
+static void print_never_matched(struct closing *closing)
+{
+    AUTO_STRV struct strv repos = {0};
+    for (size_t i = 0; i < closing->results->plan.count; i++)
+        if (!strv_has(&repos, closing->results->plan.experiments[i].foreground.repo))
+            strv_add(&repos, closing->results->plan.experiments[i].foreground.repo);
+    size_t printed = 0;
+    for (size_t r = 0; r < repos.count; r++)
+        for (size_t m = 0; m < closing->metrics.count; m++) {
+            if (!never_matched(closing->results, repos.items[r], closing->metrics.items[m]))
+                continue;
+            text_addf(closing->out, "%s%s", printed++ ? ", " : "never matched in any log: ", closing->metrics.items[m]);
+            if (repos.count > 1)
+                text_addf(closing->out, " (%s)", repos.items[r]);
+        }
+    if (printed)
+        text_add_char(closing->out, '\n');
+}
+
+static void print_processes(struct closing *closing, const char *title, bool survivors)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < closing->results->count; i++) {
+        const struct result *result = &closing->results->items[i];
+        size_t count = survivors ? result->survivor_count : result->leftover_count;
+        if (count)
+            text_addf(closing->out, "%s%s (%zu)", printed++ ? ", " : title, result->id, count);
+    }
+    if (printed)
+        text_add_char(closing->out, '\n');
+}
+
+/* "tare run --resume DIR", as a shell takes it. */
+static char *resume_command(const struct closing_options *options)
+{
+    AUTO_STRV struct strv argv = {0};
+    strv_add(&argv, options->program);
+    strv_add(&argv, "run");
+    strv_add(&argv, "--resume");
+    strv_add(&argv, options->run_dir);
+    struct plan_job job = {.argv = argv};
+    return plan_job_shell(&job);
+}
+
+static void print_where(struct closing *closing)
+{
+    const struct closing_options *options = closing->options;
+    text_addf(closing->out, "results: %s\n", options->run_dir);
+    size_t left = 0;
+    for (size_t i = 0; i < closing->results->count; i++)
+        left += is_left(&closing->results->items[i]);
+    if (left == 0)
+        return;
+    AUTO_FREE char *command = resume_command(options);
+    text_addf(closing->out, "to run the %zu left: %s\n", left, command);
+}
+
+void closing_text(const struct results *results, const struct closing_options *options, struct text *out)
+{
+    struct closing closing = {.results = results, .options = options, .out = out};
+    make_columns(&closing);
+    choose_columns(&closing);
+    print_table(&closing);
+    print_hidden_columns(&closing);
+    print_counts(&closing);
+    print_reasons(&closing);
+    print_never_matched(&closing);
+    print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
+    print_processes(&closing, "processes that could not be ended: ", true);
+    print_where(&closing);
+    strv_fini(&closing.varied);
+    strv_fini(&closing.metrics);
+    free(closing.columns);
+}

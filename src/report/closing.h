@@ -1,0 +1,22 @@
+/* closing: what a person reads when a run is over: a table of the experiments, and below it what matters. */
+#ifndef TARE_REPORT_CLOSING_H
+#define TARE_REPORT_CLOSING_H
+
+#include "base/text.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct closing_options {
+    const char *program; /* for the command that resumes */
+    const char *run_dir;
+    size_t width; /* columns at most; 0: as many as it takes */
+    bool colour;
+};
+
+/* The columns that do not fit are named below the table; over CLOSING_ROWS experiments, those that succeeded are left out. */
+#define CLOSING_ROWS 100
+void closing_text(const struct results *results, const struct closing_options *options, struct text *out);
+
+#endif

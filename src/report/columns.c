@@ -1,0 +1,87 @@
+#include "report/columns.h"
+
+#include "base/mem.h"
+#include "base/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { METRIC_DIGITS = 6 };
+
+static const struct plan_param *param_of(const struct plan_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->foreground.param_count; i++)
+        if (strcmp(experiment->foreground.params[i].name, name) == 0)
+            return &experiment->foreground.params[i];
+    return NULL;
+}
+
+static bool same_model(const struct plan_experiment *a, const struct plan_experiment *b)
+{
+    return strcmp(a->foreground.repo, b->foreground.repo) == 0 && strcmp(a->foreground.model, b->foreground.model) == 0;
+}
+
+static bool same_value(const struct plan_param *a, const struct plan_param *b)
+{
+    AUTO_FREE char *left = value_key(&a->value);
+    AUTO_FREE char *right = value_key(&b->value);
+    return strcmp(left, right) == 0;
+}
+
+static void add_once(struct strv *names, const char *name)
+{
+    if (!strv_has(names, name))
+        strv_add(names, name);
+}
+
+/* like: the plan's first experiment of the same model. */
+static void add_varied_of(const struct plan_experiment *experiment, const struct plan_experiment *like,
+                          struct strv *out)
+{
+    for (size_t i = 0; i < experiment->foreground.param_count; i++) {
+        const struct plan_param *param = &experiment->foreground.params[i];
+        const struct plan_param *first = param_of(like, param->name);
+        if (param->mutated || (first && !same_value(param, first)))
+            add_once(out, param->name);
+    }
+}
+
+void columns_varied(const struct plan *plan, struct strv *out)
+{
+    const struct plan_experiment **models = mem_array(plan->count + 1, sizeof(void *));
+    size_t count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        size_t at = 0;
+        while (at < count && !same_model(models[at], &plan->experiments[i]))
+            at++;
+        if (at == count)
+            models[count++] = &plan->experiments[i];
+        add_varied_of(&plan->experiments[i], models[at], out);
+    }
+    free(models);
+}
+
+void columns_metrics(const struct results *results, struct strv *out)
+{
+    for (size_t i = 0; i < results->count; i++)
+        for (size_t m = 0; m < results->items[i].metric_count; m++)
+            add_once(out, results->items[i].metrics[m].name);
+}
+
+char *columns_param_cell(const struct plan_experiment *experiment, const char *name)
+{
+    const struct plan_param *param = param_of(experiment, name);
+    return param ? value_format(&param->value) : mem_strdup("");
+}
+
+char *columns_metric_cell(const struct result *result, const char *name)
+{
+    for (size_t i = 0; i < result->metric_count; i++) {
+        if (strcmp(result->metrics[i].name, name) != 0 || !result->metrics[i].valid)
+            continue;
+        char digits[32];
+        number_shortest(number_round(result->metrics[i].value, METRIC_DIGITS), digits);
+        return mem_strdup(digits);
+    }
+    return mem_strdup("");
+}

@@ -1,0 +1,127 @@
+#include "report/plan_text.h"
+
+#include "base/clock.h"
+#include "base/value.h"
+
+#include <string.h>
+
+#define BOLD  "\033[1m"
+#define DIM   "\033[2m"
+#define PLAIN "\033[0m"
+
+enum { IDS_SHOWN = 5 };
+
+static void add_fact(struct text *out, const char *name, const char *value)
+{
+    text_addf(out, "%-12s %s\n", name, value);
+}
+
+/* "3 mutation, 1 default, 2 parallel" */
+static void add_modes(const struct plan *plan, struct text *out)
+{
+    size_t counts[3] = {0};
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_experiment *experiment = &plan->experiments[i];
+        counts[experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode]++;
+    }
+    static const enum mode order[] = {MODE_MUTATION, MODE_DEFAULT, MODE_PARALLEL};
+    size_t printed = 0;
+    for (size_t i = 0; i < 3; i++)
+        if (counts[order[i]])
+            text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[order[i]], mode_name(order[i]));
+}
+
+static void add_head(const struct plan *plan, const struct plan_text_options *options, struct text *out)
+{
+    AUTO_TEXT struct text line = {0};
+    char pauses[32];
+    if (plan->name)
+        add_fact(out, "name", plan->name);
+    add_fact(out, "settings", options->settings);
+    add_fact(out, "registry", options->registry);
+    text_addf(&line, "%llu", (unsigned long long)plan->seed);
+    add_fact(out, "seed", text_get(&line));
+    add_fact(out, "order", plan->order == ORDER_BLOCKS ? "blocks" : "file");
+    text_clear(&line);
+    text_addf(&line, "%zu", plan->count);
+    if (plan->count) {
+        text_add(&line, ": ");
+        add_modes(plan, &line);
+    }
+    add_fact(out, "experiments", text_get(&line));
+    clock_format_duration(options->pauses_s, pauses);
+    text_clear(&line);
+    text_addf(&line, "%s between experiments in all, %g s before each retry", pauses, plan->timing.before_retry_s);
+    add_fact(out, "pauses", text_get(&line));
+}
+
+static void add_params(const struct plan_job *job, struct text *out)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < job->param_count; i++) {
+        if (!job->params[i].mutated)
+            continue;
+        AUTO_FREE char *value = value_format(&job->params[i].value);
+        text_addf(out, "%s%s %s", printed++ ? ", " : ": ", job->params[i].name, value);
+    }
+}
+
+static void add_job(const struct plan_job *job, const char *role, struct text *out)
+{
+    AUTO_FREE char *command = plan_job_shell(job);
+    text_addf(out, "  %s%s%s", role, *role ? " " : "", mode_name(job->mode));
+    add_params(job, out);
+    text_addf(out, "\n    cd %s\n    %s\n", job->cwd ? job->cwd : ".", command);
+}
+
+static void add_experiment(const struct plan *plan, const struct plan_experiment *experiment, bool colour,
+                           struct text *out)
+{
+    text_addf(out, "\n%s[%zu/%zu] %s%s", colour ? BOLD : "", experiment->number, plan->count, experiment->id,
+              colour ? PLAIN : "");
+    text_addf(out, "%s  at most %lld attempt%s", colour ? DIM : "", (long long)experiment->max_retries + 1,
+              experiment->max_retries ? "s" : "");
+    if (experiment->timeout_s > 0)
+        text_addf(out, ", timeout %g s", experiment->timeout_s);
+    if (experiment->governor)
+        text_addf(out, ", governor %s", experiment->governor);
+    text_addf(out, "%s\n", colour ? PLAIN : "");
+    add_job(&experiment->foreground, experiment->parallel ? "foreground" : "", out);
+    if (experiment->parallel)
+        add_job(&experiment->background, "background", out);
+}
+
+void plan_text(const struct plan *plan, const struct plan_text_options *options, struct text *out)
+{
+    add_head(plan, options, out);
+    for (size_t i = 0; i < plan->count; i++)
+        add_experiment(plan, &plan->experiments[i], options->colour, out);
+}
+
+json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options)
+{
+    json_t *experiments = json_array();
+    for (size_t i = 0; i < plan->count; i++)
+        json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
+    json_t *out = json_object();
+    json_object_set_new(out, "settings", json_string(options->settings));
+    json_object_set_new(out, "registry", json_string(options->registry));
+    json_object_set_new(out, "pauses_s", json_real(options->pauses_s));
+    json_object_set_new(out, "plan", plan_head_to_json(plan));
+    json_object_set_new(out, "experiments", experiments);
+    return out;
+}
+
+size_t plan_text_parallel(const struct plan *plan, struct text *ids)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        if (!plan->experiments[i].parallel)
+            continue;
+        if (count++ < IDS_SHOWN)
+            text_addf(ids, "%s%s", count > 1 ? ", " : "", plan->experiments[i].id);
+    }
+    if (count > IDS_SHOWN)
+        text_addf(ids, " and %zu more", count - IDS_SHOWN);
+    return count;
+}

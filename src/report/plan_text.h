@@ -1,0 +1,25 @@
+/* plan_text: a plan as a person checks it before a night: every experiment with its command line. */
+#ifndef TARE_REPORT_PLAN_TEXT_H
+#define TARE_REPORT_PLAN_TEXT_H
+
+#include "base/text.h"
+#include "plan/plan.h"
+
+#include <jansson.h>
+
+struct plan_text_options {
+    const char *settings; /* where they came from, for people */
+    const char *registry;
+    double pauses_s; /* between the experiments, without retries */
+    bool colour;
+};
+
+void plan_text(const struct plan *plan, const struct plan_text_options *options, struct text *out);
+
+/* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]}; a new reference. */
+json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options);
+
+/* How many experiments are parallel, and their ids, the first few by name: "a_b_001_parallel, a_b_002_parallel and 3 more". */
+size_t plan_text_parallel(const struct plan *plan, struct text *ids);
+
+#endif

@@ -1,0 +1,180 @@
+#include "report/registry_text.h"
+
+#include "base/mem.h"
+#include "base/value.h"
+#include "report/table.h"
+
+#include <string.h>
+
+#define BOLD  "\033[1m"
+#define PLAIN "\033[0m"
+
+static const char *type_name(const struct param *param)
+{
+    switch (param->type) {
+    case PARAM_INT:
+        return "int";
+    case PARAM_FLOAT:
+        return "float";
+    case PARAM_CHOICE:
+        return "choice";
+    }
+    return "";
+}
+
+static const char *distribution_name(const struct param *param)
+{
+    if (param->type == PARAM_CHOICE)
+        return "";
+    switch (param->distribution) {
+    case DISTRIBUTION_UNIFORM:
+        return "uniform";
+    case DISTRIBUTION_LOG_UNIFORM:
+        return "log_uniform";
+    case DISTRIBUTION_NORMAL:
+        return "normal";
+    }
+    return "";
+}
+
+static struct value bound(const struct param *param, double number)
+{
+    return param->type == PARAM_INT ? value_int((int64_t)number) : value_float(number);
+}
+
+/* "5 .. 15", or a choice's values. */
+static char *range_text(const struct param *param)
+{
+    struct text out = {0};
+    for (size_t i = 0; i < param->choice_count; i++) {
+        AUTO_FREE char *choice = value_format(&param->choices[i]);
+        text_addf(&out, "%s%s", i ? ", " : "", choice);
+    }
+    if (param->type != PARAM_CHOICE && param->has_range) {
+        struct value low_value = bound(param, param->low), high_value = bound(param, param->high);
+        AUTO_FREE char *low = value_format(&low_value);
+        AUTO_FREE char *high = value_format(&high_value);
+        text_addf(&out, "%s .. %s", low, high);
+    }
+    return text_take(&out);
+}
+
+static char *distribution_text(const struct param *param)
+{
+    if (param->zero_probability > 0)
+        return mem_printf("%s, 0 in %g %%", distribution_name(param), param->zero_probability * 100);
+    return mem_strdup(distribution_name(param));
+}
+
+static void add_param(struct table *table, const struct param *param)
+{
+    AUTO_FREE char *range = range_text(param);
+    AUTO_FREE char *distribution = distribution_text(param);
+    AUTO_FREE char *default_value = value_format(&param->default_value);
+    table_add_row(table);
+    table_add_cell(table, param->name, NULL);
+    table_add_cell(table, param->flag ? param->flag : "", NULL);
+    table_add_cell(table, type_name(param), NULL);
+    table_add_cell(table, range, NULL);
+    table_add_cell(table, default_value, NULL);
+    table_add_cell(table, distribution, NULL);
+}
+
+static void add_params(const struct repo *repo, bool colour, struct text *out)
+{
+    static const char *const titles[] = {"HYPERPARAMETER", "FLAG", "TYPE", "RANGE", "DEFAULT", "DISTRIBUTION"};
+    if (repo->param_count == 0) {
+        text_add(out, "no hyperparameters\n");
+        return;
+    }
+    struct table *table = table_new(colour);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], false);
+    for (size_t i = 0; i < repo->param_count; i++)
+        add_param(table, &repo->params[i]);
+    table_print(table, out);
+    table_free(table);
+}
+
+static void add_repo(const struct repo *repo, bool colour, struct text *out)
+{
+    AUTO_FREE char *models = strv_join(&repo->models, ", ");
+    text_addf(out, "%s%s%s\n", colour ? BOLD : "", repo->name, colour ? PLAIN : "");
+    text_addf(out, "models   %s\n", models);
+    text_addf(out, "path     %s%s\n", repo->path ? repo->path : "", repo->path_exists ? "" : " (not there)");
+    if (repo->metric_count)
+        text_add(out, "metrics  ");
+    for (size_t i = 0; i < repo->metric_count; i++)
+        text_addf(out, "%s%s", i ? ", " : "", repo->metrics[i].name);
+    text_add(out, repo->metric_count ? "\n\n" : "\n");
+    add_params(repo, colour, out);
+}
+
+void registry_text(const struct registry *registry, const struct repo *only, bool colour, struct text *out)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < registry->repo_count; i++) {
+        if (only && only != &registry->repos[i])
+            continue;
+        text_add(out, printed++ ? "\n" : "");
+        add_repo(&registry->repos[i], colour, out);
+    }
+}
+
+static json_t *param_json(const struct param *param)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_string(param->name));
+    json_object_set_new(out, "flag", param->flag ? json_string(param->flag) : json_null());
+    json_object_set_new(out, "type", json_string(type_name(param)));
+    json_object_set_new(out, "default", value_to_json(&param->default_value));
+    if (param->type == PARAM_CHOICE) {
+        json_t *choices = json_array();
+        for (size_t i = 0; i < param->choice_count; i++)
+            json_array_append_new(choices, value_to_json(&param->choices[i]));
+        json_object_set_new(out, "choices", choices);
+        return out;
+    }
+    if (param->has_range) {
+        struct value low = bound(param, param->low), high = bound(param, param->high);
+        json_t *range = json_array();
+        json_array_append_new(range, value_to_json(&low));
+        json_array_append_new(range, value_to_json(&high));
+        json_object_set_new(out, "range", range);
+    }
+    json_object_set_new(out, "distribution", json_string(distribution_name(param)));
+    if (param->zero_probability > 0)
+        json_object_set_new(out, "zero_probability", json_real(param->zero_probability));
+    return out;
+}
+
+static json_t *repo_json(const struct repo *repo)
+{
+    json_t *out = json_object();
+    json_t *models = json_array(), *params = json_array(), *metrics = json_array();
+    for (size_t i = 0; i < repo->models.count; i++)
+        json_array_append_new(models, json_string(repo->models.items[i]));
+    for (size_t i = 0; i < repo->param_count; i++)
+        json_array_append_new(params, param_json(&repo->params[i]));
+    for (size_t i = 0; i < repo->metric_count; i++)
+        json_array_append_new(metrics, json_string(repo->metrics[i].name));
+    json_object_set_new(out, "name", json_string(repo->name));
+    json_object_set_new(out, "path", json_string(repo->path ? repo->path : ""));
+    json_object_set_new(out, "path_exists", json_boolean(repo->path_exists));
+    json_object_set_new(out, "models", models);
+    json_object_set_new(out, "hyperparameters", params);
+    json_object_set_new(out, "metrics", metrics);
+    return out;
+}
+
+json_t *registry_text_json(const struct registry *registry, const struct repo *only)
+{
+    json_t *repos = json_array();
+    for (size_t i = 0; i < registry->repo_count; i++)
+        if (!only || only == &registry->repos[i])
+            json_array_append_new(repos, repo_json(&registry->repos[i]));
+    json_t *out = json_object();
+    json_object_set_new(out, "registry", json_string(registry->file));
+    json_object_set_new(out, "repositories", repos);
+    return out;
+}

@@ -1,0 +1,89 @@
+#include "report/table.h"
+
+#include "base/mem.h"
+
+#include <libsmartcols.h>
+#include <stdlib.h>
+
+struct table {
+    struct libscols_table *scols;
+    struct libscols_line *row;
+    size_t cell;
+};
+
+static void *must(void *made)
+{
+    if (!made)
+        abort();
+    return made;
+}
+
+struct table *table_new(bool colour)
+{
+    struct table *table = mem_alloc(sizeof *table);
+    table->scols = must(scols_new_table());
+    scols_table_enable_colors(table->scols, colour);
+    scols_table_set_termforce(table->scols, SCOLS_TERMFORCE_NEVER);
+    scols_table_set_column_separator(table->scols, "  ");
+    return table;
+}
+
+void table_free(struct table *table)
+{
+    if (!table)
+        return;
+    scols_unref_table(table->scols);
+    free(table);
+}
+
+void table_add_column(struct table *table, const char *title, bool right)
+{
+    must(scols_table_new_column(table->scols, title, 0, right ? SCOLS_FL_RIGHT : 0));
+}
+
+void table_add_row(struct table *table)
+{
+    table->row = must(scols_table_new_line(table->scols, NULL));
+    table->cell = 0;
+}
+
+void table_add_cell(struct table *table, const char *text, const char *colour)
+{
+    struct libscols_cell *cell = must(scols_line_get_cell(table->row, table->cell++));
+    if (scols_cell_set_data(cell, text) != 0)
+        abort();
+    if (colour && scols_table_colors_wanted(table->scols))
+        scols_cell_set_color(cell, colour);
+}
+
+/* The last column's padding is of no use, and in the way of whoever copies the table. */
+static void add_line_without_trailing_blanks(struct text *out, const char *line, size_t length)
+{
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
+    text_add_bytes(out, line, length);
+    text_add_char(out, '\n');
+}
+
+void table_print(struct table *table, struct text *out)
+{
+    AUTO_FREE char *printed = NULL;
+    if (scols_print_table_to_string(table->scols, &printed) != 0)
+        abort();
+    const char *at = printed;
+    while (at && *at) {
+        const char *end = at;
+        while (*end && *end != '\n')
+            end++;
+        add_line_without_trailing_blanks(out, at, (size_t)(end - at));
+        at = *end ? end + 1 : end;
+    }
+}
+
+size_t table_width_of(const char *text)
+{
+    size_t columns = 0;
+    for (; *text; text++)
+        columns += ((unsigned char)*text & 0xC0) != 0x80;
+    return columns;
+}

@@ -1,0 +1,395 @@
+#include "ui/progress.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "ui/estimate.h"
+#include "ui/output.h"
+#include "ui/width.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ERASE_LINE "\r\033[K"
+#define GREEN      "\033[32m"
+#define RED        "\033[31m"
+#define YELLOW     "\033[33m"
+#define PLAIN      "\033[0m"
+
+enum { END_TIMEOUT_MS = 5000, METRIC_DIGITS = 6 };
+
+struct progress {
+    struct progress_options options;
+    struct output output;
+    struct estimate estimate;
+    size_t current; /* experiment, from 1; 0: none yet */
+    int64_t attempt;
+    int64_t experiment_ns, attempt_ns; /* when it began */
+    int64_t pause_end_ns;              /* 0: no pause */
+    bool pause_is_retry;
+    char *metric_name; /* the last one seen */
+    double metric_value;
+    char *attempt_error; /* of the attempt that ended last */
+    bool drawn;          /* a live line stands there */
+    bool detached;
+};
+
+static int64_t now_ns(const struct progress *progress)
+{
+    return progress->options.now ? progress->options.now() : clock_monotonic_ns();
+}
+
+static double seconds_since(const struct progress *progress, int64_t start_ns)
+{
+    return (double)(now_ns(progress) - start_ns) / (double)NS_PER_S;
+}
+
+struct progress *progress_new(const struct progress_options *options)
+{
+    struct progress *progress = mem_alloc(sizeof *progress);
+    progress->options = *options;
+    progress->output.fd = options->fd;
+    estimate_init(&progress->estimate, options->plan);
+    return progress;
+}
+
+static void erase(struct progress *progress)
+{
+    if (progress->drawn)
+        output_add(&progress->output, ERASE_LINE, strlen(ERASE_LINE));
+    progress->drawn = false;
+}
+
+void progress_free(struct progress *progress)
+{
+    if (!progress)
+        return;
+    if (!progress->detached)
+        erase(progress);
+    output_fini(&progress->output, END_TIMEOUT_MS);
+    estimate_fini(&progress->estimate);
+    free(progress->metric_name);
+    free(progress->attempt_error);
+    free(progress);
+}
+
+void progress_skip(struct progress *progress, size_t number)
+{
+    estimate_done(&progress->estimate, number, -1);
+}
+
+bool progress_detached(const struct progress *progress)
+{
+    return progress->detached;
+}
+
+static const struct plan_experiment *experiment_at(const struct progress *progress, int64_t number)
+{
+    const struct plan *plan = progress->options.plan;
+    return number >= 1 && (uint64_t)number <= plan->count ? &plan->experiments[number - 1] : NULL;
+}
+
+static void add_head(const struct progress *progress, const struct plan_experiment *experiment, struct text *out)
+{
+    text_addf(out, "[%zu/%zu] %s", experiment->number, progress->options.plan->count, experiment->id);
+}
+
+static void add_number(struct text *out, double number)
+{
+    char digits[32];
+    number_shortest(number_round(number, METRIC_DIGITS), digits);
+    text_add(out, digits);
+}
+
+/* Whole seconds: tenths that change each second only flicker. */
+static void add_seconds(struct text *out, double seconds)
+{
+    char duration[32];
+    if (seconds < 59.5)
+        snprintf(duration, sizeof duration, "%.0f s", seconds > 0 ? seconds : 0);
+    else
+        clock_format_duration(seconds, duration);
+    text_add(out, duration);
+}
+
+static void add_pause(const struct progress *progress, struct text *out)
+{
+    text_addf(out, "  %s in ", progress->pause_is_retry ? "retry" : "next");
+    add_seconds(out, ceil(-seconds_since(progress, progress->pause_end_ns)));
+}
+
+void progress_line(const struct progress *progress, struct text *out)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, (int64_t)progress->current);
+    if (!experiment)
+        return;
+    bool paused = progress->pause_end_ns != 0;
+    add_head(progress, experiment, out);
+    if (progress->attempt > 1)
+        text_addf(out, "  attempt %lld/%lld", (long long)progress->attempt, (long long)experiment->max_retries + 1);
+    if (paused) {
+        add_pause(progress, out);
+    } else {
+        text_add(out, "  ");
+        add_seconds(out, floor(seconds_since(progress, progress->attempt_ns)));
+    }
+    double elapsed_s = seconds_since(progress, progress->experiment_ns);
+    double left_s;
+    if (estimate_left(&progress->estimate, progress->current, elapsed_s, &left_s)) {
+        text_add(out, "  about ");
+        add_seconds(out, ceil(left_s));
+        text_add(out, " left");
+    }
+    if (progress->metric_name && !paused) {
+        text_addf(out, "  %s ", progress->metric_name);
+        add_number(out, progress->metric_value);
+    }
+}
+
+static void draw(struct progress *progress)
+{
+    if (progress->options.style != PROGRESS_LIVE || progress->detached || !output_push(&progress->output))
+        return;
+    size_t width = progress->options.width ? progress->options.width : width_of_terminal(progress->options.fd);
+    AUTO_TEXT struct text line = {0};
+    AUTO_TEXT struct text cut = {0};
+    progress_line(progress, &line);
+    text_add(&cut, ERASE_LINE);
+    /* One column stays free: a full line would wrap on some terminals. */
+    width_fit(text_get(&line), width - 1, &cut);
+    output_add(&progress->output, text_get(&cut), cut.length);
+    progress->drawn = true;
+}
+
+/* A line that stays. colour: of its last part, from byte coloured_from on. */
+static void say(struct progress *progress, const struct text *line, const char *colour, size_t coloured_from)
+{
+    if (progress->options.style == PROGRESS_JSON || progress->options.style == PROGRESS_QUIET)
+        return;
+    erase(progress);
+    AUTO_TEXT struct text safe = {0};
+    AUTO_TEXT struct text head = {0};
+    text_add_bytes(&head, text_get(line), coloured_from);
+    width_fit(text_get(&head), SIZE_MAX, &safe);
+    if (colour && progress->options.colour)
+        text_add(&safe, colour);
+    width_fit(text_get(line) + coloured_from, SIZE_MAX, &safe);
+    if (colour && progress->options.colour)
+        text_add(&safe, PLAIN);
+    text_add_char(&safe, '\n');
+    output_add(&progress->output, text_get(&safe), safe.length);
+}
+
+static double number_of(const struct event *event, const char *key, double absent)
+{
+    double number;
+    return json_get_number(event->data, key, &number) ? number : absent;
+}
+
+static void begin_experiment(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    if (!experiment)
+        return;
+    progress->current = experiment->number;
+    progress->attempt = 1;
+    progress->experiment_ns = progress->attempt_ns = now_ns(progress);
+    progress->pause_end_ns = 0;
+    free(steal_ptr(progress->metric_name));
+    free(steal_ptr(progress->attempt_error));
+    if (progress->options.style != PROGRESS_PLAIN)
+        return;
+    AUTO_TEXT struct text line = {0};
+    add_head(progress, experiment, &line);
+    text_add(&line, " started");
+    say(progress, &line, NULL, line.length);
+}
+
+static void begin_attempt(struct progress *progress, const struct event *event)
+{
+    progress->attempt = event->attempt;
+    progress->attempt_ns = now_ns(progress);
+    progress->pause_end_ns = 0;
+}
+
+static void begin_pause(struct progress *progress, const struct event *event, bool retry)
+{
+    double seconds = number_of(event, "seconds", 0);
+    progress->pause_end_ns = now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
+    progress->pause_is_retry = retry;
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    if (!retry || !experiment)
+        return;
+    AUTO_TEXT struct text line = {0};
+    add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_addf(&line, " attempt %lld failed", (long long)progress->attempt);
+    if (progress->attempt_error)
+        text_addf(&line, ": %s", progress->attempt_error);
+    text_add(&line, "; retry in ");
+    add_seconds(&line, ceil(seconds));
+    say(progress, &line, YELLOW, coloured_from);
+}
+
+static void add_metrics(struct text *out, const json_t *metrics)
+{
+    void *at;
+    for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
+         at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
+        const json_t *value = json_object_iter_value(at);
+        if (!json_is_number(value))
+            continue;
+        text_addf(out, ", %s ", json_object_iter_key(at));
+        add_number(out, json_number_value(value));
+    }
+}
+
+static void end_experiment(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    if (!experiment)
+        return;
+    const char *outcome = json_get_text(event->data, "outcome");
+    const char *error = json_get_text(event->data, "error");
+    bool succeeded = outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
+    double retries = number_of(event, "retries", 0);
+    char duration[32];
+    clock_format_duration(number_of(event, "duration_s", 0), duration);
+    estimate_done(&progress->estimate, experiment->number, seconds_since(progress, progress->experiment_ns));
+
+    AUTO_TEXT struct text line = {0};
+    add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_addf(&line, " %s in %s", outcome ? outcome : "ended", duration);
+    if (retries > 0)
+        text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    if (succeeded)
+        add_metrics(&line, json_object_get(event->data, "metrics"));
+    else if (error)
+        text_addf(&line, ": %s", error);
+    say(progress, &line, succeeded ? GREEN : RED, coloured_from);
+}
+
+static bool says_detached(const struct event *event)
+{
+    const char *text = event->type == EVENT_NOTE ? json_get_text(event->data, "text") : NULL;
+    return text && strcmp(text, "detached") == 0;
+}
+
+static void say_text(struct progress *progress, const struct event *event, const char *kind)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    const char *text =
+        says_detached(event) ? "the terminal is gone; the run goes on" : json_get_text(event->data, "text");
+    AUTO_TEXT struct text line = {0};
+    if (experiment) {
+        add_head(progress, experiment, &line);
+        text_add_char(&line, ' ');
+    }
+    size_t coloured_from = line.length;
+    text_addf(&line, "%s%s", kind, text ? text : "");
+    say(progress, &line, *kind ? YELLOW : NULL, coloured_from);
+}
+
+static void take_metric(struct progress *progress, const struct event *event)
+{
+    const char *name = json_get_text(event->data, "name");
+    if (!name)
+        return;
+    free(progress->metric_name);
+    progress->metric_name = mem_strdup(name);
+    progress->metric_value = number_of(event, "value", 0);
+}
+
+static void begin_session(struct progress *progress, const struct event *event)
+{
+    if (!json_is_false(json_object_get(event->data, "kernel_backed")))
+        return;
+    AUTO_TEXT struct text line = {0};
+    text_add(&line, "containment: best effort on this machine: a process that hides may outlive its experiment");
+    say(progress, &line, YELLOW, 0);
+}
+
+static void print_json(struct progress *progress, const struct event *event)
+{
+    AUTO_TEXT struct text line = {0};
+    json_t *json = event_to_json(event);
+    json_print(json, &line);
+    json_decref(json);
+    text_add_char(&line, '\n');
+    output_add(&progress->output, text_get(&line), line.length);
+}
+
+static void take_event(struct progress *progress, const struct event *event)
+{
+    switch (event->type) {
+    case EVENT_SESSION_STARTED:
+        begin_session(progress, event);
+        break;
+    case EVENT_EXPERIMENT_STARTED:
+        begin_experiment(progress, event);
+        break;
+    case EVENT_ATTEMPT_PREPARED:
+    case EVENT_ATTEMPT_STARTED:
+        begin_attempt(progress, event);
+        break;
+    case EVENT_METRIC:
+        take_metric(progress, event);
+        break;
+    case EVENT_ATTEMPT_ENDED:
+        free(progress->attempt_error);
+        progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        break;
+    case EVENT_RETRY_PAUSE:
+        begin_pause(progress, event, true);
+        break;
+    case EVENT_PAUSE:
+        begin_pause(progress, event, false);
+        break;
+    case EVENT_EXPERIMENT_ENDED:
+        end_experiment(progress, event);
+        break;
+    case EVENT_EVIDENCE:
+        say_text(progress, event, "evidence: ");
+        break;
+    case EVENT_NOTE:
+        say_text(progress, event, "");
+        break;
+    case EVENT_JOB_BORN:
+    case EVENT_ATTEMPT_STOPPING:
+    case EVENT_JOB_EXITED:
+    case EVENT_JOB_PROVEN:
+    case EVENT_SESSION_ENDED:
+    case EVENT_TYPES:
+        break;
+    }
+}
+
+void progress_event(void *context, const struct event *event)
+{
+    struct progress *progress = context;
+    if (says_detached(event) && progress->options.style == PROGRESS_LIVE)
+        progress->detached = progress->output.broken = true;
+    if (progress->detached)
+        return;
+    if (progress->options.style == PROGRESS_JSON) {
+        print_json(progress, event);
+        return;
+    }
+    take_event(progress, event);
+    if (event->type != EVENT_METRIC)
+        draw(progress);
+}
+
+void progress_tick(void *context)
+{
+    struct progress *progress = context;
+    if (progress->options.style == PROGRESS_LIVE)
+        draw(progress);
+    else
+        output_push(&progress->output);
+}
