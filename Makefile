@@ -1,0 +1,45 @@
+# The everyday commands; the build itself is Meson's (meson.build). Everything is made in $(BUILD).
+BUILD ?= build
+PREFIX ?= /usr/local
+MESON_FLAGS ?=
+# Warnings are errors in continuous integration, not on a user's newer compiler.
+WERROR ?= $(if $(CI),true,false)
+
+.PHONY: all setup build demo check check-gpu bench lint install clean
+
+all: build
+
+setup: ; @tools/setup.sh build
+
+$(BUILD)/build.ninja: meson.build meson_options.txt
+	@tools/setup.sh build
+	@if [ -f $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; else \
+	  meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR) $(MESON_FLAGS) >/dev/null || \
+	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }; fi
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+demo: build
+	@BUILD=$(BUILD) tools/demo.sh
+
+check:
+	@tools/setup.sh check
+	@BUILD=$(BUILD) WERROR=$(WERROR) tests/run.sh
+
+check-gpu: build
+	@BUILD=$(BUILD) tests/gpu/run.sh
+
+bench: build
+	@BUILD=$(BUILD) bench/run.sh
+
+lint:
+	@tools/setup.sh lint
+	@BUILD=$(BUILD) tools/lint.sh
+
+install: build
+	@ninja -C $(BUILD) --quiet
+	meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz

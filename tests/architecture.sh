@@ -1,0 +1,40 @@
+#!/bin/sh
+# The floors of ARCHITECTURE.md, checked from the include lines: an include points down only, siblings never include each other, and
+# what belongs to one module alone (sqlite3.h: store, libsmartcols.h: report and cli, sd-event.h: run) stays there.
+cd "$(dirname "$0")/.." || exit 1
+floors='
+base 0
+mutate 1
+pattern 1
+contain 1
+config 2
+joblog 2
+plan 3
+store 4
+run 5
+ui 6
+report 6
+cli 7
+'
+# shellcheck disable=SC2086
+set -- $floors
+bad=$(
+    grep -nE '^#include "[a-z]+/' -r src --include='*.[ch]' | sed -E 's/^src\/([a-z]+)\/([^:]*):([0-9]+):#include "([a-z]+)\/([^"]*)".*/\1 \4 \2:\3 \5/' |
+        awk -v floors="$*" '
+            BEGIN { n = split(floors, f, " "); for (i = 1; i < n; i += 2) floor[f[i]] = f[i + 1] }
+            !($1 in floor) { print "src/" $1 "/" $3 ": module " $1 " stands on no floor: add it to tests/architecture.sh"; next }
+            !($2 in floor) { print "src/" $1 "/" $3 ": includes " $2 "/" $4 ", a module that stands on no floor"; next }
+            $1 != $2 && floor[$2] >= floor[$1] { print "src/" $1 "/" $3 ": " $1 " (floor " floor[$1] ") includes " $2 "/" $4 " (floor " floor[$2] ")" }'
+    owner()
+    {
+        grep -nrE "^#include <$1>" src --include='*.[ch]' | grep -vE "^src/($2)/" | sed "s;\$;: only $2 may include $1;"
+    }
+    owner 'sqlite3\.h' store
+    owner 'libsmartcols(/libsmartcols)?\.h' 'report|cli'
+    owner 'systemd/sd-event\.h' 'run|cli'
+    owner 'pcre2\.h' pattern
+)
+[ -z "$bad" ] || {
+    echo "$bad"
+    exit 1
+}

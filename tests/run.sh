@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# make check: every test, in three builds: gcc; gcc with address and undefined-behaviour sanitizers; clang's fuzzer, briefly. What fails
+# is printed where it fails and named again at the end; the last line counts. Skipped tests say why.
+#   CHECK_STAGES="lint unit cli asan fuzz"   which stages (default: all)     CHECK_FUZZ_SECONDS=10   seconds for each fuzz target
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+top=$PWD
+build=${BUILD:-build}
+stages=${CHECK_STAGES:-"lint unit cli asan fuzz"}
+fuzz_seconds=${CHECK_FUZZ_SECONDS:-10}
+logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
+trap 'rm -rf "$logs"' EXIT
+passed=0 failed=0 skipped=0
+failures=()
+
+# A shared folder of real data lies beside the project; tests that need it skip when it is missing.
+export TARE_SHARED="${TARE_SHARED:-$top/../shared}"
+unset TARE_TIME_SCALE
+export LC_ALL=C.UTF-8
+
+say() { printf '\n== %s\n' "$*"; }
+
+wanted() { [[ " $stages " == *" $1 "* ]]; }
+
+# count NAME FILE STATUS: counts the TAP lines of FILE; a runner that failed without naming a test counts as one failure.
+count() {
+    local ok bad skip
+    skip=$(grep -cE '^ok .*# *(skip|SKIP)' "$2")
+    ok=$(($(grep -cE '^ok ' "$2") - skip))
+    bad=$(grep -cE '^not ok ' "$2")
+    if [ "$3" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+        failures+=("$1: exit status $3")
+    fi
+    while IFS= read -r line; do failures+=("$1: $line"); done < <(grep -E '^not ok ' "$2")
+    passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    echo "$1: $ok passed, $bad failed, $skip skipped"
+}
+
+# one NAME COMMAND...: a check that passes or fails as a whole.
+one() {
+    local name=$1
+    shift
+    if "$@" >"$logs/one" 2>&1; then
+        passed=$((passed + 1))
+        echo "$name: passed"
+    else
+        failed=$((failed + 1))
+        failures+=("$name")
+        cat "$logs/one"
+        echo "$name: FAILED"
+    fi
+}
+
+# compile DIR FLAGS...: sets up (or brings up to date) and builds.
+compile() {
+    local dir=$1
+    shift
+    if [ ! -f "$dir/build.ninja" ]; then
+        meson setup "$dir" -Dwerror="${WERROR:-false}" "$@" >"$logs/setup" 2>&1 || {
+            cat "$logs/setup"
+            return 1
+        }
+    fi
+    ninja -C "$dir" --quiet
+}
+
+unit() {
+    local dir=$1 name=$2 status=0
+    meson test -C "$dir" --no-rebuild --suite unit --print-errorlogs -q --num-processes 2 >"$logs/unit" 2>&1 || status=$?
+    [ $status -eq 0 ] || cat "$logs/unit"
+    grep -E '^(ok|not ok) ' "$dir/meson-logs/testlog.txt" >"$logs/tap"
+    grep -E '^ok .*# *(skip|SKIP)' "$logs/tap" | sed 's/^/  /' || true
+    count "$name" "$logs/tap" $status
+}
+
+# bats_files NAME DIR FILES...
+bats_files() {
+    local name=$1 dir=$2 status=0
+    shift 2
+    BUILD_DIR="$top/$dir" TARE="$top/$dir/src/cli/tare" bats --formatter tap "$@" </dev/null >"$logs/tap" 2>"$logs/bats.err" || status=$?
+    grep -E '^not ok|^#|# skip' "$logs/tap" | sed 's/^/  /' || true
+    [ ! -s "$logs/bats.err" ] || tail -n 20 "$logs/bats.err"
+    count "$name" "$logs/tap" $status
+}
+
+if wanted lint; then
+    say "the house: who may include whom"
+    one architecture tests/architecture.sh
+fi
+if wanted unit || wanted cli; then
+    say "gcc"
+    one "build (gcc)" compile "$build"
+fi
+if wanted unit; then unit "$build" "unit tests (gcc)"; fi
+if wanted cli; then
+    for file in tests/cli/*.bats tests/fault/*.bats; do bats_files "$(basename "$file") (gcc)" "$build" "$file"; done
+fi
+if wanted asan; then
+    say "address and undefined-behaviour sanitizers"
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    one "build (sanitizers)" compile "$build-asan" -Db_sanitize=address,undefined
+    unit "$build-asan" "unit tests (sanitizers)"
+    for file in tests/cli/*.bats; do TARE_SANITIZED=1 bats_files "$(basename "$file") (sanitizers)" "$build-asan" "$file"; done
+    unset ASAN_OPTIONS UBSAN_OPTIONS
+fi
+if wanted fuzz; then
+    say "fuzz targets, $fuzz_seconds s each"
+    one "build (clang, fuzzer)" env CC=clang bash -c "$(declare -f compile); logs='$logs'; compile '$build-fuzz' -Dfuzz=true -Dtests=false \
+        -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined -Db_lundef=false"
+    for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
+        if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi
+        name=$(basename "$target")
+        mkdir -p "$logs/corpus"
+        dictionary=()
+        [ ! -f "tests/fuzz/${name#fuzz_}.dict" ] || dictionary=("-dict=tests/fuzz/${name#fuzz_}.dict")
+        corpus=()
+        [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || corpus=("tests/fuzz/corpus/${name#fuzz_}")
+        one "$name" "$target" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$logs/" \
+            "${dictionary[@]}" "$logs/corpus" "${corpus[@]}"
+        rm -rf "$logs/corpus"
+    done
+fi
+
+echo
+if [ ${#failures[@]} -gt 0 ]; then
+    echo "What failed:"
+    printf '  %s\n' "${failures[@]}"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

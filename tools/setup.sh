@@ -1,0 +1,62 @@
+#!/bin/sh
+# Installs what is missing, and only that: tools/setup.sh build | check | lint. Debian and Ubuntu by apt; elsewhere it names what to
+# install. Asks sudo when not root.
+set -eu
+
+build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
+libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols'
+check="$build libcmocka-dev:=cmocka bats:bats clang:clang python3:python3 git:git sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer"
+lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
+
+case "${1:-build}" in
+build) wanted=$build ;;
+check) wanted=$check ;;
+lint) wanted=$lint ;;
+*) echo "usage: tools/setup.sh build|check|lint" >&2; exit 2 ;;
+esac
+
+# clang with its sanitizers and fuzzer: the runtime is a package of its own, named after clang's version.
+fuzzer_works()
+{
+    command -v clang >/dev/null 2>&1 || return 1
+    [ -n "$(find "$(clang -print-resource-dir)" -name 'libclang_rt.fuzzer*.a' 2>/dev/null | head -n 1)" ]
+}
+
+missing=
+add()
+{
+    missing="$missing $1"
+}
+for row in $wanted; do
+    package=${row%%:*}
+    probe=${row#*:}
+    case "$probe" in
+    =*) { command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "${probe#=}"; } || add "$package" ;;
+    +fuzzer) fuzzer_works || add "$package" ;;
+    *) command -v "$probe" >/dev/null 2>&1 || add "$package" ;;
+    esac
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "Please install these (their names in Debian):$missing" >&2
+    exit 1
+fi
+root=
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null 2>&1 || {
+        echo "Please install these as root:$missing" >&2
+        exit 1
+    }
+    root=sudo
+fi
+echo "Installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+$root apt-get update -qq
+packages=
+for package in $missing; do
+    [ "$package" != libclang-rt-dev ] || package=libclang-rt-$(apt-cache depends clang | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)-dev
+    packages="$packages $package"
+done
+# shellcheck disable=SC2086 # the list is meant to be split
+$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
