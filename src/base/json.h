@@ -21,8 +21,8 @@ struct json_place {
     size_t column; /* from 1, in characters (UTF-8 code points) */
 };
 
-/* Reads at most limit bytes of JSON (objects with doubled keys and NULs are refused, depth is bounded by jansson, a UTF-8 byte
- * order mark is skipped). The error names file:line:column. json_doc_parse copies text. */
+/* Reads at most limit bytes of JSON (objects with doubled keys and NULs are refused, depth is bounded by jansson, a UTF-8
+ * byte order mark is skipped). The error names file:line:column. json_doc_parse copies text. */
 bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
 bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);

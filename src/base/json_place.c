@@ -1,5 +1,5 @@
-/* Paths to values, and a scan for the place of one. The text scanned is one that jansson accepted, so it is well formed;
- * every step is checked against the end all the same. */
+/* Paths to values, and a scan for the place of one. The text scanned is one that jansson accepted, so it is well
+ * formed; every step is checked against the end all the same. */
 #include "base/json_place.h"
 #include "base/cleanup.h"
 #include "base/json.h"

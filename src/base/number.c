@@ -77,8 +77,8 @@ static bool decimal_suffices(double magnitude, int count, struct decimal *out)
 
 static void decimal_shortest(double magnitude, struct decimal *out)
 {
-    /* A decimal of up to 15 digits survives the way through a normal double, so 15 finds every shorter one too (with zeros
-     * behind it); the subnormal ones hold fewer digits. */
+    /* A decimal of up to 15 digits survives the way through a normal double, so 15 finds every shorter one too (with
+     * zeros behind it); the subnormal ones hold fewer digits. */
     int count = magnitude < 0x1p-1022 ? 1 : 15;
     while (count < MOST_DIGITS && !decimal_suffices(magnitude, count, out))
         count++;
@@ -158,8 +158,8 @@ bool number_parse(const char *text, double *out)
     const char *exponent = s + whole + (fraction ? fraction + 1 : 0);
     if (exponent[span_exponent(exponent)])
         return false;
-    /* strtod knows the locale's radix character only: the point is taken out and counted in the exponent. An exponent that
-     * does not fit is far out of every double's range. */
+    /* strtod knows the locale's radix character only: the point is taken out and counted in the exponent. An exponent
+     * that does not fit is far out of every double's range. */
     long long power = 0;
     if (*exponent) {
         errno = 0;

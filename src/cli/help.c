@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 80, OPTION_COLUMN = 34 };
+enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10 };
 
 /* Columns of UTF-8 text without wide or combining characters, which the tables do not hold. */
 static size_t columns(const char *s, size_t bytes)
@@ -72,7 +72,7 @@ void option_body(const struct cli_option *option, struct text *out)
     }
     if (option->low < option->high) {
         text_clear(&fact);
-        text_addf(&fact, "%.15g to %.15g", option->low, option->high);
+        text_addf(&fact, "%.16g to %.16g", option->low, option->high);
         add_fact(out, &facts, text_get(&fact));
     }
     if (option->unit)
@@ -86,18 +86,19 @@ void option_body(const struct cli_option *option, struct text *out)
         text_add_char(out, ')');
 }
 
-static void add_row(struct text *out, const char *head, const char *body)
+/* The body stands in its column, beside the head or, when that is too long, below it. */
+static void add_row(struct text *out, const char *head, const char *body, size_t column)
 {
     AUTO_TEXT struct text wrapped = {0};
-    text_wrap(&wrapped, body, OPTION_COLUMN, WIDTH);
+    text_wrap(&wrapped, body, column, WIDTH);
     text_addf(out, "  %s", head);
     size_t used = 2 + columns(head, strlen(head));
-    if (used + 2 > OPTION_COLUMN) {
+    if (used + 2 > column) {
         text_addf(out, "\n%s", text_get(&wrapped));
         return;
     }
-    add_blanks(out, OPTION_COLUMN - used);
-    text_add(out, text_get(&wrapped) + OPTION_COLUMN);
+    add_blanks(out, column - used);
+    text_add(out, text_get(&wrapped) + column);
 }
 
 static void add_option(struct text *out, const struct cli_option *option)
@@ -106,7 +107,7 @@ static void add_option(struct text *out, const struct cli_option *option)
     AUTO_TEXT struct text body = {0};
     option_head(option, &head);
     option_body(option, &body);
-    add_row(out, text_get(&head), text_get(&body));
+    add_row(out, text_get(&head), text_get(&body), OPTION_COLUMN);
 }
 
 void help_command(const struct cli_command *command, struct text *out)
@@ -122,12 +123,12 @@ void help_command(const struct cli_command *command, struct text *out)
     for (size_t i = 0; i < command->option_count; i++)
         if (!command->options[i].hidden)
             add_option(out, &command->options[i]);
-    add_row(out, "-h, --help", "show this help");
+    add_row(out, "-h, --help", "show this help", OPTION_COLUMN);
     if (!command->exits)
         return;
     text_add(out, "\nExit codes:\n");
     for (size_t i = 0; command->exits[i] && command->exits[i + 1]; i += 2)
-        text_addf(out, "  %-8s %s\n", command->exits[i], command->exits[i + 1]);
+        add_row(out, command->exits[i], command->exits[i + 1], EXIT_COLUMN);
 }
 
 void help_program(struct text *out)

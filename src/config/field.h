@@ -1,5 +1,5 @@
-/* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading, the text of an error and
- * the reference in docs/settings.md all come from the row. Private to config/. */
+/* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading, the text of an
+ * error and the reference in docs/settings.md all come from the row. Private to config/. */
 #ifndef TARE_CONFIG_FIELD_H
 #define TARE_CONFIG_FIELD_H
 
@@ -55,13 +55,14 @@ struct source {
     struct problems *problems;
 };
 
-/* Reads every row whose key is there (null counts as not there) into target; a wrong one is reported and leaves target's
- * member as it was. What a member held before is not freed. */
+/* Reads every row whose key is there (null counts as not there) into target; a wrong one is reported and leaves
+ * target's member as it was. What a member held before is not freed. */
 void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
                  void *target);
 
 /* One row. False when the value is wrong. */
-bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row, void *target);
+bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                void *target);
 
 /* The row of this key, or NULL. */
 const struct field *fields_find(const struct field_table *table, const char *key);
@@ -78,12 +79,13 @@ struct misplaced {
     const char *text;
 };
 
-/* Reports the keys that no row names; elsewhere (may be NULL, ends with a NULL key) is looked at first. Gives the number of
- * keys that look misspelt. */
+/* Reports the keys that no row names; elsewhere (may be NULL, ends with a NULL key) is looked at first. Gives the
+ * number of keys that look misspelt. */
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
                          const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere);
 
-/* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or no object (reported). */
+/* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or no object
+ * (reported). */
 const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
                            char **path);
 

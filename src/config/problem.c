@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every place costs a scan of the file and nobody reads more: what is over is counted, not kept. Errors and warnings are
- * counted apart, so that many warnings never hide an error. */
+/* Every place costs a scan of the file and nobody reads more: what is over is counted, not kept. Errors and warnings
+ * are counted apart, so that many warnings never hide an error. */
 enum { KEPT_OF_A_KIND = 500, LONGEST_NAME = 128 };
 
 static size_t count_kept(const struct problems *problems, enum severity severity)
@@ -27,8 +27,9 @@ static struct problem *add_empty(struct problems *problems, enum severity severi
     return problem;
 }
 
-static void add(struct problems *problems, enum severity severity, const struct json_doc *doc, const char *path,
-                bool at_key, const char *format, va_list args)
+__attribute__((format(printf, 6, 0))) static void add(struct problems *problems, enum severity severity,
+                                                      const struct json_doc *doc, const char *path, bool at_key,
+                                                      const char *format, va_list args)
 {
     if (severity == SEVERITY_ERROR)
         problems->errors++;
@@ -124,8 +125,8 @@ static int lower(char c)
     return tolower((unsigned char)c);
 }
 
-/* Damerau-Levenshtein in its restricted form (no part is edited twice), upper and lower case being the same. Three rows of
- * the table are enough: a swap looks two rows back. */
+/* Damerau-Levenshtein in its restricted form (no part is edited twice), upper and lower case being the same. Three rows
+ * of the table are enough: a swap looks two rows back. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1];

@@ -17,7 +17,8 @@ struct registry_metric {
     char *pattern;
 };
 
-/* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder. */
+/* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
+ * */
 struct repo {
     char *name;
     char *json_path; /* $.models["name"] */
@@ -28,7 +29,7 @@ struct repo {
     char *model_flag; /* NULL: a model's name is not passed */
     struct param *params;
     size_t param_count;
-    struct strv required_args; /* each value of "required_args" split at blanks (the study wrote "-d d2a"), or as a list of strings */
+    struct strv required_args; /* each text of "required_args" split at blanks (as in "-d d2a"); lists as they are */
     struct strv env;           /* NAME=VALUE */
     struct strv path_prepend;  /* absolute: relative to the registry's folder, then to path */
     char *python, *venv, *conda_env; /* at most one of them */

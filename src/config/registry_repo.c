@@ -142,22 +142,19 @@ static void check_keys(const struct source *source, const char *path, const json
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
 
-/* Repository and model make the name of an experiment's folder. */
+/* Repository and model make the name of an experiment's folder, where the planner puts '_' for what does not fit. */
 static bool check_name(const struct source *source, const char *path, const char *what, const char *name)
 {
     const char *wrong = NULL;
     if (!*name)
         wrong = "is empty";
-    else if (*name == '.')
-        wrong = "begins with a point";
     else if (strlen(name) > LONGEST_NAME)
         wrong = "is longer than 100 bytes";
     for (const char *c = name; *c && !wrong; c++)
-        if (*c == '/' || (unsigned char)*c < ' ' || *c == 0x7f)
-            wrong = "holds '/' or a control character";
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            wrong = "holds a control character";
     if (wrong)
-        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
-                            "the %s's name %s, but it becomes part of a folder's name", what, wrong);
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);
     return !wrong;
 }
 
@@ -167,8 +164,8 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* The folder that given means, seen from the first base where it is there, else from bases[0]; ends with NULL, "" is the
- * working folder. */
+/* The folder that given means, seen from the first base where it is there, else from bases[0]; ends with NULL, "" is
+ * the working folder. */
 static char *find_folder(const char *const *bases, const char *given, bool *exists)
 {
     char *first = NULL;

@@ -1,5 +1,6 @@
-/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's additions under one key "tare".
- * Names of repositories, models and hyperparameters are checked against the registry by the planner (plan/), not here. */
+/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's additions under one key
+ * "tare". Names of repositories, models and hyperparameters are checked against the registry by the planner (plan/),
+ * not here. */
 #ifndef TARE_CONFIG_SETTINGS_H
 #define TARE_CONFIG_SETTINGS_H
 
@@ -79,8 +80,8 @@ struct settings {
 bool settings_read(const char *path, struct settings *out, struct problems *problems);
 bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
 
-/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is NULL,
- * doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
+/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is
+ * NULL, doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
 void settings_fini(struct settings *settings);
 

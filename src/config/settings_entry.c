@@ -20,9 +20,9 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", NU
 
 #define HYPERPARAMETERS_ROW                                                                                            \
     {                                                                                                                  \
-        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, texts, true, false or null",       \
+        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, texts, true, false or null", \
         .initial = "the registry's defaults",                                                                          \
-        .help = "fixed values; a hyperparameter not named here keeps its default"                                      \
+        .help = "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated" \
     }
 
 #define MUTATE_ROWS                                                                                                    \

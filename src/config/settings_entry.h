@@ -6,9 +6,11 @@
 #include "config/settings.h"
 
 /* "mode" as it is written, in the order of settings_modes. */
-enum written_mode { WRITTEN_MUTATION, WRITTEN_NONPARALLEL, WRITTEN_DEFAULT, WRITTEN_PARALLEL, WRITTEN_MIXED, WRITTEN_NONE };
+enum written_mode { WRITTEN_MUTATION, WRITTEN_NONPARALLEL, WRITTEN_DEFAULT, WRITTEN_PARALLEL, WRITTEN_MIXED,
+                    WRITTEN_NONE };
 
-/* What an entry inherits from the top of the file, and what one level of an entry says itself (UNSAID where it says nothing). */
+/* What an entry inherits from the top of the file, and what one level of an entry says itself (UNSAID where it says
+ * nothing). */
 struct level {
     int mode; /* enum written_mode */
     int64_t runs;

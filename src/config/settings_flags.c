@@ -1,7 +1,8 @@
 #include "base/mem.h"
 #include "config/settings.h"
 
-/* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here. */
+/* The settings file that says the same as the flags. A flag that is no UTF-8 cannot stand in JSON: it is left out here.
+ * */
 static json_t *flags_to_json(const char *repo, const char *model, const char *mutate, int64_t runs)
 {
     json_t *entry = json_object();
@@ -18,8 +19,9 @@ static json_t *flags_to_json(const char *repo, const char *model, const char *mu
     return root;
 }
 
-/* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any other.
- * What is wrong in them is left to the planner, which knows the names; only then is there no file to point at. */
+/* The flags become a settings file and go the way of one, so a run made of flags keeps its settings.json like any
+ * other. What is wrong in them is left to the planner, which knows the names; only then is there no file to point at.
+ * */
 void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out)
 {
     json_t *root = flags_to_json(repo, model, mutate, runs);

@@ -21,6 +21,9 @@ char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char
 char *cgroup_leaf_path(const char *parent, const char *tag); /* the caller frees */
 bool cgroup_make(const char *leaf, struct err *err);
 
+/* Removes empty leaves in which nobody has been for a minute: the runner and the guardian of each were killed together. */
+void cgroup_clean(const char *parent);
+
 /* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this tag. */
 bool cgroup_is_leaf_of(const char *leaf, const char *tag);
 

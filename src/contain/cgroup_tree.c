@@ -1,7 +1,10 @@
 #include "contain/cgroup_tree.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
 #include "contain/procfs.h"
+#include "tare_build.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +16,7 @@
 #include <unistd.h>
 
 /* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not removed. */
-enum { DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64, CLEAN_AGE_S = 60 };
 
 bool cgroup_write_at(int dir, const char *file, const char *value)
 {
@@ -91,6 +94,27 @@ bool cgroup_remove(const char *leaf)
         return true;
     visit_leaf(leaf, remove_one, NULL);
     return access(leaf, F_OK) != 0 && errno == ENOENT;
+}
+
+void cgroup_clean(const char *parent)
+{
+    static const char prefix[] = TARE_NAME "-job-";
+    DIR *listing = opendir(parent);
+    int64_t now_ns = clock_realtime_ns();
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        struct stat info;
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        /* A leaf is made a moment before its job enters it; one that has been made lately may be such a one. */
+        if (fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            now_ns / NS_PER_S - info.st_ctime < CLEAN_AGE_S)
+            continue;
+        AUTO_FREE char *leaf = mem_printf("%s/%s", parent, entry->d_name);
+        if (cgroup_populated(leaf) == 0)
+            cgroup_remove(leaf);
+    }
+    if (listing)
+        closedir(listing);
 }
 
 struct each_pid {

@@ -133,7 +133,8 @@ struct job_usage job_usage(struct job *job);
 void job_free(struct job *job);
 
 /* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
- * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended. */
+ * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
+ * its init not counted. */
 bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err);
 
 bool boot_id_read(char out[40], struct err *err);

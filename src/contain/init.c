@@ -1,8 +1,11 @@
 #include "contain/init.h"
 
+#include "base/clock.h"
 #include "contain/cgroup.h"
+#include "contain/chase.h"
 #include "contain/procfs.h"
 #include "contain/sys.h"
+#include "contain/thaw.h"
 #include "contain/tree.h"
 #include "tare_build.h"
 
@@ -22,7 +25,8 @@
 #include <unistd.h>
 
 /* How long a tree without a pid namespace is fought when the runner has died; the guardian fights it too. */
-static const double END_TREE_S = 10;
+static const int64_t END_TREE_NS = 60 * NS_PER_S, CHASE_NS = 5 * NS_PER_MS;
+static const double END_PASS_S = 0.1;
 
 struct init {
     const struct init_plan *plan;
@@ -239,20 +243,29 @@ static void reap(struct init *init)
 }
 
 /* Without a pid namespace nobody else ends the tree of a dead runner as fast. (This init was made by fork(), so it may
- * allocate.) */
+ * allocate.) It ends when the kernel says that it has no child left. */
 static _Noreturn void end_tree(const struct init_plan *plan)
 {
-    if (!plan->pidns) {
-        struct tree_seed seed = {
-            .root = getpid(), .cgroup = plan->leaf, .tag = plan->tag, .session = !plan->foreground_tty};
+    if (plan->pidns)
+        _exit(0);
+    struct tree_seed seed = {
+        .root = getpid(), .cgroup = plan->leaf, .tag = plan->tag, .session = !plan->foreground_tty};
+    process_start_time(seed.root, &seed.start_time);
+    /* From now on the kernel reaps: zombies would only be in the way. */
+    signal(SIGCHLD, SIG_IGN);
+    int64_t give_up = clock_monotonic_ns() + END_TREE_NS;
+    while (clock_monotonic_ns() < give_up) {
         size_t left = 0;
-        process_start_time(seed.root, &seed.start_time);
         if (plan->leaf)
             cgroup_kill(plan->leaf);
-        tree_kill(&seed, END_TREE_S, &left);
-        if (plan->leaf)
-            cgroup_remove(plan->leaf);
+        thaw_tree(&seed);
+        tree_kill(&seed, END_PASS_S, &left);
+        if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD && left == 0)
+            break;
+        chase_children(seed.root, seed.start_time, CHASE_NS);
     }
+    if (plan->leaf)
+        cgroup_remove(plan->leaf);
     _exit(0);
 }
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/strv.h"
 #include "base/text.h"
+#include "contain/cgroup.h"
 #include "contain/contain.h"
 
 #include <errno.h>
@@ -71,6 +72,8 @@ bool containment_probe(enum containment_wish wish, struct containment *out, stru
     out->pidns_reason = mem_strdup(held->pidns_reason);
     out->cgroup_reason = mem_strdup(held->cgroup_reason);
     job_free(job);
+    if (out->cgroup_parent)
+        cgroup_clean(out->cgroup_parent);
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "contain/cgroup.h"
+#include "contain/chase.h"
 #include "contain/job_private.h"
 #include "contain/sys.h"
 #include "contain/thaw.h"
@@ -10,7 +11,7 @@
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc while
  * thousands of processes die would slow them down. */
-static const int64_t PATIENCE_NS = 50 * NS_PER_MS;
+static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS, STUCK_NS = 5 * NS_PER_S;
 
 size_t job_members(struct job *job, struct job_member *members, size_t max)
 {
@@ -71,7 +72,20 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     return false;
 }
 
-/* Everybody but the init first, as orphans go to it; then the init; then one more look for the tag. */
+/* Without a pid namespace the init ends by itself when it has no child left: as orphans go to it, that is the kernel's word,
+ * where a pass over /proc can miss a process that forks and exits all the time. Only one that is stopped or stuck is killed. */
+static void wait_for_childless_init(struct job *job)
+{
+    int64_t waited_ns = job->killed_ns ? clock_monotonic_ns() - job->killed_ns : 0;
+    if (!job->killed_ns)
+        return;
+    chase_children(job->identity.pid, job->identity.start_time, CHASE_NS);
+    if (waited_ns > PATIENCE_NS)
+        sys_pidfd_signal(job->pidfd, SIGCONT);
+    if (waited_ns > STUCK_NS)
+        sys_pidfd_signal(job->pidfd, SIGKILL);
+}
+
 static bool prove_sweep(struct job *job, struct job_member *members, size_t max, size_t *count)
 {
     struct tree_seed seed = job_seed(job);
@@ -83,14 +97,15 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
         thaw_tree(&seed);
     }
     tree_fini(&tree);
-    if (*count > 0 || !complete || !leaf_gone(job))
+    bool leaf = leaf_gone(job);
+    if (*count == 0 && job->reaped)
+        return complete && leaf;
+    /* The session is trusted until the reaping: what is left is looked for once more by the tag, in the next step. */
+    if (*count == 0 && job_reap(job))
         return false;
-    if (job->reaped)
-        return true;
-    if (job_reap(job))
-        return false; /* the next step looks once more, now that nobody can be born any more */
-    if (job->killed_ns)
-        sys_pidfd_signal(job->pidfd, SIGKILL);
+    wait_for_childless_init(job);
+    if (*count == 0)
+        *count = init_as_member(job, members, max);
     return false;
 }
 

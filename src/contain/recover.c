@@ -25,16 +25,16 @@ static bool is_namespace_init(pid_t pid)
 }
 
 /* Every kind of end at once; how many processes are left after it, the init too. */
-static size_t end_once(const struct tree_seed *seed, size_t *killed, struct job_member *survivor)
+static size_t end_once(const struct tree_seed *seed, bool patient, size_t *killed, struct job_member *survivor)
 {
     struct tree tree;
     bool complete = tree_scan(seed, &tree, NULL);
-    size_t live = tree_live(&tree, seed, survivor, 1) + tree.root_alive, left = 0;
+    size_t live = tree_live(&tree, seed, survivor, 1), left = 0;
     if (*killed < live)
         *killed = live;
     bool root_alive = tree.root_alive;
     tree_fini(&tree);
-    if (complete && live == 0)
+    if (complete && live == 0 && !root_alive)
         return 0;
     if (root_alive && is_namespace_init(seed->root))
         process_signal(seed->root, seed->start_time, SIGKILL);
@@ -42,10 +42,10 @@ static size_t end_once(const struct tree_seed *seed, size_t *killed, struct job_
     if (seed->cgroup)
         cgroup_kill(seed->cgroup);
     size_t more = tree_kill(seed, 0.2, &left);
-    if (*killed < more + root_alive)
-        *killed = more + root_alive;
-    /* Last, so that orphans still go to it while the others are ended. */
-    if (root_alive && left == 0)
+    if (*killed < more)
+        *killed = more;
+    /* Orphans go to it, and it ends by itself when there are no more: only one that does not is killed, and last. */
+    if (root_alive && left == 0 && !patient)
         process_signal(seed->root, seed->start_time, SIGKILL);
     return left + root_alive + !complete;
 }
@@ -67,9 +67,11 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
                              .tag = identity->tag && identity->tag[0] ? identity->tag : NULL,
                              .session = fresh};
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
+    int64_t impatient_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 0.5e9);
     struct job_member survivor = {0};
     for (;;) {
-        size_t left = end_once(&seed, killed, &survivor);
+        bool patient = clock_monotonic_ns() < impatient_ns;
+        size_t left = end_once(&seed, patient, killed, &survivor);
         if (left == 0 && (!leaf || cgroup_remove(leaf)))
             return true;
         if (clock_monotonic_ns() >= deadline)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "contain/cgroup.h"
+#include "contain/chase.h"
 #include "contain/sys.h"
 
 #include <dirent.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 enum { ENVIRON_MAX = 1 << 20 };
+static const int64_t CHASE_NS = 2 * NS_PER_MS;
 
 void tree_fini(struct tree *tree)
 {
@@ -236,6 +238,8 @@ size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left)
         before = now;
         if ((complete && *left == 0) || clock_monotonic_ns() >= deadline)
             break;
+        if (*left > 0 && now.root_alive)
+            chase_children(seed->root, seed->start_time, CHASE_NS);
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
     }
     tree_fini(&before);

@@ -84,8 +84,8 @@ void axis_int_bounds(const struct param *param, int64_t *low, int64_t *high)
     *high = (int64_t)floor(fmin(param->high, INT_MOST));
 }
 
-/* The value at a place among all: what a rank stands for may lie a last digit outside of the range, the end of the range
- * then has the same key. */
+/* The value at a place among all: what a rank stands for may lie a last digit outside of the range, the end of the
+ * range then has the same key. */
 static struct value value_at(const struct axis *axis, uint64_t place)
 {
     const struct param *param = axis->param;

@@ -9,7 +9,8 @@ struct axis {
     const struct param *param; /* borrowed */
     bool endless;              /* a float with more values than are worth counting: size is UINT64_MAX */
     uint64_t size;
-    /* All values with the default: first those of the range (or the choices), then 0 when it stands outside of the range. */
+    /* All values with the default: first those of the range (or the choices), then 0 when it stands outside of the
+     * range. */
     uint64_t all;
     int64_t first_rank;
     uint64_t in_range;

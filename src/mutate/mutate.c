@@ -11,20 +11,24 @@
 
 #define SAMPLE_TRIES 100    /* by the distributions, before the space is looked at as a whole */
 #define GRID_TRIES   10000  /* uniformly, in a space of which at most half is taken */
-#define BETWEEN      "\x1f" /* stands between the parts of a key; no value holds it */
+#define BETWEEN      "\x1f" /* stands between the parts of a key */
 
-/* What one call of mutate_draw_some works on. */
-struct draw {
-    const struct param *const *params;
-    const bool *mutated;
+struct mutation {
+    const struct param *const *params; /* borrowed */
+    const bool *mutated;               /* borrowed */
     size_t count;
-    const char *context;
-    struct seen *seen;
-    struct rng *rng;
-    struct value *values;
+    char *context;
     struct axis *axes; /* of those mutated */
     char **defaults;   /* value_key of each default */
-    struct text key;   /* of values, made by draw_is_new */
+    uint64_t size;     /* how many combinations there are; UINT64_MAX: endless */
+    /* The combination at hand. */
+    struct value *values;
+    char **keys;     /* value_key of each */
+    struct text key; /* of all, made by at_hand_is_new */
+    /* Once the space was searched: the numbers of the combinations that were new then, less those drawn since. */
+    bool searched;
+    uint64_t *left;
+    size_t left_count, left_capacity;
 };
 
 void param_fini(struct param *param)
@@ -38,54 +42,26 @@ void param_fini(struct param *param)
     *param = (struct param){0};
 }
 
-static void add_key(struct text *key, const char *context, const struct value *values, size_t count)
-{
-    text_add(key, context);
-    for (size_t i = 0; i < count; i++) {
-        AUTO_FREE char *one = value_key(&values[i]);
-        text_add(key, BETWEEN);
-        text_add(key, one);
-    }
-}
-
 char *mutate_key(const char *context, const struct value *values, size_t count)
 {
     struct text key = {0};
-    add_key(&key, context, values, count);
+    text_add(&key, context);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *one = value_key(&values[i]);
+        text_add(&key, BETWEEN);
+        text_add(&key, one);
+    }
     return text_take(&key);
 }
 
-static void draw_init(struct draw *draw)
-{
-    draw->axes = mem_array(draw->count, sizeof *draw->axes);
-    draw->defaults = mem_array(draw->count, sizeof *draw->defaults);
-    for (size_t i = 0; i < draw->count; i++) {
-        draw->defaults[i] = value_key(&draw->params[i]->default_value);
-        if (draw->mutated[i])
-            axis_init(&draw->axes[i], draw->params[i]);
-    }
-}
-
-static void draw_fini(struct draw *draw)
-{
-    for (size_t i = 0; i < draw->count; i++) {
-        axis_fini(&draw->axes[i]);
-        free(draw->defaults[i]);
-    }
-    free(draw->axes);
-    free(draw->defaults);
-    text_fini(&draw->key);
-}
-
-/* How many combinations there are; UINT64_MAX: endless. */
-static uint64_t draw_size(const struct draw *draw)
+static uint64_t count_combinations(const struct mutation *mutation)
 {
     uint64_t size = 1;
     bool endless = false;
-    for (size_t i = 0; i < draw->count; i++) {
-        if (!draw->mutated[i])
+    for (size_t i = 0; i < mutation->count; i++) {
+        if (!mutation->mutated[i])
             continue;
-        uint64_t one = draw->axes[i].size;
+        uint64_t one = mutation->axes[i].size;
         if (one == 0)
             return 0;
         endless |= __builtin_mul_overflow(size, one, &size);
@@ -93,134 +69,178 @@ static uint64_t draw_size(const struct draw *draw)
     return endless ? UINT64_MAX : size;
 }
 
-static void replace(struct value *place, struct value value)
+struct mutation *mutation_new(const struct param *const *params, const bool *mutated, size_t count,
+                              const struct value *fixed, const char *context)
 {
-    value_fini(place);
-    *place = value;
+    struct mutation *mutation = mem_alloc(sizeof *mutation);
+    *mutation = (struct mutation){
+        .params = params,
+        .mutated = mutated,
+        .count = count,
+        .context = mem_strdup(context),
+        .axes = mem_array(count, sizeof *mutation->axes),
+        .defaults = mem_array(count, sizeof *mutation->defaults),
+        .values = mem_array(count, sizeof *mutation->values),
+        .keys = mem_array(count, sizeof *mutation->keys),
+    };
+    for (size_t i = 0; i < count; i++) {
+        mutation->defaults[i] = value_key(&params[i]->default_value);
+        if (mutated[i]) {
+            axis_init(&mutation->axes[i], params[i]);
+        } else {
+            mutation->values[i] = value_copy(&fixed[i]);
+            mutation->keys[i] = value_key(&fixed[i]);
+        }
+    }
+    mutation->size = count_combinations(mutation);
+    return mutation;
 }
 
-static bool is_default(const struct draw *draw, size_t i, const struct value *value)
+void mutation_free(struct mutation *mutation)
 {
-    AUTO_FREE char *key = value_key(value);
-    return strcmp(key, draw->defaults[i]) == 0;
+    if (!mutation)
+        return;
+    for (size_t i = 0; i < mutation->count; i++) {
+        axis_fini(&mutation->axes[i]);
+        free(mutation->defaults[i]);
+        value_fini(&mutation->values[i]);
+        free(mutation->keys[i]);
+    }
+    free(mutation->axes);
+    free(mutation->defaults);
+    free(mutation->values);
+    free(mutation->keys);
+    free(mutation->context);
+    free(mutation->left);
+    text_fini(&mutation->key);
+    free(mutation);
+}
+
+/* Takes the value. False when it is the default. */
+static bool set_value(struct mutation *mutation, size_t i, struct value value)
+{
+    value_fini(&mutation->values[i]);
+    free(mutation->keys[i]);
+    mutation->values[i] = value;
+    mutation->keys[i] = value_key(&value);
+    return strcmp(mutation->keys[i], mutation->defaults[i]) != 0;
 }
 
 /* Uniformly over the different values of parameter i, whatever its distribution. */
-static struct value grid_value(const struct draw *draw, size_t i)
+static void set_from_grid(struct mutation *mutation, size_t i, struct rng *rng)
 {
-    const struct axis *axis = &draw->axes[i];
-    if (!axis->endless)
-        return axis_value(axis, rng_below(draw->rng, axis->size));
-    struct value value;
-    do
-        value = sample_uniform_float(draw->params[i], draw->rng);
-    while (is_default(draw, i, &value)); /* one of more than a million */
-    return value;
+    const struct axis *axis = &mutation->axes[i];
+    if (!axis->endless) {
+        set_value(mutation, i, axis_value(axis, rng_below(rng, axis->size)));
+        return;
+    }
+    while (!set_value(mutation, i, sample_uniform_float(mutation->params[i], rng)))
+        ; /* the default is one of more than a million */
 }
 
 /* By the distribution, the default left out. */
-static struct value sampled_value(const struct draw *draw, size_t i)
+static void set_from_sample(struct mutation *mutation, size_t i, struct rng *rng)
 {
-    for (int try = 0; try < SAMPLE_TRIES; try++) {
-        struct value value = sample_value(draw->params[i], draw->rng);
-        if (!is_default(draw, i, &value))
-            return value;
-        value_fini(&value);
-    }
-    return grid_value(draw, i); /* nearly all of the distribution lies on the default */
-}
-
-static void draw_all(struct draw *draw, struct value (*one)(const struct draw *draw, size_t i))
-{
-    for (size_t i = 0; i < draw->count; i++)
-        if (draw->mutated[i])
-            replace(&draw->values[i], one(draw, i));
-}
-
-static bool draw_is_new(struct draw *draw)
-{
-    text_clear(&draw->key);
-    add_key(&draw->key, draw->context, draw->values, draw->count);
-    return !seen_has(draw->seen, text_get(&draw->key));
+    for (int try = 0; try < SAMPLE_TRIES; try++)
+        if (set_value(mutation, i, sample_value(mutation->params[i], rng)))
+            return;
+    set_from_grid(mutation, i, rng); /* nearly all of the distribution lies on the default */
 }
 
 /* Sets the values to combination number index. */
-static void draw_set(struct draw *draw, uint64_t index)
+static void set_combination(struct mutation *mutation, uint64_t index)
 {
-    for (size_t i = draw->count; i-- > 0;) {
-        if (!draw->mutated[i])
+    for (size_t i = mutation->count; i-- > 0;) {
+        if (!mutation->mutated[i])
             continue;
-        replace(&draw->values[i], axis_value(&draw->axes[i], index % draw->axes[i].size));
-        index /= draw->axes[i].size;
+        const struct axis *axis = &mutation->axes[i];
+        set_value(mutation, i, axis_value(axis, index % axis->size));
+        index /= axis->size;
     }
 }
 
-/* Goes through the whole space; gives the number of new combinations, or stops at number wanted (from 0) of them and leaves
- * its values. */
-static uint64_t draw_scan(struct draw *draw, uint64_t size, uint64_t wanted)
+static bool at_hand_is_new(struct mutation *mutation, const struct seen *seen)
 {
-    uint64_t found = 0;
-    for (uint64_t index = 0; index < size; index++) {
-        draw_set(draw, index);
-        if (draw_is_new(draw) && found++ == wanted)
-            break;
+    text_clear(&mutation->key);
+    text_add(&mutation->key, mutation->context);
+    for (size_t i = 0; i < mutation->count; i++) {
+        text_add(&mutation->key, BETWEEN);
+        text_add(&mutation->key, mutation->keys[i]);
     }
-    return found;
+    return !seen_has(seen, text_get(&mutation->key));
 }
 
-static bool draw_new(struct draw *draw, uint64_t size, struct err *err)
+static bool try_often(struct mutation *mutation, const struct seen *seen, struct rng *rng, int tries,
+                      void (*set)(struct mutation *mutation, size_t i, struct rng *rng))
 {
-    for (int try = 0; try < SAMPLE_TRIES; try++) {
-        draw_all(draw, sampled_value);
-        if (draw_is_new(draw))
+    for (int try = 0; try < tries; try++) {
+        for (size_t i = 0; i < mutation->count; i++)
+            if (mutation->mutated[i])
+                set(mutation, i, rng);
+        if (at_hand_is_new(mutation, seen))
             return true;
     }
-    if (size / 2 <= seen_count(draw->seen)) {
-        uint64_t left = draw_scan(draw, size, UINT64_MAX);
-        if (left == 0)
-            return err_set(err, "all %" PRIu64 " combinations that exist are taken", size);
-        draw_scan(draw, size, rng_below(draw->rng, left));
+    return false;
+}
+
+static void search_all(struct mutation *mutation, const struct seen *seen)
+{
+    mutation->searched = true;
+    for (uint64_t index = 0; index < mutation->size; index++) {
+        set_combination(mutation, index);
+        if (!at_hand_is_new(mutation, seen))
+            continue;
+        mutation->left =
+            mem_room(mutation->left, mutation->left_count, &mutation->left_capacity, sizeof *mutation->left);
+        mutation->left[mutation->left_count++] = index;
+    }
+}
+
+static bool draw_from_left(struct mutation *mutation, const struct seen *seen, struct rng *rng)
+{
+    while (mutation->left_count) {
+        size_t place = (size_t)rng_below(rng, mutation->left_count);
+        set_combination(mutation, mutation->left[place]);
+        mutation->left[place] = mutation->left[--mutation->left_count];
+        if (at_hand_is_new(mutation, seen)) /* another mutation may have drawn it meanwhile */
+            return true;
+    }
+    return false;
+}
+
+static bool find_new(struct mutation *mutation, const struct seen *seen, struct rng *rng, struct err *err)
+{
+    if (mutation->size == 0)
+        return err_set(err, "0 combinations exist: only defaults");
+    if (!mutation->searched && try_often(mutation, seen, rng, SAMPLE_TRIES, set_from_sample))
         return true;
-    }
-    for (int try = 0; try < GRID_TRIES; try++) {
-        draw_all(draw, grid_value);
-        if (draw_is_new(draw))
-            return true;
-    }
-    return err_set(err, "no new combination was found in %d draws", GRID_TRIES);
+    /* More than half of a larger space is new, so searching it would only cost time. */
+    if (!mutation->searched && mutation->size / 2 > seen_count(seen))
+        return try_often(mutation, seen, rng, GRID_TRIES, set_from_grid) ||
+               err_set(err, "no new combination was found in %d draws", GRID_TRIES);
+    if (!mutation->searched)
+        search_all(mutation, seen);
+    return draw_from_left(mutation, seen, rng) ||
+           err_set(err, "all %" PRIu64 " combinations that exist are taken", mutation->size);
 }
 
-bool mutate_draw_some(const struct param *const *params, const bool *mutated, size_t count, const char *context,
-                      struct seen *seen, struct rng *rng, struct value *values, struct err *err)
+bool mutation_draw(struct mutation *mutation, struct seen *seen, struct rng *rng, struct value *values, struct err *err)
 {
-    struct value *drawn = mem_array(count, sizeof *drawn);
-    for (size_t i = 0; i < count; i++)
-        if (!mutated[i])
-            drawn[i] = value_copy(&values[i]);
-    struct draw draw = {params, mutated, count, context, seen, rng, drawn, NULL, NULL, {0}};
-    draw_init(&draw);
-    uint64_t size = draw_size(&draw);
-    bool ok = size > 0 ? draw_new(&draw, size, err) : err_set(err, "0 combinations exist: only defaults");
-    if (ok)
-        seen_add(seen, text_get(&draw.key));
-    for (size_t i = 0; i < count; i++) {
-        if (ok && mutated[i])
-            replace(&values[i], drawn[i]);
-        else
-            value_fini(&drawn[i]);
-    }
-    draw_fini(&draw);
-    free(drawn);
-    return ok;
+    if (!find_new(mutation, seen, rng, err))
+        return false;
+    seen_add(seen, text_get(&mutation->key));
+    for (size_t i = 0; i < mutation->count; i++)
+        values[i] = value_copy(&mutation->values[i]);
+    return true;
 }
 
 bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen,
                  struct rng *rng, struct value *values, struct err *err)
 {
     AUTO_FREE bool *mutated = mem_array(count, sizeof *mutated);
-    for (size_t i = 0; i < count; i++) {
-        mutated[i] = true;
-        values[i] = (struct value){0};
-    }
-    return mutate_draw_some(params, mutated, count, context, seen, rng, values, err);
+    memset(mutated, true, count);
+    struct mutation *mutation = mutation_new(params, mutated, count, NULL, context);
+    bool ok = mutation_draw(mutation, seen, rng, values, err);
+    mutation_free(mutation);
+    return ok;
 }

@@ -13,10 +13,10 @@
 enum param_type { PARAM_INT, PARAM_FLOAT, PARAM_CHOICE };
 enum distribution { DISTRIBUTION_UNIFORM, DISTRIBUTION_LOG_UNIFORM, DISTRIBUTION_NORMAL };
 
-/* One hyperparameter of a model, as the registry describes it. Floats drawn are rounded to six significant digits (within
- * the range), so that a plan is the same on every machine. Integer log_uniform: each integer n of the range has the
- * probability of the interval [n, n+1) under log-uniform over [low, high+1), which leaves no end biased. normal: mean and
- * deviation default to the middle and a quarter of the range, values outside are drawn again. */
+/* One hyperparameter of a model, as the registry describes it. Floats drawn are rounded to six significant digits
+ * (within the range), so that a plan is the same on every machine. Integer log_uniform: each integer n of the range
+ * has the probability of the interval [n, n+1) under log-uniform over [low, high+1), which leaves no end biased.
+ * normal: mean and deviation default to the middle and a quarter of the range, values outside are drawn again. */
 struct param {
     char *name;
     char *flag; /* on the command line; may be NULL: then the value is handed over by env only */
@@ -34,8 +34,9 @@ struct param {
 
 void param_fini(struct param *param);
 
-/* How many different values (by value_key) a draw of this parameter can give, its default not counted; UINT64_MAX for "as
- * good as endless" (a float with more than a million numbers of six digits in its range). 0 without a range or choices. */
+/* How many different values (by value_key) a draw of this parameter can give, its default not counted; UINT64_MAX
+ * for "as good as endless" (a float with more than a million numbers of six digits in its range). 0 without a range
+ * or choices. */
 uint64_t param_size(const struct param *param);
 
 /* Combinations that must not be drawn again: a set of keys. */
@@ -46,21 +47,27 @@ bool seen_add(struct seen *seen, const char *key); /* false: it was there */
 bool seen_has(const struct seen *seen, const char *key);
 size_t seen_count(const struct seen *seen);
 
-/* Draws one combination for params[0..count), each of which differs from its default, into values[0..count). context stands
- * before the combination in its key ("repo/model/mode" and the fixed values): the key is context and every value_key in
- * the params' order. What was drawn is added to seen. False (err set, nothing drawn) when no combination is left: err then
- * says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. Draws follow the
- * distributions; when a hundred of them were seen before, what is left is drawn from uniformly. */
-bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen, struct rng *rng,
-                 struct value *values, struct err *err);
+/* Draws one combination for params[0..count), each of which differs from its default, into values[0..count). context
+ * stands before the combination in its key ("repo/model/mode"): the key is context and every value_key in the
+ * params' order. What was drawn is added to seen. False (err set, nothing drawn) when no combination is left: err
+ * then says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. Draws
+ * follow the distributions; when a hundred of them in a row were seen before, what is left is drawn from uniformly. */
+bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen,
+                 struct rng *rng, struct value *values, struct err *err);
 
-/* The same where only the params with mutated[i] are drawn: the others keep the value that stands in values[i], which takes part
- * in the key at its place (and may be the default). So combinations of different mutated params can be told apart. A value
- * that is replaced is freed. */
-bool mutate_draw_some(const struct param *const *params, const bool *mutated, size_t count, const char *context,
-                      struct seen *seen, struct rng *rng, struct value *values, struct err *err);
-
-/* The key that mutate_draw and mutate_draw_some make, for history rows. The caller frees it. */
+/* The key that drawing makes, for history rows. The caller frees it. */
 char *mutate_key(const char *context, const struct value *values, size_t count);
+
+/* The same for many draws of one space, of which only the params with mutated[i] are drawn. The others keep
+ * fixed[i], which takes part in the key at its place (and may be the default): so combinations of different mutated
+ * params are told apart. params and mutated are borrowed for the mutation's life, fixed and context are copied. */
+struct mutation;
+struct mutation *mutation_new(const struct param *const *params, const bool *mutated, size_t count,
+                              const struct value *fixed, const char *context);
+void mutation_free(struct mutation *mutation);
+
+/* values[0..count) get fresh copies of all values, drawn and fixed; the caller frees each with value_fini. */
+bool mutation_draw(struct mutation *mutation, struct seen *seen, struct rng *rng, struct value *values,
+                   struct err *err);
 
 #endif

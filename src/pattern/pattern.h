@@ -1,6 +1,6 @@
 /* pattern: PCRE2 regular expressions over lines of a log, with JIT where there is one and limits everywhere: no
  * pattern and no line can make the program hang (PCRE2's match and depth limits; a line that exceeds them counts as
- * "not matched" and is counted). Patterns are compiled as UTF with PCRE2_MATCH_INVALID_UTF. */
+ * "not matched" and is counted). Patterns are UTF; bytes that are no UTF-8 match nothing (PCRE2_MATCH_INVALID_UTF). */
 #ifndef TARE_PATTERN_PATTERN_H
 #define TARE_PATTERN_PATTERN_H
 

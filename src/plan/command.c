@@ -135,8 +135,8 @@ static char *find_script(const struct lookup *lookup, bool interpreted)
         what =
             mem_printf("the script %s is not executable, and no interpreter is given (python, venv or conda_env)", own);
     }
-    /* Without its folder the script is missing as a matter of course: that is said once, of the folder. A program on PATH
-     * needs no folder to be found in. */
+    /* Without its folder the script is missing as a matter of course: that is said once, of the folder. A program on
+     * PATH needs no folder to be found in. */
     if (what && lookup->repo->path_exists)
         missing(lookup, "train_script", what);
     return steal_ptr(own);

@@ -11,8 +11,8 @@ struct command {
     struct strv path_prepend;
 };
 
-/* What is missing is a problem (an error when options->for_running, else a warning); the command then holds the names as
- * they were given. */
+/* What is missing is a problem (an error when options->for_running, else a warning); the command then holds the
+ * names as they were given. */
 void command_init(struct command *command, const struct repo *repo, const struct json_doc *registry,
                   const struct plan_options *options, struct problems *problems);
 void command_fini(struct command *command);

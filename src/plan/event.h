@@ -17,7 +17,8 @@ enum event_type {
     EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */
     EVENT_JOB_EXITED,          /* exit_code or signal, cpu_s, peak_memory_bytes, processes */
     EVENT_JOB_PROVEN,          /* leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
-    EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, exit_code, signal, reason, error, metrics {name: value}, log {bytes, lines} */
+    EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, exit_code, signal, reason, error, metrics {name: value},
+                                * log {bytes, lines} */
     EVENT_RETRY_PAUSE,         /* seconds */
     EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations */
@@ -61,10 +62,10 @@ const char *outcome_name(enum outcome outcome); /* "succeeded"; "none" */
 bool outcome_parse(const char *name, enum outcome *out);
 const char *state_name(enum experiment_state state);
 
-/* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table stands in
- * state.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while preparing; an
- * experiment that a session left undone, or that was interrupted, may be started again by a resume. Events that move nothing
- * (pause, evidence, note, session) leave every state as it is. */
+/* The state after the event, or false when the table has no such arrow (the store then refuses the event). The table
+ * stands in state.c. An attempt that has a job ends only after its JOB_PROVEN; one without a job may end while
+ * preparing; an experiment that a session left undone, or that was interrupted, may be started again by a resume.
+ * Events that move nothing (pause, evidence, note, session) leave every state as it is. */
 bool state_next(enum experiment_state state, enum event_type type, enum experiment_state *out);
 
 /* {"type": ..., "time": ISO local time, "realtime_ns": ..., "monotonic_ns": ..., "session": ..., "experiment": ...,

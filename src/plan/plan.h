@@ -1,6 +1,6 @@
-/* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs (argv,
- * environment, patterns), so a resume never plans again nor reads the registry. Pure but for looking for folders, scripts
- * and interpreters (command.h) and for reading the history (history.h). */
+/* plan: the full, ordered, concrete list of experiments, fixed before anything runs. It holds all that a run needs
+ * (argv, environment, patterns), so a resume never plans again nor reads the registry. Pure but for looking for
+ * folders, scripts and interpreters (command.h) and for reading the history (history.h). */
 #ifndef TARE_PLAN_PLAN_H
 #define TARE_PLAN_PLAN_H
 
@@ -39,7 +39,8 @@ struct plan_job {
 struct plan_experiment {
     char *id;     /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
     size_t number; /* place in the plan, from 1 */
-    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, the pause between configurations applies */
+    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, the pause between configurations
+                    * applies */
     bool parallel;
     struct plan_job foreground;
     struct plan_job background; /* parallel only */
@@ -66,12 +67,13 @@ struct plan_options {
     const char *home;     /* for "~/", may be NULL */
     const char *cwd;      /* working folder */
     const char *path;     /* PATH in which interpreters and scripts are found */
-    const char *conda_prefix; /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up by name */
+    const char *conda_prefix; /* CONDA_PREFIX, may be NULL: one of the places where environments are looked up */
 };
 
-/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn, else a warning
- * that says how many exist). False when there is an error. The order, the ids and every value depend on the files, the
- * options and the seed only. Without a seed in either, a fresh one is taken and recorded in out. After an error out is empty. */
+/* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,
+ * else a warning that says how many exist). False when there is an error. The order, the ids and every value depend
+ * on the files, the options and the seed only. Without a seed in either, a fresh one is taken and recorded in out.
+ * After an error out is empty. */
 bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);

@@ -83,16 +83,12 @@ static void add_fixed_to_seen(struct planner *planner)
     }
 }
 
-static struct draft *add_draft(struct planner *planner, size_t track)
+/* Takes the values. */
+static void add_draft(struct planner *planner, size_t track, struct value *values)
 {
-    const struct space *space = &planner->tracks[track].foreground;
     planner->drafts =
         mem_room(planner->drafts, planner->draft_count, &planner->draft_capacity, sizeof *planner->drafts);
-    struct draft *draft = &planner->drafts[planner->draft_count++];
-    *draft = (struct draft){.track = track, .values = mem_array(space->param_count, sizeof *draft->values)};
-    for (size_t i = 0; i < space->param_count; i++)
-        draft->values[i] = value_copy(&space->values[i]);
-    return draft;
+    planner->drafts[planner->draft_count++] = (struct draft){.track = track, .values = values};
 }
 
 static void free_draft(const struct planner *planner, const struct draft *draft)
@@ -102,43 +98,59 @@ static void free_draft(const struct planner *planner, const struct draft *draft)
     free(draft->values);
 }
 
-static bool draw_run(struct planner *planner, size_t track, int64_t run, const char *context, struct err *err)
+/* The number of runs that could be drawn. */
+static int64_t draw_mutations(struct planner *planner, size_t i, struct err *err)
 {
-    const struct space *space = &planner->tracks[track].foreground;
-    struct draft *draft = add_draft(planner, track);
-    if (space->mode == MODE_DEFAULT)
-        return true;
-    AUTO_FREE char *name = mem_printf("entry %zu run %" PRId64, planner->tracks[track].entry->index,
-                                      run); /* part of every plan: keep it */
-    struct rng rng;
-    rng_seed_named(&rng, planner->seed, name);
-    if (mutate_draw_some(space->params, space->mutated, space->param_count, context, planner->seen, &rng, draft->values,
-                         err))
-        return true;
-    free_draft(planner, draft);
-    planner->draft_count--;
-    return false;
+    const struct entry_settings *entry = planner->tracks[i].entry;
+    const struct space *space = &planner->tracks[i].foreground;
+    AUTO_FREE char *context = space_context(space->repo->name, space->model, entry->parallel);
+    struct mutation *mutation = mutation_new(space->params, space->mutated, space->param_count, space->values, context);
+    int64_t run = 0;
+    for (; run < entry->runs; run++) {
+        /* Part of what makes a plan: another name would draw other values for the same seed. */
+        AUTO_FREE char *name = mem_printf("entry %zu run %" PRId64, entry->index, run);
+        struct rng rng;
+        rng_seed_named(&rng, planner->seed, name);
+        struct value *values = mem_array(space->param_count, sizeof *values);
+        if (!mutation_draw(mutation, planner->seen, &rng, values, err)) {
+            free(values);
+            break;
+        }
+        add_draft(planner, i, values);
+    }
+    mutation_free(mutation);
+    return run;
+}
+
+static void add_defaults(struct planner *planner, size_t i)
+{
+    const struct space *space = &planner->tracks[i].foreground;
+    for (int64_t run = 0; run < planner->tracks[i].entry->runs; run++) {
+        struct value *values = mem_array(space->param_count, sizeof *values);
+        for (size_t k = 0; k < space->param_count; k++)
+            values[k] = value_copy(&space->values[k]);
+        add_draft(planner, i, values);
+    }
 }
 
 static void draw_entry(struct planner *planner, size_t i)
 {
-    const struct track *track = &planner->tracks[i];
-    const struct entry_settings *entry = track->entry;
-    const struct space *space = &track->foreground;
-    AUTO_FREE char *context = space_context(space->repo->name, space->model, entry->parallel);
+    const struct entry_settings *entry = planner->tracks[i].entry;
+    if (planner->tracks[i].foreground.mode == MODE_DEFAULT) {
+        add_defaults(planner, i);
+        return;
+    }
     struct err err = {0};
-    int64_t run = 0;
-    while (run < entry->runs && draw_run(planner, i, run, context, &err))
-        run++;
-    if (run == entry->runs)
+    int64_t drawn = draw_mutations(planner, i, &err);
+    if (drawn == entry->runs)
         return;
     const struct json_doc *doc = &planner->settings->doc;
-    if (run == 0)
+    if (drawn == 0)
         problems_add(planner->problems, SEVERITY_ERROR, doc, entry->json_path,
                      "no experiment can be drawn of the %" PRId64 " asked for: %s", entry->runs, err.text);
     else
         problems_add(planner->problems, SEVERITY_WARNING, doc, entry->json_path,
-                     "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s", entry->runs, run,
+                     "%" PRId64 " experiments are asked for, but only %" PRId64 " can be drawn: %s", entry->runs, drawn,
                      err.text);
 }
 

@@ -121,8 +121,8 @@ static char *describe(const struct value *value)
                                      : mem_strdup(value->kind == VALUE_NULL ? "null" : written);
 }
 
-/* As out of range numbers, a value outside of the choices is the person's own affair, unless it is of a kind that none of
- * them has. */
+/* As out of range numbers, a value outside of the choices is the person's own affair, unless it is of a kind that
+ * none of them has. */
 static bool accept_foreign_choice(const struct space_source *source, const char *place, const struct param *param,
                                   const struct value *given)
 {

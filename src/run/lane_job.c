@@ -42,7 +42,7 @@ static void log_failed(struct lane *lane, const struct err *cause)
     attempt->log_failed = true;
     attempt->log_err = *cause;
     struct err err = *cause;
-    err_wrap(&err, "%s: the log cannot be kept", lane->experiment->id);
+    err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
     /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
     if (lane->phase == LANE_RUNNING)
         lane_stop(lane, STOP_LOG_ERROR);

@@ -58,7 +58,7 @@ static void close_log(struct lane *lane)
     if (!attempt->log_failed || failed_before)
         return;
     struct err err = attempt->log_err;
-    err_wrap(&err, "%s: the log cannot be kept", lane->experiment->id);
+    err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
     runner_break_disk(lane->runner, &err);
 }
 

@@ -69,12 +69,18 @@ static void say_exit(const struct job_exit *exit, const struct limits *limits, s
         text_add(why, ": what a shell gives for a command that it may not run");
 }
 
-static bool has_success_pattern(const struct outcome_facts *facts)
+/* There are success patterns, and all of them matched. */
+static bool success_is_shown(const struct outcome_facts *facts)
 {
-    for (size_t i = 0; i < facts->result_count; i++)
-        if (facts->results[i]->role == JOBLOG_SUCCESS)
-            return true;
-    return false;
+    size_t shown = 0;
+    for (size_t i = 0; i < facts->result_count; i++) {
+        if (facts->results[i]->role != JOBLOG_SUCCESS)
+            continue;
+        if (facts->results[i]->matches == 0)
+            return false;
+        shown++;
+    }
+    return shown > 0;
 }
 
 static bool exit_fails(const struct plan_job *job, const struct outcome_facts *facts)
@@ -84,7 +90,7 @@ static bool exit_fails(const struct plan_job *job, const struct outcome_facts *f
         return job->exit_code_required;
     if (job->exit_code_required)
         return exit->signalled || exit->code != 0;
-    return exit->signalled && !has_success_pattern(facts);
+    return exit->signalled && !success_is_shown(facts);
 }
 
 static void say_patterns(const struct outcome_facts *facts, struct text *why)

@@ -26,8 +26,6 @@ static void take_event(struct past *past, const struct event *event)
     if (event->experiment < 1 || (uint64_t)event->experiment > past->count)
         return;
     struct past_item *item = &past->items[event->experiment - 1];
-    if (event->type == EVENT_EXPERIMENT_ENDED)
-        past->last_ended = (size_t)event->experiment;
     if (event->type != EVENT_ATTEMPT_ENDED)
         return;
     enum outcome outcome = OUTCOME_NONE;

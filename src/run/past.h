@@ -18,7 +18,6 @@ struct past_item {
 struct past {
     struct past_item *items; /* by number - 1; NULL: a new run */
     size_t count;
-    size_t last_ended; /* number of the experiment that ended last; 0: none */
 };
 
 bool past_read(int dir, size_t count, struct past *out, struct err *err);

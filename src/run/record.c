@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-
 struct record {
     struct runner *runner;
     struct event event; /* without data when it is only a wait for files */

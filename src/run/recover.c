@@ -92,9 +92,6 @@ bool recover_run(struct runner *runner, struct err *err)
     for (size_t number = 1; number <= runner->plan->count; number++)
         if (!settle(runner, number, err))
             return false;
-    /* Its files may be those from before its end: the session may have died between the two. */
-    if (runner->past.last_ended > 0)
-        runner_write_results(runner, runner->past.last_ended, NULL, NULL);
     if (store_flush(runner->request->store, err))
         return true;
     /* What was lost is known to the runner already, with the way to go on. */

@@ -30,6 +30,7 @@ void signals_block(struct signals *signals)
     watched_set(&set);
     pthread_sigmask(SIG_BLOCK, &set, &signals->before);
     sigaction(SIGPIPE, &quiet, &signals->pipe_before);
+    sigaction(SIGXFSZ, &quiet, &signals->size_before);
 }
 
 static int on_watched(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
@@ -76,5 +77,6 @@ void signals_unblock(struct signals *signals)
     while (sigtimedwait(&set, NULL, &now) > 0 || errno == EINTR)
         continue;
     sigaction(SIGPIPE, &signals->pipe_before, NULL);
+    sigaction(SIGXFSZ, &signals->size_before, NULL);
     pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
 }

@@ -7,13 +7,14 @@
 
 struct signals {
     sigset_t before;
-    struct sigaction pipe_before;
+    struct sigaction pipe_before, size_before;
     void (*stop)(void *context, int signal_number); /* SIGINT, SIGTERM */
     void (*hangup)(void *context);                  /* SIGHUP */
     void *context;
 };
 
-/* Also takes SIGPIPE's sting, by a handler, which unlike SIG_IGN no job inherits. */
+/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike SIG_IGN no job
+ * inherits. */
 void signals_block(struct signals *signals);
 
 /* As sd_event_*: negative is an error number. signals must live as long as the loop. */

@@ -12,32 +12,33 @@
 
 #define DB_FORMAT 1 /* PRAGMA user_version of the tables in schema.c */
 
-/* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where SQLite would put
- * its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
+/* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where
+ * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
 sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create, struct err *err);
 
 /* Opens a private copy, which may be recovered and changed. */
 sqlite3 *db_open_copy(const char *path, struct err *err);
 void db_close(sqlite3 **db);
 
-/* Fills err from the connection's last error, with errno in code where there was one (the caller set errno to 0 before the call that
- * failed). Always false. */
+/* Fills err from the connection's last error, with errno in code where there was one (the caller set errno to 0
+ * before the call that failed). Always false. */
 bool db_error(sqlite3 *db, struct err *err, const char *what);
 
-/* One statement. types: one letter for each "?": i int64_t, r double, t const char * (NULL: SQL NULL), j const json_t * (NULL and
- * null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). */
+/* One statement. types: one letter for each "?": i int64_t, r double, t const char * (NULL: SQL NULL), j const
+ * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). */
 bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: an error */
 bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err); /* the first cell; no row: 0 */
 
-/* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL or no JSON). */
+/* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL
+ * or no JSON). */
 const char *db_text(sqlite3_stmt *row, int column);
 json_t *db_json(sqlite3_stmt *row, int column);
 bool db_is_null(sqlite3_stmt *row, int column);
 
-/* The cell as JSON of its own kind (never NULL): an integer, a real, a string, null. db_json_or_text: JSON text as what it says, other
- * text as a string. */
+/* The cell as JSON of its own kind (never NULL): an integer, a real, a string, null. db_json_or_text: JSON text as
+ * what it says, other text as a string. */
 json_t *db_cell(sqlite3_stmt *row, int column);
 json_t *db_json_or_text(sqlite3_stmt *row, int column);
 

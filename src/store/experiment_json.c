@@ -109,6 +109,15 @@ static void extend(json_t *list, json_t *more)
     json_decref(more);
 }
 
+/* The job's own layers say whether the kernel backs them; else what its session found at its start. */
+static json_t *promise(const json_t *layers, sqlite3_stmt *row)
+{
+    json_t *own = json_object_get(layers, "kernel_backed");
+    if (json_is_boolean(own))
+        return json_incref(own);
+    return db_is_null(row, 2) ? json_null() : json_boolean(sqlite3_column_int(row, 2));
+}
+
 /* What was found and what was left, of all jobs; layers and promise, of the last foreground job. */
 static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
@@ -130,9 +139,9 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
         const char *role = db_text(query, 0);
         if (!role || strcmp(role, "background") == 0)
             continue;
-        json_object_set_new(out, "layers", db_json_or_text(query, 1));
-        json_object_set_new(out, "kernel_backed",
-                            db_is_null(query, 2) ? json_null() : json_boolean(sqlite3_column_int(query, 2)));
+        json_t *layers = db_json_or_text(query, 1);
+        json_object_set_new(out, "kernel_backed", promise(layers, query));
+        json_object_set_new(out, "layers", layers);
     }
     return step == 0;
 }

@@ -1,5 +1,5 @@
-/* jsonl: events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line is appended after
- * its commit, and what differs is repaired from run.db on opening. Private to store/. */
+/* jsonl: events.jsonl, the journal as lines that a person or the live view can follow. run.db is the truth: a line
+ * is appended after its commit, and what differs is repaired from run.db on opening. Private to store/. */
 #ifndef TARE_STORE_JSONL_H
 #define TARE_STORE_JSONL_H
 

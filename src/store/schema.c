@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 
-/* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written in the same
- * transaction. STRICT is newer than the oldest SQLite we build with. */
+/* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
+ * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
 static const char *const tables[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How a snapshot of a live run needs no lock of it: SQLite moves committed pages from the -wal into the database (a checkpoint), and
- * only when all are moved it may begin the -wal anew, with another header (its salts change). So: note the header, copy the
- * database, then the -wal. When the -wal still begins with the noted header, it holds every page that was moved while the database
- * was read, and overrides whatever old, new or torn page the copy has. Otherwise: once more. What was only half written to the
- * -wal has no valid checksum and is left out by SQLite. */
+/* How a snapshot of a live run needs no lock of it: SQLite moves committed pages from the -wal into the database (a
+ * checkpoint), and only when all are moved it may begin the -wal anew, with another header (its salts change). So:
+ * note the header, copy the database, then the -wal. When the -wal still begins with the noted header, it holds
+ * every page that was moved while the database was read, and overrides whatever old, new or torn page the copy has.
+ * Otherwise: once more. What was only half written to the -wal has no valid checksum and is left out by SQLite. */
 
 #define WAL_HEADER 32 /* bytes, https://www.sqlite.org/fileformat2.html#walformat */
 #define TRIES      100

@@ -211,7 +211,8 @@ bool store_close(struct store *store, struct err *err)
     bool ok = worker_verdict(&store->worker, err);
     worker_stop(&store->worker);
     store->running = false;
-    /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal alive. */
+    /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal
+     * alive. */
     errno = 0;
     int rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     if (ok && rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)

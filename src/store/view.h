@@ -1,5 +1,5 @@
-/* view: what the journal says of each experiment, kept in memory so that the loop never asks the disk; and the check that an
- * event fits behind those before it. Private to store/. */
+/* view: what the journal says of each experiment, kept in memory so that the loop never asks the disk; and the check
+ * that an event fits behind those before it. Private to store/. */
 #ifndef TARE_STORE_VIEW_H
 #define TARE_STORE_VIEW_H
 

@@ -99,8 +99,8 @@ static void commit_events(struct worker *worker, struct work_item *first, const 
         ok = write_events(worker, first, end, &lines, &err);
         if (!ok)
             err_wrap(&err, "the journal cannot be written");
-        /* What is committed counts as written, even when its line cannot be appended: the next opening repairs that. The events
-         * behind it fail. */
+        /* What is committed counts as written, even when its line cannot be appended: the next opening repairs that.
+         * The events behind it fail. */
         struct err append = {0};
         if (!ok)
             set_failure(worker, &err);

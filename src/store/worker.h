@@ -1,6 +1,6 @@
-/* worker: the store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in the order they
- * were added, and a commit waits for the disk (fsync), which the runner's loop must never do. It touches the connection and the
- * files; the loop's thread touches neither while it runs. Private to store/. */
+/* worker: the store's thread. One and no more: SQLite has one writer at a time anyway, events must be committed in
+ * the order they were added, and a commit waits for the disk (fsync), which the runner's loop must never do. It
+ * touches the connection and the files; the loop's thread touches neither while it runs. Private to store/. */
 #ifndef TARE_STORE_WORKER_H
 #define TARE_STORE_WORKER_H
 
@@ -52,14 +52,15 @@ struct worker {
     struct err complaint;
 };
 
-/* Starts the thread, with all signals blocked (they are the loop's). The rest of the struct was filled by the caller, who may have
- * put items into queue and counted them in pending. */
+/* Starts the thread, with all signals blocked (they are the loop's). The rest of the struct was filled by the
+ * caller, who may have put items into queue and counted them in pending. */
 bool worker_start(struct worker *worker, struct err *err);
 
 /* Ends the thread when all was done, and frees what nobody dispatched. */
 void worker_stop(struct worker *worker);
 
-/* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it goes to done at once. */
+/* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it goes to done at
+ * once. */
 void worker_add(struct worker *worker, struct work_item *item, const struct err *refused);
 bool worker_has_failed(struct worker *worker, struct err *err);
 

@@ -280,6 +280,14 @@ static bool says_detached(const struct event *event)
     return text && strcmp(text, "detached") == 0;
 }
 
+/* A text that begins with the experiment's name, which stands in the head already. */
+static const char *without_id(const char *text, const char *id)
+{
+    size_t length = strlen(id);
+    bool named = text && strncmp(text, id, length) == 0 && strncmp(text + length, ": ", 2) == 0;
+    return named ? text + length + 2 : text;
+}
+
 static void say_text(struct progress *progress, const struct event *event, const char *kind)
 {
     const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
@@ -289,6 +297,7 @@ static void say_text(struct progress *progress, const struct event *event, const
     if (experiment) {
         add_head(progress, experiment, &line);
         text_add_char(&line, ' ');
+        text = without_id(text, experiment->id);
     }
     size_t coloured_from = line.length;
     text_addf(&line, "%s%s", kind, text ? text : "");

@@ -149,7 +149,8 @@ def forget_freezer(lock):
 
 
 def end_leftovers(lock):
-    """The programs end by themselves after a minute; this is for the machine's peace."""
+    """The programs end by themselves when asked, or after a minute; this is for the machine's peace."""
+    open(lock + ".end", "w").close()
     thaw(lock)
 
     def ended():
@@ -161,6 +162,17 @@ def end_leftovers(lock):
         return is_free(lock)
     wait_until(ended, 10)
     forget_freezer(lock)
+
+
+def leaves():
+    """The jobs' cgroups at the mount's root. With runner and guardian killed together an empty one remains until the next run."""
+    found = set()
+    with open("/proc/self/mounts") as mounts:
+        for line in mounts:
+            _, point, kind = line.split()[:3]
+            if kind == "cgroup2":
+                found |= {os.path.join(point, name) for name in os.listdir(point) if name.startswith("tare-job-")}
+    return found
 
 
 def guardian_of(runner):
@@ -233,7 +245,7 @@ class Cell:
         elif runner.returncode == 77:
             with open(lock + ".messages", errors="replace") as file:
                 self.note = (file.read().strip().splitlines() or ["not possible here"])[-1]
-        elif self.how == "by itself" or self.program == "leave_worker":
+        elif self.how == "by itself" or self.program in ("leave_worker", "kill_parent"):
             self.survivors = 0 if wait_until(lambda: is_free(lock), GONE_S) else max(1, len(holders(lock)))
         else:
             with open(lock + ".messages", errors="replace") as file:
@@ -340,6 +352,7 @@ def main():
     world = World(sys.argv[1], sys.argv[2])
     started = time.monotonic()
     cells, used, skipped = [], [], []
+    leaves_before = leaves()
     try:
         for mode, user, uid in columns():
             reason = world.refuses(mode, uid)
@@ -361,6 +374,11 @@ def main():
             list(pool.map(run, cells))
     finally:
         world.close()
+        for leaf in leaves() - leaves_before:
+            try:
+                os.rmdir(leaf)
+            except OSError:
+                pass  # of somebody else's living job
     show_table(cells, used)
     print(f"# {len(cells)} runs in {time.monotonic() - started:.0f} s")
     number = 0

@@ -1,5 +1,5 @@
-/* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a hyperparameter of a registry
- * without errors can be drawn. */
+/* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a hyperparameter of a
+ * registry without errors can be drawn. */
 #include "base/cleanup.h"
 #include "config/registry.h"
 
@@ -50,7 +50,7 @@ static void check_repo(const struct repo *repo, bool good)
         else if (good)
             check_param(&repo->params[i]);
     for (size_t i = 0; good && i < repo->models.count; i++)
-        if (strchr(repo->models.items[i], '/'))
+        if (!repo->models.items[i][0] || strpbrk(repo->models.items[i], "\n\r\x1b"))
             abort();
 }
 

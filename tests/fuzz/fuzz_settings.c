@@ -1,4 +1,5 @@
-/* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its bounds. */
+/* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its
+ * bounds. */
 #include "base/cleanup.h"
 #include "config/settings.h"
 

@@ -17,7 +17,7 @@ _Noreturn void cannot(const char *why);
 
 void ignore_all_signals(void);
 
-/* Sleeps; ends after a minute in any case, so that no test leaves a process for ever. */
+/* Sleeps; ends when LOCK.end is there, and after a minute in any case, so that no test leaves a process for ever. */
 _Noreturn void linger(void);
 bool lifetime_over(void);
 

@@ -260,8 +260,8 @@ static void a_full_device_is_an_error(void **state)
     (void)state;
     AUTO_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
-        print_message("there is no /dev/full here\n");
-        skip();
+        print_message("# skipped: there is no /dev/full here\n");
+        return;
     }
     struct err err = {0};
     assert_false(fs_write_all(fd, "x", 1, &err));

@@ -93,7 +93,7 @@ static void assert_all(const struct cli_command *command, const struct expectati
     for (size_t i = 0; i < count; i++) {
         AUTO_FREE char *meaning = understood(command, all[i].line);
         if (strcmp(meaning, all[i].meaning) != 0)
-            print_message("command line: %s\n", all[i].line);
+            print_message("# command line: %s\n", all[i].line);
         assert_string_equal(meaning, all[i].meaning);
     }
 }
@@ -186,7 +186,7 @@ static void mistakes_name_the_option_and_the_value(void **state)
         {"-mr 1001", "error: -mr: 1001 is not within 0 .. 1000"},
         {"-mr -1", "error: -mr: -1 is not within 0 .. 1000"},
         {"--cont foo", "error: --containment: 'foo' is none of auto, sweep"},
-        {"--sed 5x", "error: --seed: '5x' is no whole number"},
+        {"--see 5x", "error: --seed: '5x' is no whole number"},
         {"-z", "error: unknown option -z"},
         {"--bogus", "error: unknown option --bogus"},
         {"--modle x", "error: unknown option --modle; did you mean '--model'?"},

@@ -235,10 +235,9 @@ static void folders_before_path_are_relative_to_the_registry_then_to_the_reposit
     AUTO_FREE char *file = mem_printf("%s/share/r.json", root);
     {
         AUTO(registry_fini)
-        struct registry registry =
-            parse_good_as(file,
-                          "{\"models\": {\"r\": {\"path\": \"../repo\", \"train_script\": \"t\", \"models\": [\"m\"],"
-                          "\"path_prepend\": [\"tools\", \"bin\"]}}}");
+        struct registry registry = parse_good_as(
+            file, "{\"models\": {\"r\": {\"path\": \"../repo\", \"train_script\": \"t\", \"models\": [\"m\"],"
+                  "\"path_prepend\": [\"tools\", \"bin\"]}}}");
         AUTO_FREE char *wanted = mem_printf("%s/share/tools|%s/repo/bin", root, root);
         AUTO_FREE char *found = join(&registry.repos[0].path_prepend);
         assert_string_equal(found, wanted);

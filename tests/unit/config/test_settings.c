@@ -161,9 +161,9 @@ static void hyperparameters_keep_their_kinds_and_their_order(void **state)
     AUTO(settings_fini)
     struct settings settings =
         parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\", \"mode\": \"default\", \"hyperparameters\": "
-                   "{\"z\": 12, \"a\": 1e-7, \"opt\": \"adam\", \"amp\": true}}]}");
+                   "{\"z\": 12, \"a\": 1e-7, \"opt\": \"adam\", \"amp\": true, \"clip\": null}}]}");
     const struct job_settings *job = &settings.entries[0].foreground;
-    assert_int_equal(job->param_count, 4);
+    assert_int_equal(job->param_count, 5);
     assert_string_equal(job->params[0].name, "z");
     assert_int_equal(job->params[0].value.kind, VALUE_INT);
     assert_int_equal(job->params[0].value.integer, 12);
@@ -173,6 +173,7 @@ static void hyperparameters_keep_their_kinds_and_their_order(void **state)
     assert_string_equal(job->params[2].value.text, "adam");
     assert_int_equal(job->params[3].value.kind, VALUE_BOOL);
     assert_true(job->params[3].value.truth);
+    assert_int_equal(job->params[4].value.kind, VALUE_NULL);
 }
 
 static void mutate_is_a_list_a_name_names_with_commas_or_all(void **state)

@@ -197,10 +197,10 @@ static void wrong_values_in_an_entry_are_told(void **state)
 static void hyperparameters_are_plain_values(void **state)
 {
     (void)state;
-    expect(ENTRY(",\n\"hyperparameters\": {\n\"a\": [1, 2],\n\"b c\": null,\n\"d\": {\"e\": 1}}"),
+    expect(ENTRY(",\n\"hyperparameters\": {\n\"a\": [1, 2],\n\"b c\": [],\n\"d\": {\"e\": 1}}"),
            LINES("s:4:6: error: 'a': expected a number, a text, true, false or null, not a list of 2 "
                  "(at $.experiments[0].hyperparameters.a)",
-                 "s:5:8: error: 'b c': expected a number, a text, true, false or null, not null "
+                 "s:5:8: error: 'b c': expected a number, a text, true, false or null, not an empty list "
                  "(at $.experiments[0].hyperparameters[\"b c\"])",
                  "s:6:6: error: 'd': expected a number, a text, true, false or null, not an object "
                  "(at $.experiments[0].hyperparameters.d)"));
@@ -314,8 +314,8 @@ static void wrong_values_under_tare_are_told(void **state)
 static void long_values_are_shown_shortened_at_a_whole_character(void **state)
 {
     (void)state;
-    /* 58 letters, then characters of two bytes: with the opening quote the cut at 60 bytes would fall into the second one's
-     * middle: 1 + 58 + 1. */
+    /* 58 letters, then characters of two bytes: with the opening quote the cut at 60 bytes would fall into the middle
+     * of one: 1 + 58 + 1. */
     expect("{\"governor\": [], " RIGHT ", \"mode\": "
            "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\u00e4\u00e4\u00e4\"}",
            LINES("s:1:72: error: 'mode': expected \"mutation\", \"nonparallel\", \"default\", \"parallel\" or "

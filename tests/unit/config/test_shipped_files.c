@@ -28,7 +28,8 @@ static void the_shipped_registry_is_without_a_problem(void **state)
     assert_string_equal(pytorch->python, "python3");
 }
 
-/* The tables of the reference are made from the rows that read the files: nobody can change one and forget the other. */
+/* The tables of the reference are made from the rows that read the files: nobody can change one and forget the other.
+ * */
 static void the_reference_holds_every_table_word_for_word(void **state)
 {
     (void)state;

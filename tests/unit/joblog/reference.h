@@ -91,7 +91,8 @@ static inline void reference_line(struct reference *reference, const char *start
 static inline void reference_take_line(struct reference *references, size_t count, struct reference_lines *lines,
                                        const char *bytes, size_t start, size_t end)
 {
-    lines->offsets = realloc(lines->offsets, (lines->count + 1) * sizeof *lines->offsets);
+    if ((lines->count & (lines->count + 1)) == 0) /* room runs out at 0, 1, 3, 7 ... */
+        lines->offsets = realloc(lines->offsets, (2 * lines->count + 1) * sizeof *lines->offsets);
     if (!lines->offsets)
         abort();
     lines->offsets[lines->count++] = start;

@@ -11,7 +11,7 @@
 #include "joblog/joblog.h"
 #include "tests/unit/joblog/reference.h"
 
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *const sources[] = {
@@ -322,10 +322,8 @@ static void line_offsets_are_those_of_the_reference(void **state)
         for (size_t i = 0; i < lines.count; i++)
             text_addf(&expected, "%zu,0.000000,%llu\n", i + 1, (unsigned long long)lines.offsets[i]);
         free(lines.offsets);
-        char name[] = "/tmp/joblog_times.XXXXXX";
-        int fd = mkstemp(name);
+        int fd = memfd_create("times", MFD_CLOEXEC);
         assert_true(fd >= 0);
-        unlink(name);
         struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1, .times_fd = dup(fd)}, NULL);
         feed(&rng, log, &bytes, 1 + rng_below(&rng, 9));
         joblog_free(log);

@@ -240,24 +240,55 @@ static void fixed_values_take_part_in_the_key_and_stay(void **state)
     struct seen *seen = seen_new();
     struct rng rng;
     rng_seed(&rng, 3);
-    struct value values[2] = {value_int(1), value_int(1)};
-    for (int64_t fixed = 1; fixed <= 2; fixed++) {
-        values[0].integer = fixed; /* at 1, the default, and at 2: two values of b each */
+    for (int64_t at = 1; at <= 2; at++) { /* a at 1, its default, and at 2: two values of b each */
+        const struct value fixed[2] = {value_int(at), value_int(1)};
+        struct value values[2];
+        struct mutation *mutation = mutation_new(params, only_b, 2, fixed, "x");
         for (int i = 0; i < 2; i++) {
-            assert_true(mutate_draw_some(params, only_b, 2, "x", seen, &rng, values, NULL));
-            assert_int_equal(values[0].integer, fixed);
+            assert_true(mutation_draw(mutation, seen, &rng, values, NULL));
+            assert_int_equal(values[0].integer, at);
             assert_in_range(values[1].integer, 2, 3);
         }
-        int64_t before = values[1].integer;
-        assert_false(mutate_draw_some(params, only_b, 2, "x", seen, &rng, values, NULL));
-        assert_int_equal(values[1].integer, before);
+        assert_false(mutation_draw(mutation, seen, &rng, values, NULL));
+        mutation_free(mutation);
     }
     /* With both drawn, (2, 2) and (2, 3) are taken; another context has them again. */
+    struct value values[2];
     assert_false(mutate_draw(params, 2, "x", seen, &rng, values, NULL));
     assert_true(mutate_draw(params, 2, "y", seen, &rng, values, NULL));
     seen_free(seen);
     param_fini(&a);
     param_fini(&b);
+}
+
+static void two_mutations_of_one_space_share_it_to_the_last(void **state)
+{
+    (void)state;
+    struct param a = int_param(1, 101, 101);
+    const struct param *params[] = {&a};
+    const bool mutated[] = {true};
+    struct seen *seen = seen_new();
+    struct rng rng;
+    rng_seed(&rng, 4);
+    struct mutation *mutations[2] = {mutation_new(params, mutated, 1, NULL, "x"),
+                                     mutation_new(params, mutated, 1, NULL, "x")};
+    bool drawn[102] = {false};
+    for (int i = 0; i < 100; i++) {
+        struct value value;
+        assert_true(mutation_draw(mutations[i % 2], seen, &rng, &value, NULL));
+        assert_in_range(value.integer, 1, 100);
+        assert_false(drawn[value.integer]);
+        drawn[value.integer] = true;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct value value;
+        struct err err = {0};
+        assert_false(mutation_draw(mutations[i], seen, &rng, &value, &err));
+        assert_string_equal(err.text, "all 100 combinations that exist are taken");
+        mutation_free(mutations[i]);
+    }
+    seen_free(seen);
+    param_fini(&a);
 }
 
 static void the_same_seed_draws_the_same_and_another_does_not(void **state)
@@ -330,6 +361,7 @@ int main(void)
         cmocka_unit_test(nothing_but_the_default_is_an_error),
         cmocka_unit_test(a_distribution_that_lies_on_the_default_still_gives_others),
         cmocka_unit_test(fixed_values_take_part_in_the_key_and_stay),
+        cmocka_unit_test(two_mutations_of_one_space_share_it_to_the_last),
         cmocka_unit_test(the_same_seed_draws_the_same_and_another_does_not),
         cmocka_unit_test(keys_compare_numbers_at_six_digits),
         cmocka_unit_test(a_set_keeps_ten_thousand_keys),

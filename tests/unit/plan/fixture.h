@@ -27,8 +27,8 @@ void fixture_plan(struct fixture *fixture, const char *registry, const char *set
 /* As fixture_plan with the registry below. */
 void fixture_plan_toy(struct fixture *fixture, const char *settings);
 
-/* One repository "toy" with the models "net" and "big net", and epochs (int 1..20, 10), lr (float log_uniform 0.001..0.1,
- * 0.01), seed (int 0..9999, 1) and optimizer (choice adam, sgd, lion; adam). */
+/* One repository "toy" with the models "net" and "big net", and epochs (int 1..20, 10), lr (float log_uniform
+ * 0.001..0.1, 0.01), seed (int 0..9999, 1) and optimizer (choice adam, sgd, lion; adam). */
 extern const char toy_registry[];
 
 /* The first problem whose text holds part, or NULL. */

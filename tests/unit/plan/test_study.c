@@ -1,5 +1,5 @@
-/* The study's own settings plan unchanged. How many experiments each file means, and which names its models lack, was counted
- * by another program over the same files. */
+/* The study's own settings plan unchanged. How many experiments each file means, and which names its models lack,
+ * was counted by another program over the same files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -183,9 +183,8 @@ static void a_job_sees_the_environment_of_its_plan(void **state)
     strv_add(&experiment->foreground.path_prepend, "/first");
     strv_add(&experiment->foreground.path_prepend, "/second");
     world_run(world);
-    AUTO_FREE char *expected =
-        mem_printf("blue\n/first:/second:/usr/local/bin:/usr/bin:/bin\n%s\nrepo_model_001\n1\n%s\n", world->dir_path,
-                   world->root);
+    AUTO_FREE char *expected = mem_printf(
+        "blue\n/first:/second:/usr/local/bin:/usr/bin:/bin\n%s\nrepo_model_001\n1\n%s\n", world->dir_path, world->root);
     assert_file(world_read(world, "repo_model_001/training.log"), expected);
 }
 

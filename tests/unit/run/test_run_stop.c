@@ -230,7 +230,6 @@ static void a_log_that_cannot_be_written_breaks_the_run_with_a_way_to_go_on(void
     assert_true(child >= 0);
     if (child == 0) {
         struct rlimit limit = {200000, RLIM_INFINITY};
-        signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &limit);
         world_run(world);
         bool said = !world->ok && world->summary.outcome == RUN_BROKEN && strstr(world->err.text, "training.log") &&

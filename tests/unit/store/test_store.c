@@ -380,7 +380,8 @@ static void a_commit_that_waits_never_blocks_adding(void **state)
     run_path(&run, "run.db", path);
     assert_int_equal(sqlite3_open_v2(path, &other, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    /* The lock is let go by this very thread further down: an add that waited for it would wait for the busy timeout (60 s). */
+    /* The lock is let go by this very thread further down: an add that waited for it would wait for the busy timeout
+     * (60 s). */
     struct outcome_seen seen = {0};
     int64_t started = clock_monotonic_ns();
     for (int i = 0; i < 200; i++) {

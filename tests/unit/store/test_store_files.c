@@ -173,6 +173,30 @@ static void a_parallel_experiment_nests_foreground_and_background(void **state)
     run_remove(&run);
 }
 
+static void the_layers_of_the_job_itself_say_whether_the_kernel_backs_them(void **state)
+{
+    (void)state;
+    struct run run;
+    run_make(&run);
+    struct store *store = fixture_create(&run);
+    add(store, EVENT_SESSION_STARTED, 0, 0, "{'kernel_backed': true}");
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
+    add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
+    add(store, EVENT_JOB_BORN, 1, 1, "{'pid': 1, 'layers': {'sweep': true, 'kernel_backed': false}}");
+    store_write_results(store, 1, NULL, NULL);
+    fixture_close(store);
+    char *text = run_read(&run, "demo_net_001/experiment.json");
+    json_t *json = json_loads(text, 0, NULL);
+    assert_json(json_object_get(json_object_get(json, "tare"), "containment"),
+                "{'layers': {'sweep': true, 'kernel_backed': false}, 'kernel_backed': false, 'leftovers': [],"
+                " 'survivors': []}");
+    assert_true(json_is_null(json_object_get(json, "timestamp"))); /* it has not ended */
+    assert_true(json_is_null(json_object_get(json, "duration_seconds")));
+    json_decref(json);
+    free(text);
+    run_remove(&run);
+}
+
 static void files_that_a_crash_kept_from_being_written_come_on_opening(void **state)
 {
     (void)state;
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_experiment_is_no_row_until_it_ends_for_good),
         cmocka_unit_test(experiment_json_has_the_studys_keys_and_tares_own),
         cmocka_unit_test(a_parallel_experiment_nests_foreground_and_background),
+        cmocka_unit_test(the_layers_of_the_job_itself_say_whether_the_kernel_backs_them),
         cmocka_unit_test(files_that_a_crash_kept_from_being_written_come_on_opening),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told_and_the_journal_goes_on),
         cmocka_unit_test(the_first_columns_have_the_shape_of_the_studys_own_files),

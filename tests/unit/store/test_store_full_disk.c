@@ -43,8 +43,8 @@ static void check_done(void *context, bool ok, const struct err *err)
         _exit(11); /* another error than the first */
 }
 
-/* Adds events one by one until the disk is full, then three more. The exit status is 0 when all went as it should; what was
- * acknowledged goes into the pipe. */
+/* Adds events one by one until the disk is full, then three more. The exit status is 0 when all went as it should;
+ * what was acknowledged goes into the pipe. */
 static void fill_disk(const struct run *run, int pipe, size_t data_size)
 {
     char data[9000];

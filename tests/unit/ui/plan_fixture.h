@@ -6,10 +6,10 @@
 
 /* Borrowed strings; nothing to free. Pauses: 10 s between runs, 60 s between configurations. */
 #define FIXTURE_EXPERIMENT(place, of_entry, name, repository, of_model, retries)                                       \
-    {.id = (char[]){name},                                                                                                    \
+    {.id = (char[]){name},                                                                                             \
      .number = (place),                                                                                                \
      .entry = (of_entry),                                                                                              \
-     .foreground = {.repo = (char[]){repository}, .model = (char[]){of_model}},                                                       \
+     .foreground = {.repo = (char[]){repository}, .model = (char[]){of_model}},                                        \
      .max_retries = (retries)}
 
 static struct plan fixture_plan(struct plan_experiment *experiments, size_t count)

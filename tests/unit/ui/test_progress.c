@@ -115,6 +115,7 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 30}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftovers\", \"text\": \"2 processes were left\"}");
+    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: metric 'f1' was on no line\"}");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
             "{\"outcome\": \"failed\", \"retries\": 1, \"duration_s\": 2.5, \"error\": \"exit code 3\"}");
     progress_tick(screen.progress);
@@ -124,6 +125,7 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
                                           "[2/3] digits_mlp_002 started\n"
                                           "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
                                           "[2/3] digits_mlp_002 evidence: 2 processes were left\n"
+                                          "[2/3] digits_mlp_002 metric 'f1' was on no line\n"
                                           "[2/3] digits_mlp_002 failed in 2.5 s, 1 retry: exit code 3\n");
     fclose(screen.file);
 }

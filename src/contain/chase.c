@@ -1,0 +1,56 @@
+#include "contain/chase.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "contain/procfs.h"
+#include "contain/sys.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Whose parent it is is read after its pidfd was opened. */
+static bool kill_child(int proc, pid_t pid, pid_t init)
+{
+    struct proc_stat stat;
+    AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
+    if (pidfd < 0 || !proc_stat_read(proc, pid, &stat) || stat.ppid != init || !proc_stat_alive(&stat))
+        return false;
+    sys_pidfd_signal(pidfd, SIGKILL);
+    return true;
+}
+
+/* How many children that lived were killed; a zombie is no work. (The list is there with CONFIG_PROC_CHILDREN.) */
+static size_t kill_children(int proc, pid_t init)
+{
+    char path[64], list[16384];
+    size_t killed = 0;
+    snprintf(path, sizeof path, "%d/task/%d/children", (int)init, (int)init);
+    ssize_t length = proc_read_at(proc, path, list, sizeof list);
+    for (const char *at = list; length > 0 && *at;) {
+        size_t digits = strcspn(at, " ");
+        uint64_t pid = 0;
+        if (at[digits] == ' ' && proc_number_parse(at, digits, INT_MAX, &pid) && pid > 0)
+            killed += kill_child(proc, (pid_t)pid, init);
+        at += digits;
+        at += *at == ' ';
+    }
+    return killed;
+}
+
+void chase_children(pid_t init, uint64_t start_time, int64_t for_ns)
+{
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct proc_stat stat;
+    int64_t deadline = clock_monotonic_ns() + for_ns;
+    int idle = 0;
+    if (proc < 0 || !proc_stat_read(proc, init, &stat) || stat.start_time != start_time)
+        return;
+    /* Between two hops the list can be empty for a moment. */
+    while (idle < 20 && clock_monotonic_ns() < deadline)
+        idle = kill_children(proc, init) > 0 ? 0 : idle + 1;
+}

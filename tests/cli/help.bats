@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# Help, version, manual and completion, and what is said to a mistyped command line.
+
+load helpers
+
+@test "the version is the one in VERSION" {
+    run "$TARE" --version
+    [ "$status" -eq 0 ]
+    [ "$output" = "$NAME $(cat "$ROOT/VERSION")" ]
+}
+
+@test "without a command the help goes to stderr, and it is a mistake" {
+    run --separate-stderr "$TARE"
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *"Commands:"* ]]
+}
+
+@test "the help names every command, and each command has its own" {
+    run --separate-stderr "$TARE" --help
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    for command in run list exec; do
+        [[ "$output" == *$'\n'"  $command "* ]]
+        "$TARE" "$command" --help | grep -q "^$NAME $command: "
+        "$TARE" help "$command" | grep -q "^Usage:"
+    done
+}
+
+@test "the help of run tells every flag of the study, short and long" {
+    "$TARE" run --help > help
+    for flags in "-ec, --experiment-config FILE" "-r, --repo REPO" "-m, --model MODEL" "-mt, --mutate NAMES" "-n, --runs RUNS" \
+        "-g, --governor GOVERNOR" "-mr, --max-retries MAX_RETRIES" "-c, --config REGISTRY" "-s, --seed SEED" "-l, --list" \
+        "-S, --strict"; do
+        grep -qF -- "  $flags" help
+    done
+}
+
+@test "no line of the help is wider than 80 columns" {
+    for command in run list; do
+        [ "$("$TARE" $command --help | awk '{ if (length($0) > widest) widest = length($0) } END { print widest }')" -le 80 ]
+    done
+}
+
+@test "a mistyped command gets the nearest one" {
+    run "$TARE" rnu
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"there is no command 'rnu'; did you mean 'run'?"* ]]
+}
+
+@test "a settings file in a command's place gets the right command" {
+    run "$TARE" night.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$NAME run night.json"* ]]
+}
+
+@test "a mistyped option gets the nearest one and runs nothing" {
+    make_registry
+    make_settings '{"repo": "toy", "model": "small"}'
+    run "$TARE" run settings.json --dryrun
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"unknown option --dryrun; did you mean '--dry-run'?"* ]]
+    [ ! -e results ]
+}
+
+@test "the manual has the options of the help and is accepted by man" {
+    "$TARE" --man run > run.1
+    grep -q '^\.TH "' run.1
+    grep -qF '\fB\-ec, \-\-experiment\-config FILE\fR' run.1
+    "$TARE" --man > program.1
+    grep -qF "$NAME-run(1)" <(sed 's/\\-/-/g' program.1)
+    command -v groff > /dev/null || skip "groff is not there to read the manual"
+    for page in run.1 program.1; do
+        [ -z "$(groff -man -Tascii -ww -z "$page" 2>&1)" ]
+    done
+}
+
+@test "an unknown manual page is a mistake" {
+    run "$TARE" --man nonsense
+    [ "$status" -eq 2 ]
+}
+
+@test "bash completes commands, options, choices and files" {
+    "$TARE" --completion bash > completion
+    bash -n completion
+    touch plan.json
+    complete_words() {
+        bash -c '
+            compopt() { :; }
+            source ./completion
+            function_name=$(complete -p "$1" | sed "s/.*-F \([^ ]*\) .*/\1/")
+            COMP_WORDS=("$@")
+            COMP_CWORD=$(($# - 1))
+            "$function_name"
+            echo "${COMPREPLY[*]}"' bash "$@"
+    }
+    [ "$(complete_words "$NAME" ru)" = run ]
+    [ "$(complete_words "$NAME" run --max)" = --max-retries ]
+    [ "$(complete_words "$NAME" -ec x --max)" = --max-retries ]
+    [ "$(complete_words "$NAME" run --containment s)" = sweep ]
+    [ "$(complete_words "$NAME" run pl)" = plan.json ]
+    [ "$(complete_words "$NAME" run -ec pl)" = plan.json ]
+}
+
+@test "output that nobody reads is no crash" {
+    run bash -c '"$0" --help | true; exit ${PIPESTATUS[0]}' "$TARE"
+    [ "$status" -lt 128 ]
+}

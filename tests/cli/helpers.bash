@@ -1,0 +1,109 @@
+# What the tests of the command line share: a working folder of their own, a small repository to train, a registry and
+# settings for it. Load it with: load helpers
+#
+# $TARE is the program under test; without it, the one in the build folder. Its own name is $NAME.
+
+# For "run --separate-stderr".
+bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
+case $TARE in /*) ;; *) TARE=$PWD/$TARE ;; esac
+NAME=${TARE##*/}
+SHARED=$ROOT/../shared/data
+
+setup() {
+    # The tests may themselves have been started through sudo, or be read by a person with colours.
+    unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND NO_COLOR COLUMNS TARE_TIME_SCALE
+    export TERM=dumb
+    WORK=$(mktemp -d "${TMPDIR:-/tmp}/cli-test.XXXXXX")
+    cd "$WORK" || return 1
+    [ -x "$TARE" ] || { echo "there is no program $TARE"; return 1; }
+}
+
+teardown() {
+    cd /
+    [ -z "$WORK" ] || rm -rf "$WORK"
+}
+
+# The training script repo/train.sh, from standard input; or one that prints two epochs and its arguments.
+make_trainer() {
+    mkdir -p repo
+    if [ -t 0 ] || [ "${1:-}" = default ]; then
+        cat > repo/train.sh <<'END'
+#!/bin/sh
+echo "arguments: $*"
+for epoch in 1 2; do echo "epoch $epoch loss: 0.$((9 - epoch))"; done
+echo "accuracy: 0.75"
+END
+    else
+        cat > repo/train.sh
+    fi
+    chmod +x repo/train.sh
+}
+
+# models_config.json with the repository toy: models small and big, an integer, a float and a choice.
+# $1: more keys of the repository, as ', "key": value'.
+make_registry() {
+    cat > models_config.json <<END
+{"models": {"toy": {
+  "path": "repo", "train_script": "./train.sh", "models": ["small", "big"], "model_flag": "--model",
+  "supported_hyperparams": {
+    "epochs": {"flag": "--epochs", "type": "int", "default": 10, "range": [5, 500], "distribution": "uniform"},
+    "learning_rate": {"flag": "--lr", "type": "float", "default": 0.001, "range": [0.0001, 0.1],
+                      "distribution": "log_uniform"},
+    "optimizer": {"flag": "--optimizer", "type": "choice", "default": "sgd", "choices": ["sgd", "adam", "lion"]}},
+  "performance_metrics": {"log_patterns": {"accuracy": "accuracy: ([0-9.]+)", "loss": "loss: ([0-9.]+)",
+                                           "f1": "F1: ([0-9.]+)"}}${1:-}}}}
+END
+}
+
+# settings.json with these entries of "experiments", without pauses. $2: more keys of the file, as ', "key": value'.
+make_settings() {
+    cat > settings.json <<END
+{"max_retries": 0, "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "before_retry": 0,
+ "stop_grace": 1}}${2:-}, "experiments": [$1]}
+END
+}
+
+# The one run folder in results.
+run_folder() {
+    set -- results/run_*
+    [ $# -eq 1 ] && [ -d "$1" ] && echo "$1"
+}
+
+# Column $2 of summary.csv in folder $1, a line per experiment (no test has cells with commas).
+summary_column() {
+    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { print at ? $at : "no column" }' \
+        "$1/summary.csv"
+}
+
+# Waits until the command succeeds, at most a minute: machines are slow at times.
+wait_until() {
+    local end=$((SECONDS + 60))
+    until "$@"; do
+        [ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
+        sleep 0.05
+    done
+}
+
+# Starts the program with a process id of its own in the background: $PID; its output goes to the files out and err. Job
+# control gives it back the SIGINT that a shell ignores for background commands.
+start_program() {
+    set -m
+    "$TARE" "$@" > out 2> err < /dev/null 3>&- &
+    PID=$!
+    set +m
+}
+
+# Waits for that program, at most a minute; its exit code in $CODE.
+end_program() {
+    wait_until program_is_gone || { kill -9 "$PID"; return 1; }
+    CODE=0
+    wait "$PID" || CODE=$?
+}
+
+program_is_gone() { ! kill -0 "$PID" 2> /dev/null || grep -qs '^State:.Z' "/proc/$PID/status"; }
+
+need_python() { command -v python3 > /dev/null || skip "python3 is not there"; }
+need_root() { [ "$(id -u)" -eq 0 ] || skip "only root can stand in for sudo"; }

@@ -1,0 +1,150 @@
+#!/usr/bin/env bats
+# What a job gets and leaves: its command line, environment, log, children, limits.
+
+load ../cli/runs
+
+log_of() { cat "$(run_dir)/$1/training.log"; }
+
+@test "stdout and stderr are kept byte for byte, in the order of writing; stdin is empty" {
+    job 'cat; printf "a\000b\377\r50%%\r100%%\n"; echo to stderr >&2; printf "no end"'
+    settings 1
+    tare_run
+    printf 'a\000b\377\r50%%\r100%%\nto stderr\nno end' | cmp - "$(run_dir)/repo_net_001/training.log"
+    # Lines: a\0b\377, 50%, 100%, to stderr, no end.
+    is "$(tail -n +2 "$(run_dir)/repo_net_001/training.times.csv" | cut -d, -f1,3)" "1,0
+2,5
+3,9
+4,14
+5,24"
+}
+
+@test "no shell sees the command line" {
+    job 'for word in "$@"; do echo "[$word]"; done'
+    registry '"required_args": {"first": ["$(touch stolen)", "two words"], "second": [";touch stolen", "*"]}'
+    settings 1
+    tare_run
+    is "$(log_of repo_net_001 | grep -v -e '--n' -e '^\[[0-9]*\]$' -e net)" '[$(touch stolen)]
+[two words]
+[;touch stolen]
+[*]'
+    [ ! -e stolen ]
+    [ ! -e repo/stolen ]
+}
+
+@test "the environment is the caller's, then the registry's, then tare's own" {
+    job 'echo "$COLOUR $SHAPE $TARE_EXPERIMENT $TARE_ATTEMPT $PYTHONUNBUFFERED"; echo "$TARE_RUN_DIR"; pwd; tool'
+    mkdir repo/tools
+    printf '#!/bin/sh\necho tool of the repository\n' >repo/tools/tool
+    chmod +x repo/tools/tool
+    registry '"env": {"COLOUR": "blue"}, "path_prepend": ["repo/tools"]'
+    settings 1
+    COLOUR=red SHAPE=round tare_run
+    is "$(log_of repo_net_001)" "blue round repo_net_001 1 1
+$(cd "$(run_dir)" && pwd)
+$(cd repo && pwd)
+tool of the repository"
+}
+
+@test "each attempt keeps its own log; the last one's stands in the folder" {
+    job 'echo "try $TARE_ATTEMPT"; [ "$TARE_ATTEMPT" = 3 ]'
+    settings 1 '' '"max_retries": 4'
+    tare_run
+    is "$(cat "$(run_dir)"/repo_net_001/attempt_1/training.log)" "try 1"
+    is "$(cat "$(run_dir)"/repo_net_001/attempt_2/training.log)" "try 2"
+    is "$(log_of repo_net_001)" "try 3"
+    is "$(summary retries)" 2
+    is "$(summary training_success)" True
+}
+
+@test "a timeout ends a job, TERM first, and all that it started" {
+    job 'trap "echo asked" TERM; exec 9>../lock; flock 9; setsid sleep 1000 & while :; do sleep 0.1; done'
+    settings 1 '' '"timeout": 1'
+    sed -i 's/"stop_grace": 20/"stop_grace": 0.5/' settings.json
+    run tare_run
+    [ "$status" -eq 1 ]
+    lock_is_free lock
+    is "$(log_of repo_net_001 | tail -n 1)" asked
+    [[ "$(event_value experiment_ended 1 error)" == "timed out after "* ]]
+}
+
+@test "children that outlive the command are ended, and named as evidence" {
+    job 'exec 9>../lock; flock 9; setsid sleep 1000 & setsid sleep 1000 & echo loss 1'
+    settings 1
+    tare_run
+    lock_is_free lock
+    is "$(summary training_success)" True
+    is "$(event_value evidence 1 kind)" leftover_processes
+    [[ "$(event_value evidence 1 text)" == *" left 2 processes, ended by tare: "* ]]
+}
+
+@test "a log over its cap is matched but not kept, in a job that goes on" {
+    job 'head -c 3000000 /dev/zero; echo; echo loss 0.125'
+    settings 1 '"log_cap": 100000'
+    tare_run
+    is "$(stat -c %s "$(run_dir)/repo_net_001/training.log")" 100000
+    is "$(summary perf_loss)" 0.125
+}
+
+@test "exit code and patterns decide together" {
+    job 'echo "$TARE_EXPERIMENT"; case $TARE_EXPERIMENT in *001) echo saved; exit 4;; *002) echo saved; echo nan;; *003) exit 0;; *) echo saved;; esac'
+    registry '"success": ["^saved$"], "errors": ["^nan$"], "exit_code": "ignored"'
+    settings 4
+    run tare_run
+    [ "$status" -eq 1 ]
+    is "$(summary training_success)" "True
+False
+False
+True"
+    is "$(event_value experiment_ended 2 error)" "log line 3 matches the error pattern '^nan\$': nan"
+    is "$(event_value experiment_ended 3 error)" "no log line matches the success pattern '^saved\$'"
+}
+
+@test "a script whose interpreter is missing says so" {
+    job 'exit 0'
+    settings 1
+    sed -i '1s/.*/#!\/no\/such\/interpreter/' repo/job.sh
+    run tare_run
+    [ "$status" -eq 1 ]
+    [[ "$(event_value experiment_ended 1 error)" == "cannot run "*"job.sh: No such file or directory (the file, or the interpreter"* ]]
+}
+
+@test "a metric that never matched is an empty cell and said so" {
+    job 'echo nothing to see'
+    settings 1
+    run tare_run
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"metric 'loss' was on no line of the log"* ]]
+    is "$(summary perf_loss)" ""
+    is "$(event_value experiment_ended 1 metrics)" "{'loss': None}"
+}
+
+@test "machine.json says on what and from which state it ran" {
+    command -v git >/dev/null || skip "git is not installed"
+    job 'exit 0'
+    git -C repo init -q
+    git -C repo add job.sh
+    git -C repo -c user.name=a -c user.email=a@b.c commit -q -m first
+    settings 1
+    tare_run
+    python3 - "$(run_dir)/machine.json" "$(git -C repo rev-parse HEAD)" "$(uname -r)" <<'END'
+import json, sys
+machine = json.load(open(sys.argv[1]))
+assert machine["repositories"][0]["commit"] == sys.argv[2], machine
+assert machine["repositories"][0]["dirty"] is False, machine
+assert machine["kernel"] == sys.argv[3], machine
+END
+}
+
+@test "an ordinary user can run it all" {
+    [ "$(id -u)" -eq 0 ] || skip "already an ordinary user"
+    command -v setpriv >/dev/null || skip "setpriv is not installed"
+    job 'id -u; exec 9>lock; flock 9; setsid sleep 1000 & echo loss 1'
+    settings 1
+    chmod 755 "$WORK"
+    chown -R 65534:65534 "$WORK"
+    setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$TARE" || skip "the program cannot be reached by another user"
+    HOME=$WORK setpriv --reuid=65534 --regid=65534 --clear-groups "$TARE" run settings.json -c registry.json -o results
+    is "$(log_of repo_net_001 | head -n 1)" 65534
+    lock_is_free repo/lock
+    is "$(stat -c %u "$(run_dir)/summary.csv")" 65534
+}

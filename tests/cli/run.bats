@@ -1,0 +1,411 @@
+#!/usr/bin/env bats
+# "run" as a person uses it: what goes in, what comes out, and what is said.
+
+load helpers
+
+toy() {
+    make_trainer default
+    make_registry
+}
+
+# Settings with two default experiments of toy, each with epochs of its own.
+two_runs() {
+    toy
+    make_settings '{"repo": "toy", "model": "small", "mode": "default", "hyperparameters": {"epochs": 3}},
+                   {"repo": "toy", "model": "big", "mode": "default", "hyperparameters": {"epochs": 4}}'
+}
+
+@test "one command leads from a settings file to a results folder" {
+    two_runs
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 0 ]
+    folder=$(run_folder)
+    [[ "$folder" =~ ^results/run_20[0-9]{6}_[0-9]{6}$ ]]
+    [ "$(summary_column "$folder" experiment_id)" = $'toy_small_001\ntoy_big_002' ]
+    [ "$(summary_column "$folder" training_success)" = $'True\nTrue' ]
+    [ "$(summary_column "$folder" hyperparam_epochs)" = $'3\n4' ]
+    [ "$(summary_column "$folder" perf_accuracy)" = $'0.75\n0.75' ]
+    # The last match counts.
+    [ "$(summary_column "$folder" perf_loss)" = $'0.7\n0.7' ]
+    [ "$(summary_column "$folder" perf_f1)" = $'\n' ] || [ -z "$(summary_column "$folder" perf_f1 | tr -d '\n')" ]
+    grep -qx 'arguments: --model small --epochs 3 --lr 0.001 --optimizer sgd' "$folder/toy_small_001/training.log"
+    cmp settings.json "$folder/settings.json"
+    cmp models_config.json "$folder/registry.json"
+    [ -s "$folder/run.db" ] && [ ! -e "$folder/run.db-wal" ]
+}
+
+@test "the closing table tells outcome, metrics, what never matched and where everything is" {
+    two_runs
+    run --separate-stderr "$TARE" run settings.json --quiet
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" =~ ^EXPERIMENT\ +OUTCOME\ +TIME\ +accuracy\ +loss\ +f1$ ]]
+    [[ "${lines[1]}" =~ ^toy_small_001\ +succeeded\ +[0-9.]+\ s\ +0\.75\ +0\.7$ ]]
+    [[ "${lines[2]}" =~ ^toy_big_002\ +succeeded\ +[0-9.]+\ s\ +0\.75\ +0\.7$ ]]
+    [ "${lines[3]}" = "2 succeeded" ]
+    [ "${lines[4]}" = "never matched in any log: f1" ]
+    [ "${lines[5]}" = "results: $(run_folder)" ]
+    [ "${#lines[@]}" -eq 6 ]
+    [ -z "$stderr" ]
+}
+
+@test "the study's command lines all start the same plan" {
+    toy
+    make_settings '{"repo": "toy", "model": "small", "mutate": ["epochs"], "runs_per_config": 2}' ', "seed": 5'
+    "$TARE" run settings.json --dry-run 2> /dev/null | grep -v '^settings' > expected
+    [ "$(grep -c '^\[' expected)" -eq 2 ]
+    for words in "run -ec settings.json" "run --experiment-config=settings.json" "-ec settings.json" "-ec=settings.json" \
+        "--exp settings.json" "-c models_config.json -ec settings.json" "-s 5 -ec settings.json"; do
+        # shellcheck disable=SC2086
+        "$TARE" $words --dry-run 2> /dev/null | grep -v '^settings' > got
+        diff expected got
+    done
+    [ ! -e results ]
+}
+
+@test "flags alone describe an experiment: -r -m -mt -n -mr -g -s" {
+    toy
+    run --separate-stderr "$TARE" run -r toy -m big -mt learning_rate,epochs -n 3 -mr 1 -g performance -s 11 --dry-run
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^\[[1-3]/3\] toy_big_00[1-3]  at most 2 attempts, governor performance$' <<< "$output")" -eq 3 ]
+    [ "$(grep -c '^  mutation: epochs [0-9]*, learning_rate 0[0-9.]*$\|^  mutation: epochs [0-9]*, learning_rate [0-9.]*e-[0-9]*$' <<< "$output")" -eq 3 ]
+    [[ "$output" == *"seed         11"* ]]
+    [[ "$stderr" == *"the CPU governor (performance) is planned and recorded, not set yet"* ]]
+}
+
+@test "flags alone run, and the run keeps settings that say the same" {
+    toy
+    run "$TARE" run -r toy -m big -mr 1
+    [ "$status" -eq 0 ]
+    folder=$(run_folder)
+    [ "$(summary_column "$folder" model)" = big ]
+    grep -qx 'arguments: --model big --epochs 10 --lr 0.001 --optimizer sgd' "$folder/toy_big_001/training.log"
+    cp "$folder/settings.json" again.json
+    run --separate-stderr "$TARE" run again.json --dry-run
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"[1/1] toy_big_001  at most 2 attempts"* ]]
+    [[ "$output" == *"--model big --epochs 10 --lr 0.001 --optimizer sgd"* ]]
+}
+
+@test "flags beside a settings file: those of the study are not heeded and say so, others are refused" {
+    two_runs
+    run "$TARE" run settings.json -n 7 --dry-run
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"--runs is not heeded: settings.json says it itself"* ]]
+    [[ "$output" == *"[2/2]"* ]]
+    run "$TARE" run settings.json -r toy --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--repo does not go with a settings file"* ]]
+    run "$TARE" run settings.json -ec settings.json
+    [ "$status" -eq 2 ]
+}
+
+@test "nothing to run is said, not guessed" {
+    toy
+    run "$TARE" run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"what to run?"* ]]
+    run "$TARE" run -r toy
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--repo and --model are both needed"* ]]
+    make_settings '{"comment": "nothing yet"}'
+    run "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"the plan holds no experiments"* ]]
+    [ ! -e results ]
+}
+
+@test "a dry run shows every command line and makes nothing" {
+    two_runs
+    run --separate-stderr "$TARE" run settings.json --dry-run --seed 1
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"    cd $WORK/repo"$'\n'"    $WORK/repo/train.sh --model small --epochs 3 --lr 0.001 --optimizer sgd"* ]]
+    [[ "$output" == *"--model big --epochs 4 --lr 0.001 --optimizer sgd"* ]]
+    [[ "$output" == *"seed         1"$'\n'* ]]
+    [[ "$output" == *"experiments  2: 2 default"* ]]
+    [ ! -e results ]
+}
+
+@test "a dry run tells the pauses of the whole night" {
+    toy
+    # 3 runs of one entry and 1 of another, at 60 s: three pauses.
+    echo '{"experiments": [{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 3},
+                           {"repo": "toy", "model": "big", "mode": "default"}]}' > settings.json
+    run --separate-stderr "$TARE" run settings.json --dry-run
+    [[ "$output" == *"pauses       3 min 00 s between experiments in all, 30 s before each retry"* ]]
+}
+
+@test "a dry run as JSON holds each argv" {
+    need_python
+    two_runs
+    "$TARE" run settings.json --dry-run --json 2> err > plan.json
+    python3 - "$WORK" <<'END'
+import json, sys
+plan = json.load(open("plan.json"))
+argvs = [experiment["foreground"]["argv"] for experiment in plan["experiments"]]
+assert argvs[1] == [sys.argv[1] + "/repo/train.sh", "--model", "big", "--epochs", "4", "--lr", "0.001",
+                    "--optimizer", "sgd"], argvs
+END
+}
+
+@test "one seed plans the same everywhere, another seed another plan" {
+    toy
+    make_settings '{"repo": "toy", "model": "small", "mutate": "all", "runs_per_config": 20}'
+    plan() { "$TARE" run settings.json --dry-run --seed "$1" 2> /dev/null; }
+    plan 1 > first
+    plan 1 | cmp first -
+    ! plan 2 | cmp -s first -
+    # No repeat, and never the default.
+    grep '^    /' first | sort | uniq -d | wc -l | grep -qx 0
+    ! grep -q -- '--epochs 10 \|--lr 0.001 \|--optimizer sgd' first
+}
+
+@test "a seed that nobody named is fresh, said and recorded" {
+    toy
+    make_settings '{"repo": "toy", "model": "small", "mutate": "all"}'
+    first=$("$TARE" run settings.json --dry-run 2> /dev/null | grep ^seed)
+    second=$("$TARE" run settings.json --dry-run 2> /dev/null | grep ^seed)
+    [[ "$first" =~ ^seed\ +[0-9]+$ ]]
+    [ "$first" != "$second" ]
+}
+
+@test "all mistakes are told at once with their places, and nothing is run" {
+    toy
+    cat > settings.json <<'END'
+{"experiments": [
+  {"repo": "toi", "model": "small"},
+  {"repo": "toy", "model": "smal"},
+  {"repo": "toy", "model": "small", "mutate": ["epoch"]},
+  {"repo": "toy", "model": "small", "runs_per_config": "three"}
+]}
+END
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [ ! -e results ]
+    grep -q "^settings.json:2:[0-9]*: error: .*toi.*did you mean 'toy'?.*\$.experiments\[0\]" <<< "$stderr"
+    grep -q "^settings.json:3:[0-9]*: error: .*smal.*did you mean 'small'?.*\$.experiments\[1\]" <<< "$stderr"
+    grep -q "^settings.json:4:[0-9]*: error: .*epoch.*did you mean 'epochs'?.*\$.experiments\[2\]" <<< "$stderr"
+    grep -q "^settings.json:5:[0-9]*: error: .*\$.experiments\[3\]" <<< "$stderr"
+    [[ "$stderr" == *"4 errors"*"; nothing was run"* ]]
+}
+
+@test "mistakes of the registry are told with those of the settings" {
+    toy
+    sed -i 's/\[5, 500\]/[500, 5]/; s/loss: (\[0-9.\]+)/loss: ([0-9.+/' models_config.json
+    sed -i 's/"log_uniform"/"log_unifrom"/' models_config.json
+    make_settings '{"repo": "toy", "model": "small", "timeout": "soon"}'
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [ "$(grep -c '^models_config.json:[0-9]*:[0-9]*: error: ' <<< "$stderr")" -ge 3 ]
+    [ "$(grep -c '^settings.json:[0-9]*:[0-9]*: error: ' <<< "$stderr")" -ge 1 ]
+    [[ "$stderr" == *"log_uniform"* ]]
+    [ ! -e results ]
+}
+
+@test "broken JSON is told with line and column" {
+    toy
+    printf '{"experiments": [\n  {"repo": "toy",,}\n]}\n' > settings.json
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"settings.json:2:18: error: "* ]]
+}
+
+@test "a missing script is a warning in a dry run and a mistake in a run" {
+    two_runs
+    rm repo/train.sh
+    run --separate-stderr "$TARE" run settings.json --dry-run
+    [ "$status" -eq 0 ]
+    [[ "$stderr" == *"warning: "*"train.sh"* ]]
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"error: "*"train.sh"* ]]
+    [ ! -e results ]
+}
+
+@test "a settings file that is not there is named" {
+    toy
+    run "$TARE" run nothing.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"nothing.json"* ]]
+}
+
+@test "parallel experiments are planned, and refused when run" {
+    toy
+    make_settings '{"mode": "parallel", "foreground": {"repo": "toy", "model": "small", "mode": "default"},
+        "background": {"repo": "toy", "model": "big"}}, {"repo": "toy", "model": "small", "mode": "default"}'
+    run --separate-stderr "$TARE" run settings.json --dry-run
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"  foreground default"* && "$output" == *"  background default"* ]]
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"1 of the 2 experiments are parallel: toy_small_001_parallel"*"nothing was run"* ]]
+    [ ! -e results ]
+}
+
+@test "a failed experiment is tried again, and the run says 1 when it stays failed" {
+    make_trainer <<'END'
+#!/bin/sh
+count=$(cat count 2> /dev/null || echo 0)
+echo $((count + 1)) > count
+echo "attempt $((count + 1))"
+case " $* " in *" --epochs 7 "*) exit 3 ;; esac
+[ "$count" -gt 0 ] || exit 4
+echo "accuracy: 0.5"
+END
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default", "max_retries": 1},
+                   {"repo": "toy", "model": "small", "mode": "default", "hyperparameters": {"epochs": 7}, "max_retries": 2}'
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 1 ]
+    folder=$(run_folder)
+    [ "$(summary_column "$folder" training_success)" = $'True\nFalse' ]
+    [ "$(summary_column "$folder" retries)" = $'1\n2' ]
+    [[ "$output" == *"[1/2] toy_small_001 attempt 1 failed: "*"4"*"retry in 0 s"* ]]
+    [[ "$output" == *"1 succeeded, 1 failed"* ]]
+    [[ "$output" =~ toy_small_002:\ .*3 ]]
+    [[ "$output" != *"--resume"* ]]
+    [ "$(cat repo/count)" -eq 5 ]
+}
+
+@test "piped, there is one line per start and end, and no colour nor cursor movement" {
+    two_runs
+    export TERM=xterm-256color
+    "$TARE" run settings.json > out 2> err
+    ! grep -q $'\033\|\r' out err
+    grep -qx "2 experiments, pauses 0.0 s in all; results in $(run_folder)" out
+    grep -qx '\[1/2\] toy_small_001 started' out
+    grep -q '^\[1/2\] toy_small_001 succeeded in [0-9.]* s, accuracy 0.75, loss 0.7$' out
+    grep -qx '\[2/2\] toy_big_002 started' out
+    grep -q '^tare: registry models_config.json (beside the settings)$' <(sed "s/^$NAME/tare/" err)
+}
+
+@test "--json gives events as JSON lines and nothing else" {
+    need_python
+    two_runs
+    "$TARE" run settings.json --json > events 2> err
+    python3 - <<'END'
+import json
+events = [json.loads(line) for line in open("events")]
+kinds = [event["type"] for event in events]
+assert kinds[0] == "session_started" and kinds[-1] == "session_ended", kinds
+assert kinds.count("experiment_started") == kinds.count("experiment_ended") == 2
+ended = [event for event in events if event["type"] == "experiment_ended"]
+assert [event["experiment"] for event in ended] == [1, 2]
+assert all(event["data"]["metrics"]["accuracy"] == 0.75 for event in ended)
+assert all(event["data"]["metrics"]["f1"] is None for event in ended)
+END
+}
+
+@test "-o puts the run elsewhere, and a folder that is taken is left alone" {
+    two_runs
+    run "$TARE" run settings.json -q -o deep/er
+    [ "$status" -eq 0 ]
+    [ "$(ls deep/er | wc -l)" -eq 1 ]
+    # A clock that stands still: every name of this and the next minutes is taken.
+    need_python
+    python3 - <<'END'
+import datetime, os
+now = datetime.datetime.now()
+for second in range(-5, 600):
+    os.makedirs("taken/run_" + (now + datetime.timedelta(seconds=second)).strftime("%Y%m%d_%H%M%S"))
+END
+    run "$TARE" run settings.json -q -o taken
+    [ "$status" -eq 0 ]
+    [[ "${lines[-1]}" =~ ^results:\ taken/run_[0-9]+_[0-9]+_2$ ]]
+}
+
+@test "a results folder that cannot be made is a broken run, told with its path" {
+    two_runs
+    touch results
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"error: "*"results"* ]]
+}
+
+@test "the registry is looked for in its places, in their order" {
+    make_trainer default
+    make_registry
+    mkdir -p beside mutation config named
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    mv settings.json beside/
+    sed 's|"repo"|"../repo"|' models_config.json > named/other.json
+    for place in mutation config named beside; do sed 's|"path": "repo"|"path": "../repo"|' models_config.json > $place/models_config.json; done
+    which_registry() { "$TARE" run --dry-run "$@" 2>&1 > /dev/null | sed -n "s/^$NAME: registry //p"; }
+    [ "$(which_registry beside/settings.json -c named/models_config.json)" = "named/models_config.json (given by --config)" ]
+    sed 's|^{|{"registry": "../named/models_config.json", |' beside/settings.json > beside/naming.json
+    [[ "$(which_registry beside/naming.json)" == *"named/models_config.json (named in the settings)" ]]
+    [[ "$(which_registry beside/settings.json)" == *"beside/models_config.json (beside the settings)" ]]
+    rm beside/models_config.json
+    [ "$(which_registry beside/settings.json)" = "mutation/models_config.json (in the working folder)" ]
+    rm mutation/models_config.json
+    [ "$(which_registry beside/settings.json)" = "models_config.json (in the working folder)" ]
+    rm models_config.json
+    [ "$(which_registry beside/settings.json)" = "config/models_config.json (in the working folder)" ]
+}
+
+@test "combinations of historical CSVs are not drawn again" {
+    toy
+    # All but one of the optimizers other than the default stand in the history.
+    make_settings '{"repo": "toy", "model": "small", "mutate": ["optimizer"]}' \
+        ', "use_deduplication": true, "historical_csvs": ["history.csv", "missing.csv"]'
+    printf 'experiment_id,repository,model,training_success,hyperparam_epochs,hyperparam_learning_rate,hyperparam_optimizer\n' > history.csv
+    printf 'toy_small_001,toy,small,True,10,0.001,adam\n' >> history.csv
+    for seed in 1 2 3 4 5 6; do
+        run --separate-stderr "$TARE" run settings.json --dry-run -s $seed
+        [ "$status" -eq 0 ]
+        [[ "$output" == *"  mutation: optimizer lion"* ]]
+    done
+    [[ "$stderr" == *"warning: "*"missing.csv"* ]]
+}
+
+@test "--containment sweep runs with what every machine has, and says that it is best effort" {
+    two_runs
+    run --separate-stderr "$TARE" run settings.json --containment sweep
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"containment: best effort"* ]]
+    run "$TARE" run settings.json --containment magic
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'magic' is none of auto, pidns, cgroup, sweep"* ]]
+}
+
+@test "--resume goes with no plan of its own, and needs a run" {
+    two_runs
+    run "$TARE" run --resume results/run_1 -s 5
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--seed does not go with --resume"* ]]
+    run "$TARE" run settings.json --resume results/run_1
+    [ "$status" -eq 2 ]
+    run "$TARE" run --resume results/run_1
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"results/run_1"* ]]
+}
+
+@test "an interrupted run says how to go on, and that command finishes it" {
+    make_trainer <<'END'
+#!/bin/sh
+[ -e go-on ] || { touch started; while [ ! -e go-on ]; do sleep 0.1; done; }
+echo "accuracy: 0.5"
+END
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 2}'
+    start_program run settings.json
+    wait_until test -e repo/started
+    kill -INT "$PID"
+    end_program
+    [ "$CODE" -eq 130 ]
+    command=$(sed -n 's/^to run the 2 left: //p' out)
+    [ "$command" = "$NAME run --resume $(run_folder)" ]
+    touch repo/go-on
+    run "$TARE" ${command#"$NAME "}
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"2 experiments, 2 left; results in $(run_folder)"* ]]
+    [ "$(summary_column "$(run_folder)" training_success)" = $'True\nTrue' ]
+    [ "$(summary_column "$(run_folder)" experiment_id)" = $'toy_small_001\ntoy_small_002' ]
+}
+
+@test "a reader of the progress that goes away does not end the run" {
+    two_runs
+    "$TARE" run settings.json 2> err | head -1 > first
+    wait_until grep -qs toy_big_002 results/run_*/summary.csv
+    [ "$(summary_column "$(run_folder)" training_success)" = $'True\nTrue' ]
+}

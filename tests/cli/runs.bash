@@ -1,0 +1,69 @@
+# What the tests of whole runs share, on top of helpers: one repository whose job is a shell script given by the test, and looks
+# into what a run left. Load it with: load ../cli/runs
+
+load ../cli/helpers
+
+# What a failed test left running is ended by killing its runner: all it started goes with it.
+teardown() {
+    [ -z "${PID:-}" ] || kill -KILL "$PID" 2>/dev/null || true
+    cd /
+    [ -z "$WORK" ] || rm -rf "$WORK"
+}
+
+# job SCRIPT: what every experiment runs: $1 is "--n", $2 a number of its own.
+job() {
+    mkdir -p "$WORK/repo"
+    printf '#!/bin/sh\n%s\n' "$1" >"$WORK/repo/job.sh"
+    chmod +x "$WORK/repo/job.sh"
+}
+
+# registry [MORE]: MORE is JSON members for the repository.
+registry() {
+    cat >"$WORK/registry.json" <<END
+{"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000], "distribution": "uniform"}},
+  "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}${1:+, $1}}}}
+END
+}
+
+# settings COUNT [MORE-OF-TARE] [MORE-OF-THE-ENTRY]
+settings() {
+    [ -e "$WORK/registry.json" ] || registry
+    cat >"$WORK/settings.json" <<END
+{"mode": "mutation", "max_retries": 0, "seed": 7,
+ "experiments": [{"repo": "repo", "model": "net", "mutate": ["n"], "runs_per_config": $1${3:+, $3}}],
+ "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "before_retry": 0, "stop_grace": 20}${2:+, $2}}}
+END
+}
+
+# The run itself; its options may be added.
+tare_run() { "$TARE" run settings.json -c registry.json -o results "$@"; }
+
+# Starts it in the background: $PID; end_program waits for it.
+start_run() { start_program run settings.json -c registry.json -o results; }
+
+# The one run in results, absolute.
+run_dir() { echo "$WORK/$(cd "$WORK" && run_folder)"; }
+
+# Nobody holds the lock: whoever held it is dead.
+lock_is_free() { flock -n "$1" true; }
+
+# events TYPE [EXPERIMENT]: the data of the events of this type, one line of JSON each.
+events() {
+    python3 - "$(run_dir)/events.jsonl" "$@" <<'END'
+import json, sys
+for line in open(sys.argv[1]):
+    event = json.loads(line)
+    if event["type"] == sys.argv[2] and (len(sys.argv) < 4 or event["experiment"] == int(sys.argv[3])):
+        print(json.dumps(event["data"]))
+END
+}
+
+# event_value TYPE EXPERIMENT KEY: of the last such event.
+event_value() { events "$1" "$2" | tail -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$3"; }
+
+# The column of summary.csv, one line an experiment.
+summary() { python3 -c 'import csv, sys; [print(row[sys.argv[2]]) for row in csv.DictReader(open(sys.argv[1]))]' "$(run_dir)/summary.csv" "$1"; }
+
+# is TEXT EXPECTED
+is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }

@@ -1,0 +1,194 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "report/closing.h"
+
+#include <string.h>
+
+/* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated, epochs that never were, and
+ * the metrics accuracy (0.9 and the number in its last place) and f1, which never matched. */
+static void add_experiment(struct results *results, enum outcome outcome)
+{
+    size_t i = results->count++;
+    results->plan.count = results->count;
+    struct plan_experiment *experiment = &results->plan.experiments[i];
+    struct result *result = &results->items[i];
+    experiment->number = result->number = i + 1;
+    experiment->id = mem_printf("digits_mlp_%03zu", i + 1);
+    experiment->foreground.repo = mem_strdup("digits");
+    experiment->foreground.model = mem_strdup("mlp");
+    experiment->foreground.params = mem_array(2, sizeof(struct plan_param));
+    experiment->foreground.param_count = 2;
+    experiment->foreground.params[0] = (struct plan_param){mem_strdup("epochs"), value_int(30), false};
+    experiment->foreground.params[1] =
+        (struct plan_param){mem_strdup("learning_rate"), value_float((double)(i + 1) / 1000), true};
+    result->id = mem_strdup(experiment->id);
+    result->outcome = outcome;
+    result->state = outcome == OUTCOME_NONE ? STATE_PLANNED : STATE_DONE;
+    result->duration_s = outcome == OUTCOME_NONE ? 0 : 3.25;
+    result->metric_count = 2;
+    result->metrics = mem_array(2, sizeof(struct result_metric));
+    result->metrics[0] =
+        (struct result_metric){mem_strdup("accuracy"), 0.9 + (double)(i + 1) / 100, outcome == OUTCOME_SUCCEEDED};
+    result->metrics[1] = (struct result_metric){mem_strdup("f1"), 0, false};
+}
+
+static struct results results_of(size_t capacity)
+{
+    struct results results = {0};
+    results.plan.experiments = mem_array(capacity, sizeof *results.plan.experiments);
+    results.items = mem_array(capacity, sizeof *results.items);
+    return results;
+}
+
+static char *closing_of(const struct results *results, size_t width)
+{
+    struct closing_options options = {.program = "tare", .run_dir = "results/run_20261121_093000", .width = width};
+    struct text out = {0};
+    closing_text(results, &options, &out);
+    return text_take(&out);
+}
+
+static void what_varied_how_it_ended_and_what_it_gave_stand_in_one_row(void **state)
+{
+    (void)state;
+    struct results results = results_of(3);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_FAILED);
+    add_experiment(&results, OUTCOME_NONE);
+    results.items[1].retries = 2;
+    results.items[1].error = mem_strdup("exit code 3");
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy  f1  RETRIES\n"
+                              "digits_mlp_001          0.001  succeeded  3.3 s      0.91\n"
+                              "digits_mlp_002          0.002  failed     3.3 s                      2\n"
+                              "digits_mlp_003          0.003  not run\n"
+                              "\n"
+                              "1 succeeded, 1 failed, 1 not run\n"
+                              "  digits_mlp_002: exit code 3\n"
+                              "never matched in any log: f1\n"
+                              "results: results/run_20261121_093000\n"
+                              "to run the 1 left: tare run --resume results/run_20261121_093000\n");
+    results_fini(&results);
+}
+
+static void a_whole_run_says_nothing_of_resuming(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    results.items[0].metrics[1].valid = true;
+    results.items[0].metrics[1].value = 0.5;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy   f1\n"
+                              "digits_mlp_001          0.001  succeeded  3.3 s      0.91  0.5\n"
+                              "\n"
+                              "1 succeeded\n"
+                              "results: results/run_20261121_093000\n");
+    results_fini(&results);
+}
+
+/* 14 + 2 + 9 + 2 + 5 columns are always there; of the others accuracy (2 + 8) comes first, then learning_rate (2 + 13). */
+static void columns_that_do_not_fit_are_named_below(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    AUTO_FREE char *narrow = closing_of(&results, 42);
+    assert_non_null(strstr(narrow, "EXPERIMENT      OUTCOME     TIME  accuracy\n"));
+    assert_non_null(strstr(narrow, "not shown, for want of room: learning_rate, f1 (all in summary.csv)\n"));
+    AUTO_FREE char *narrower = closing_of(&results, 41);
+    assert_non_null(strstr(narrower, "EXPERIMENT      OUTCOME     TIME  f1\n"));
+    AUTO_FREE char *wide = closing_of(&results, 61);
+    assert_null(strstr(wide, "not shown"));
+    results_fini(&results);
+}
+
+static void of_a_long_plan_only_what_did_not_succeed_is_listed(void **state)
+{
+    (void)state;
+    struct results results = results_of(CLOSING_ROWS + 1);
+    for (size_t i = 0; i <= CLOSING_ROWS; i++)
+        add_experiment(&results, i == 40 ? OUTCOME_INTERRUPTED : OUTCOME_SUCCEEDED);
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_null(strstr(text, "digits_mlp_001"));
+    assert_non_null(strstr(text, "digits_mlp_041          0.041  interrupted"));
+    assert_non_null(strstr(text, "100 succeeded, 1 interrupted (those that succeeded are in summary.csv)\n"));
+    assert_non_null(strstr(text, "to run the 1 left: tare run --resume"));
+    results_fini(&results);
+}
+
+static void processes_left_behind_and_survivors_are_named(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_FAILED);
+    results.items[0].leftover_count = 3;
+    results.items[1].survivor_count = 1;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nprocesses left behind by their jobs, and ended: digits_mlp_001 (3)\n"));
+    assert_non_null(strstr(text, "\nprocesses that could not be ended: digits_mlp_002 (1)\n"));
+    results_fini(&results);
+}
+
+static void metrics_that_never_matched_are_told_per_repository(void **state)
+{
+    (void)state;
+    struct results results = results_of(3);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_NONE); /* never ran: its metrics say nothing */
+    free(results.plan.experiments[1].foreground.repo);
+    results.plan.experiments[1].foreground.repo = mem_strdup("images");
+    results.items[1].metrics[1].valid = true;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nnever matched in any log: f1 (digits)\n"));
+    results_fini(&results);
+}
+
+static void the_command_to_resume_can_be_pasted(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_INTERRUPTED);
+    struct closing_options options = {.program = "tare", .run_dir = "my results/it's"};
+    AUTO_TEXT struct text out = {0};
+    closing_text(&results, &options, &out);
+    assert_non_null(strstr(text_get(&out), "to run the 1 left: tare run --resume 'my results/it'\\''s'\n"));
+    results_fini(&results);
+}
+
+static void outcomes_are_coloured_when_asked(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_FAILED);
+    struct closing_options options = {.program = "tare", .run_dir = "r", .colour = true};
+    AUTO_TEXT struct text out = {0};
+    closing_text(&results, &options, &out);
+    assert_non_null(strstr(text_get(&out), "\033[31mfailed"));
+    AUTO_FREE char *plain = closing_of(&results, 0);
+    assert_null(strchr(plain, '\033'));
+    results_fini(&results);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
+        cmocka_unit_test(a_whole_run_says_nothing_of_resuming),
+        cmocka_unit_test(columns_that_do_not_fit_are_named_below),
+        cmocka_unit_test(of_a_long_plan_only_what_did_not_succeed_is_listed),
+        cmocka_unit_test(processes_left_behind_and_survivors_are_named),
+        cmocka_unit_test(metrics_that_never_matched_are_told_per_repository),
+        cmocka_unit_test(the_command_to_resume_can_be_pasted),
+        cmocka_unit_test(outcomes_are_coloured_when_asked),
+    };
+    return cmocka_run_group_tests_name("closing", tests, NULL, NULL);
+}
