@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 top=$PWD
-build=${BUILD:-build}
+build=$(realpath -m "${BUILD:-build}")
 stages=${CHECK_STAGES:-"lint unit cli asan fuzz"}
 fuzz_seconds=${CHECK_FUZZ_SECONDS:-10}
 logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
@@ -78,7 +78,7 @@ unit() {
 bats_files() {
     local name=$1 dir=$2 status=0
     shift 2
-    BUILD_DIR="$top/$dir" TARE="$top/$dir/src/cli/tare" bats --formatter tap "$@" </dev/null >"$logs/tap" 2>"$logs/bats.err" || status=$?
+    BUILD_DIR="$dir" TARE="$dir/src/cli/tare" bats --formatter tap "$@" </dev/null >"$logs/tap" 2>"$logs/bats.err" || status=$?
     grep -E '^not ok|^#|# skip' "$logs/tap" | sed 's/^/  /' || true
     [ ! -s "$logs/bats.err" ] || tail -n 20 "$logs/bats.err"
     count "$name" "$logs/tap" $status

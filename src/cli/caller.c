@@ -51,8 +51,8 @@ void caller_parse_environ(const char *bytes, size_t count, struct strv *out)
     }
 }
 
-/* Parent and command of a process, from /proc/PID/stat: "1 (name) S 0 ...". The name may hold anything, so its end is the last
- * parenthesis. */
+/* Parent and command of a process, from /proc/PID/stat: "1 (name) S 0 ...". The name may hold anything, so its end
+ * is the last parenthesis. */
 static bool read_parent(int proc, pid_t *parent, char name[64])
 {
     AUTO_TEXT struct text stat = {0};
@@ -70,8 +70,8 @@ static bool read_parent(int proc, pid_t *parent, char name[64])
     return true;
 }
 
-/* Sudo was given the caller's environment as it was at that moment; the shell's file in /proc shows only what the shell itself
- * began with. So sudo's own is better, and the shell's the second choice. */
+/* Sudo was given the caller's environment as it was at that moment; the shell's file in /proc shows only what the
+ * shell itself began with. So sudo's own is better, and the shell's the second choice. */
 static const char *read_callers_environment(uid_t uid, struct strv *out)
 {
     pid_t pid = getppid();
@@ -138,8 +138,8 @@ static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, struct er
         return err_sys(err, "become user %u", (unsigned)uid);
     if (setuid(0) == 0)
         return err_set(err, "root could not be given up for user %u", (unsigned)uid);
-    /* A process that changed its user is not dumpable, and its own files in /proc are root's: without this no user namespace
-     * could be made (proc(5), /proc/PID/uid_map). Nothing of root's is in memory here. */
+    /* A process that changed its user is not dumpable, and its own files in /proc are root's: without this no user
+     * namespace could be made (proc(5), /proc/PID/uid_map). Nothing of root's is in memory here. */
     if (prctl(PR_SET_DUMPABLE, 1) != 0)
         return err_sys(err, "make the process dumpable");
     return true;

@@ -17,17 +17,18 @@ struct caller {
     const char *environment_from; /* "sudo's own", "the calling shell's", "a safe default"; NULL: not under sudo */
 };
 
-/* Call first, before any file is opened or thread started. With euid 0 and SUDO_UID and SUDO_GID set, and not as_root: the
- * process becomes that user for good (initgroups, setresgid, setresuid), and its environment that user's. Else it stays as
- * it is. False: root could not be given up (err); the program must end. */
+/* Call first, before any file is opened or thread started. With euid 0 and SUDO_UID and SUDO_GID set, and not
+ * as_root: the process becomes that user for good (initgroups, setresgid, setresuid), and its environment that
+ * user's. Else it stays as it is. False: root could not be given up (err); the program must end. */
 bool caller_become(bool as_root, struct caller *out, struct err *err);
 void caller_fini(struct caller *caller);
 
-/* Fills out with NAME=VALUE from bytes of /proc/PID/environ (each ended by a NUL). What has no '=' or an empty name is left out. */
+/* Fills out with NAME=VALUE from bytes of /proc/PID/environ (each ended by a NUL). What has no '=' or an empty name
+ * is left out. */
 void caller_parse_environ(const char *bytes, size_t count, struct strv *out);
 
-/* The environment of a job that was started through sudo: the caller's, then what was added on the command line of sudo ("sudo
- * NAME=VALUE ..."): names of ours that the caller's lacks, without SUDO_*; then who they are. */
+/* The environment of a job that was started through sudo: the caller's, then what was added on the command line of
+ * sudo ("sudo NAME=VALUE ..."): names of ours that the caller's lacks, without SUDO_*; then who they are. */
 void caller_merge(const struct strv *callers, const struct strv *ours, const char *user, const char *home,
                   const char *shell, struct strv *out);
 

@@ -1,5 +1,5 @@
-/* command: what each command of the program is made of: one cmd_*.c, one struct cli_command in main.c's table. Options are
- * rows of data: parsing, --help, the manual, completion and the error texts come from the same row. */
+/* command: what each command of the program is made of: one cmd_*.c, one struct cli_command in main.c's table.
+ * Options are rows of data: parsing, --help, the manual, completion and the error texts come from the same row. */
 #ifndef TARE_CLI_COMMAND_H
 #define TARE_CLI_COMMAND_H
 
@@ -54,13 +54,13 @@ struct cli_call {
 struct cli_command {
     const char *name;    /* "run" */
     const char *summary; /* one line for the list of commands */
-    const char *const *usage;       /* lines without the program's name: "run SETTINGS.json [options]"; NULL-terminated */
+    const char *const *usage;       /* lines without the program's name: "run FILE [options]"; NULL-terminated */
     const char *const *description; /* paragraphs for help and the manual; NULL-terminated, or NULL */
     const struct cli_option *options; /* -h/--help is added to each command */
     size_t option_count;
     size_t operand_min, operand_max; /* how many operands there may be; SIZE_MAX: any number */
     const char *operand_name;        /* "SETTINGS.json", or NULL */
-    bool stops_at_operand; /* the first operand ends the options: what follows is kept as it is (exec); "--" does so always */
+    bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
     const char *const *exits; /* pairs for the manual: "0", "what it means", ...; NULL-terminated, or NULL */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */
 };
@@ -73,8 +73,8 @@ extern const struct cli_command cmd_exec;
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];
 
-/* To stderr, after the program's name: "NAME: error: ..." and "NAME: warning: ...", "NAME: ..." for notes. One line each; in
- * colour on a terminal unless NO_COLOR is set. */
+/* To stderr, after the program's name: "NAME: error: ..." and "NAME: warning: ...", "NAME: ..." for notes. One line
+ * each; in colour on a terminal unless NO_COLOR is set. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,9 +9,9 @@ struct located {
     const char *why; /* "given by --config", "beside the settings", ... */
 };
 
-/* given (--config, may be NULL), else key "registry" of the settings (relative to their folder, then to the working folder), else
- * models_config.json beside the settings, else ./mutation/models_config.json, ./models_config.json, ./config/models_config.json,
- * else the one that came with the program. settings: may be NULL, and its file too. */
+/* given (--config, may be NULL), else key "registry" of the settings (relative to their folder, then to the working
+ * folder), else models_config.json beside the settings, else ./mutation/models_config.json, ./models_config.json,
+ * ./config/models_config.json, else the one that came with the program. settings: may be NULL, and its file too. */
 struct located locate_registry(const char *given, const struct json_doc *settings);
 
 /* What was looked for when none was found, for the error; the caller frees it. */

@@ -122,7 +122,8 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
-    /* A reader of our output that goes away must not end a night's run; a handler, unlike SIG_IGN, is not inherited by jobs. */
+    /* A reader of our output that goes away must not end a night's run; a handler, unlike SIG_IGN, is not inherited
+     * by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
     return dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0));

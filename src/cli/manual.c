@@ -5,7 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Text for roff: a backslash and a dash have meanings of their own, and so has a dot or quote at the start of a line. */
+/* Text for roff: a backslash and a dash have meanings of their own, and so has a dot or quote at the start of a
+ * line. */
 static void add_roff(struct text *out, const char *s)
 {
     for (bool first = true; *s; s++, first = false) {

@@ -1,5 +1,6 @@
 #include "cli/message.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "tare_build.h"
@@ -81,11 +82,48 @@ static void print_problem(const struct problem *problem, bool coloured)
     fprintf(stderr, "%.*s%s%s%s%s\n", (int)(at - line), line, error ? RED : MAGENTA, kind, PLAIN, at + strlen(kind));
 }
 
+/* Where a problem stands: its file's place among the files, its line and column, else its own place. */
+struct order {
+    const struct problem *problem;
+    size_t file, index;
+};
+
+static bool same_file(const struct problem *a, const struct problem *b)
+{
+    return a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0);
+}
+
+static int compare(size_t a, size_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_order(const void *left, const void *right)
+{
+    const struct order *a = left, *b = right;
+    int result = compare(a->file, b->file);
+    if (result == 0)
+        result = compare(a->problem->place.line, b->problem->place.line);
+    if (result == 0)
+        result = compare(a->problem->place.column, b->problem->place.column);
+    return result ? result : compare(a->index, b->index);
+}
+
+/* They were found by different readers; a person goes through a file from its top. */
 void message_problems(const struct problems *problems)
 {
     bool coloured = message_colour(STDERR_FILENO);
+    struct order *orders = mem_array(problems->count + 1, sizeof *orders);
+    for (size_t i = 0; i < problems->count; i++) {
+        size_t first = 0;
+        while (!same_file(&problems->items[first], &problems->items[i]))
+            first++;
+        orders[i] = (struct order){&problems->items[i], first, i};
+    }
+    qsort(orders, problems->count, sizeof *orders, compare_order);
     for (size_t i = 0; i < problems->count; i++)
-        print_problem(&problems->items[i], coloured);
+        print_problem(orders[i].problem, coloured);
+    free(orders);
 }
 
 void message_problem_count(const struct problems *problems)

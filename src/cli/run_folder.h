@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Makes and opens a new folder OUTPUT/run_YYYYMMDD_HHMMSS (local time; "_2", "_3" ... behind it when it is taken): its descriptor,
- * or -1. path: fresh, as a person would name it from here. */
+/* Makes and opens a new folder OUTPUT/run_YYYYMMDD_HHMMSS (local time; "_2", "_3" ... behind it when it is taken):
+ * its descriptor, or -1. path: fresh, as a person would name it from here. */
 int run_folder_new(const char *output, int64_t realtime_ns, char **path, struct err *err);
 
 /* Opens the folder of an earlier run; path without slashes at its end. */

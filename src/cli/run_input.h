@@ -37,7 +37,8 @@ struct run_input {
     struct problems problems;
 };
 
-/* False: problems holds errors. Settings, registry and plan are read as far as they can be, so that all is told at once. */
+/* False: problems holds errors. Settings, registry and plan are read as far as they can be, so that all is told at
+ * once. */
 bool run_input_read(const struct run_wish *wish, struct run_input *out);
 void run_input_fini(struct run_input *input);
 

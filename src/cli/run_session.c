@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/run_folder.h"
+#include "contain/guardian.h"
 #include "report/closing.h"
 #include "run/run.h"
 #include "store/store.h"
@@ -21,6 +22,7 @@
 struct session {
     const struct session_wish *wish;
     struct containment containment;
+    struct guardian *guardian; /* NULL: there is none */
     struct store *store;
     int dir;
     char *dir_path;
@@ -79,14 +81,20 @@ static struct progress *make_progress(const struct session *session)
     return progress_new(&options);
 }
 
+/* What was interrupted is run again. */
+static bool has_ended(const struct store_experiment *experiment)
+{
+    return experiment->state == STATE_DONE &&
+           (experiment->outcome == OUTCOME_SUCCEEDED || experiment->outcome == OUTCOME_FAILED);
+}
+
 /* Tells the progress what earlier sessions did; gives how many experiments are left. */
 static size_t skip_done(const struct session *session, struct progress *progress)
 {
     const struct plan *plan = store_plan(session->store);
     size_t left = 0;
     for (size_t number = 1; number <= plan->count; number++) {
-        const struct store_experiment *experiment = store_experiment(session->store, number);
-        if (experiment->state == STATE_DONE)
+        if (has_ended(store_experiment(session->store, number)))
             progress_skip(progress, number);
         else
             left++;
@@ -120,6 +128,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .dir = session->dir,
         .dir_path = session->dir_path,
         .containment = &session->containment,
+        .guardian = session->guardian,
         .environment = &session->wish->caller->environment,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
@@ -195,6 +204,10 @@ static int open_and_run(struct session *session)
         cli_error("%s", err.text);
         return CLI_USAGE;
     }
+    /* Before the store starts its thread: the guardian is a plain fork. */
+    session->guardian = guardian_start(&err);
+    if (!session->guardian)
+        cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME, err.text);
     bool opened = session->wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
     if (!opened) {
         cli_error("%s", err.text);
@@ -212,6 +225,7 @@ int run_session(const struct session_wish *wish)
 {
     struct session session = {.wish = wish, .dir = -1};
     int code = open_and_run(&session);
+    guardian_stop(session.guardian);
     containment_fini(&session.containment);
     if (session.dir >= 0)
         close(session.dir);

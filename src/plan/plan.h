@@ -39,8 +39,7 @@ struct plan_job {
 struct plan_experiment {
     char *id;     /* <repo>_<model>_<nnn>[_parallel]: nnn is number */
     size_t number; /* place in the plan, from 1 */
-    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, the pause between configurations
-                    * applies */
+    size_t entry;  /* place of its entry in the settings file, from 0: where it changes, configurations change */
     bool parallel;
     struct plan_job foreground;
     struct plan_job background; /* parallel only */

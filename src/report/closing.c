@@ -221,7 +221,7 @@ static void print_reasons(struct closing *closing)
     size_t printed = 0;
     for (size_t i = 0; i < closing->results->count; i++) {
         const struct result *result = &closing->results->items[i];
-        if (!result->error || result->outcome == OUTCOME_SUCCEEDED)
+        if (!result->error || result->outcome != OUTCOME_FAILED)
             continue;
         if (printed++ < REASONS_SHOWN)
             text_addf(closing->out, "  %s: %s\n", result->id, result->error);

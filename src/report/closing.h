@@ -15,7 +15,8 @@ struct closing_options {
     bool colour;
 };
 
-/* The columns that do not fit are named below the table; over CLOSING_ROWS experiments, those that succeeded are left out. */
+/* The columns that do not fit are named below the table; over CLOSING_ROWS experiments, those that succeeded are
+ * left out. */
 #define CLOSING_ROWS 100
 void closing_text(const struct results *results, const struct closing_options *options, struct text *out);
 

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The hyperparameters that were mutated or differ between experiments of one repository and model, in the plan's order. */
+/* The hyperparameters that were mutated or differ between experiments of one repository and model, in the plan's
+ * order. */
 void columns_varied(const struct plan *plan, struct strv *out);
 
 /* All metrics of the results, in the plan's order. */

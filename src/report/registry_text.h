@@ -10,8 +10,8 @@
 /* only: the one repository that is shown, or NULL: all. */
 void registry_text(const struct registry *registry, const struct repo *only, bool colour, struct text *out);
 
-/* {"registry": FILE, "repositories": [{"name", "path", "path_exists", "models", "hyperparameters": [...], "metrics"}]}; a new
- * reference. */
+/* {"registry": FILE, "repositories": [{"name", "path", "path_exists", "models", "hyperparameters": [...],
+ * "metrics"}]}; a new reference. */
 json_t *registry_text_json(const struct registry *registry, const struct repo *only);
 
 #endif

@@ -25,13 +25,13 @@ struct estimate {
 void estimate_init(struct estimate *estimate, const struct plan *plan);
 void estimate_fini(struct estimate *estimate);
 
-/* The experiment (number from 1) needs no time any more. duration_s: with its retries; < 0 when not known (it ended in an
- * earlier session). */
+/* The experiment (number from 1) needs no time any more. duration_s: with its retries; < 0 when not known (it ended
+ * in an earlier session). */
 void estimate_done(struct estimate *estimate, size_t number, double duration_s);
 
-/* Seconds from now to the end: each open experiment counts as the mean of those of the same repository and model that ended,
- * else as the mean of all; the current one (number, 0: none) less what it has used already; and the pauses between them. False:
- * nothing has ended yet. */
+/* Seconds from now to the end: each open experiment counts as the mean of those of the same repository and model
+ * that ended, else as the mean of all; the current one (number, 0: none) less what it has used already; and the
+ * pauses between them. False: nothing has ended yet. */
 bool estimate_left(const struct estimate *estimate, size_t current, double elapsed_s, double *out);
 
 /* The pauses between the experiments of a plan that are not done yet (done NULL: all), without retries. */

@@ -1,5 +1,5 @@
-/* output: lines for a person or a program that never hold up the run: a stopped terminal or a slow reader is waited for at the
- * end only. */
+/* output: lines for a person or a program that never hold up the run: a stopped terminal or a slow reader is waited
+ * for at the end only. */
 #ifndef TARE_UI_OUTPUT_H
 #define TARE_UI_OUTPUT_H
 

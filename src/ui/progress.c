@@ -264,12 +264,12 @@ static void end_experiment(struct progress *progress, const struct event *event)
     AUTO_TEXT struct text line = {0};
     add_head(progress, experiment, &line);
     size_t coloured_from = line.length;
-    text_addf(&line, " %s in %s", outcome ? outcome : "ended", duration);
+    text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
     if (succeeded)
         add_metrics(&line, json_object_get(event->data, "metrics"));
-    else if (error)
+    else if (error && !(outcome && strcmp(error, outcome) == 0))
         text_addf(&line, ": %s", error);
     say(progress, &line, succeeded ? GREEN : RED, coloured_from);
 }

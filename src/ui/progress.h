@@ -1,5 +1,5 @@
-/* progress: what a person sees while a run goes on: one live line on a terminal, plain lines in a pipe, events as JSON. It
- * listens to events and knows nothing of who runs them. */
+/* progress: what a person sees while a run goes on: one live line on a terminal, plain lines in a pipe, events as
+ * JSON. It listens to events and knows nothing of who runs them. */
 #ifndef TARE_UI_PROGRESS_H
 #define TARE_UI_PROGRESS_H
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum progress_style {
-    PROGRESS_LIVE,  /* a terminal: the plain lines of ends, retries and evidence, and below them one line that is redrawn */
+    PROGRESS_LIVE,  /* a terminal: lines of ends, retries and evidence, and below them one line that is redrawn */
     PROGRESS_PLAIN, /* a line per start, end, retry, evidence */
     PROGRESS_JSON,  /* each event as one line of JSON, nothing else */
     PROGRESS_QUIET  /* nothing */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The study's own settings files plan unchanged. The numbers of experiments were counted from the files by a few lines of
-# Python: runs_per_config of the entry, else of its foreground, else of the file.
+# The study's own settings files plan unchanged. The numbers of experiments were counted from the files by a few lines
+# of Python: runs_per_config of the entry, else of its foreground, else of the file.
 
 load helpers
 

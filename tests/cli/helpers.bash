@@ -74,8 +74,9 @@ run_folder() {
 
 # Column $2 of summary.csv in folder $1, a line per experiment (no test has cells with commas).
 summary_column() {
-    awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } { print at ? $at : "no column" }' \
-        "$1/summary.csv"
+    awk -F, -v name="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+        { print at ? $at : "no column" }' "$1/summary.csv"
 }
 
 # Waits until the command succeeds, at most a minute: machines are slow at times.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Under sudo, everything belongs to the caller. A stand-in for sudo sets what sudo sets (sudo(8), SUDO_UID and SUDO_GID) and
-# calls the program as root.
+# Under sudo, everything belongs to the caller. A stand-in for sudo sets what sudo sets (sudo(8), SUDO_UID and SUDO_GID)
+# and calls the program as root.
 
 load helpers
 

@@ -12,7 +12,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset);
+/* By their names for the linker: large-file support renames one to the other in C. */
+ssize_t fault_pwrite(int fd, const void *bytes, size_t count, off64_t offset) __asm__("pwrite");
+ssize_t fault_pwrite64(int fd, const void *bytes, size_t count, off64_t offset) __asm__("pwrite64");
 
 typedef ssize_t pwrite_fn(int fd, const void *bytes, size_t count, off64_t offset);
 typedef ssize_t write_fn(int fd, const void *bytes, size_t count);
@@ -68,7 +70,7 @@ static void *next(const char *name)
     return found;
 }
 
-ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset)
+ssize_t fault_pwrite64(int fd, const void *bytes, size_t count, off64_t offset)
 {
     pwrite_fn *real = (pwrite_fn *)next("pwrite64");
     if (is_due(fd)) {
@@ -79,9 +81,9 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset)
     return real(fd, bytes, count, offset);
 }
 
-ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset)
+ssize_t fault_pwrite(int fd, const void *bytes, size_t count, off64_t offset)
 {
-    return pwrite64(fd, bytes, count, offset);
+    return fault_pwrite64(fd, bytes, count, offset);
 }
 
 ssize_t write(int fd, const void *bytes, size_t count)

@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -72,6 +73,14 @@ def output(folder):
         return file.read()[-2000:]
 
 
+def unplanned(folder, code):
+    """Killed while it was still being made, the run holds no plan and says so; then nothing has run, and it is put away."""
+    if code != 2 or os.path.exists(folder + "/tries") or "before the plan was written" not in output(folder):
+        return False
+    shutil.rmtree(folder + "/results")
+    return True
+
+
 def finish(folder):
     runner = start(folder)
     try:
@@ -79,6 +88,9 @@ def finish(folder):
     except subprocess.TimeoutExpired:
         runner.kill()
         raise AssertionError(f"the run does not end:\n{output(folder)}")
+    if unplanned(folder, code):
+        finish(folder)
+        return
     assert code == 0, f"exit code {code}:\n{output(folder)}"
 
 
@@ -158,24 +170,33 @@ def lane(number, rounds, whole_s):
     """Kills and resumes until that many kills have hit a runner that was alive; gives how many plans that took."""
     dice = random.Random(f"{SEED}-{number}")
     plans = kills = 0
+    # How long a runner may live: a part of what a whole plan takes, so that most are hit in the middle.
+    window_s = whole_s / 3
     while kills < rounds:
         plans += 1
         folder = f"{WORK}/lane{number}_plan{plans}"
         make_world(folder)
-        # A part of the time that a whole plan takes on this machine; a bound, so that a slow one comes to an end, too.
+        hits = kills
+        # A bound, so that a machine on which nothing gets done in that time comes to an end, too.
         for _ in range(40):
             if kills == rounds:
                 break
             runner = start(folder)
             try:
-                code = runner.wait(timeout=dice.uniform(0, whole_s / 2))
+                code = runner.wait(timeout=dice.uniform(0, window_s))
             except subprocess.TimeoutExpired:
                 runner.kill()
                 runner.wait()
                 kills += 1
                 continue
+            if unplanned(folder, code):
+                continue
             assert code == 0, f"exit code {code}:\n{output(folder)}"
             break
+        if kills - hits < 3:
+            window_s *= 0.7
+        elif kills - hits == 40:
+            window_s *= 1.5
         finish(folder)
         check(folder)
     return plans

@@ -38,7 +38,7 @@ static char *double_quoted(const char *text)
 void fixture_init(struct fixture *fixture)
 {
     const char *base = getenv("TMPDIR");
-    *fixture = (struct fixture){.folder = mem_printf("%s/tare-plan-XXXXXX", base && *base ? base : "/tmp")};
+    *fixture = (struct fixture){.folder = mem_printf("%s/tare-plan-XXXXXX", base && *base ? base : P_tmpdir)};
     assert_non_null(mkdtemp(fixture->folder));
     fixture->options = (struct plan_options){.has_seed = true, .seed = 1, .cwd = fixture->folder};
     fixture_write(fixture, "toy/train.sh", "#!/bin/sh\n", true);

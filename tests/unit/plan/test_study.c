@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "plan/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,15 +61,6 @@ static void let_go(struct planned *planned)
     registry_fini(&planned->registry);
 }
 
-/* Ends the test, as skipped, when the files are not there. */
-static void need_files(void)
-{
-    if (access(FOLDER "/models_config.json", R_OK) == 0)
-        return;
-    print_message("# ../shared/data/settings is not there\n");
-    skip();
-}
-
 static size_t count_text(const struct problems *problems, const char *part)
 {
     size_t count = 0;
@@ -90,7 +82,6 @@ static void assert_no_errors(const struct problems *problems)
 static void every_file_plans_as_many_experiments_as_it_says(void **state)
 {
     (void)state;
-    need_files();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct planned planned;
         plan_file(files[i].name, &options, &planned);
@@ -108,7 +99,6 @@ static void every_file_plans_as_many_experiments_as_it_says(void **state)
 static void what_a_model_lacks_is_left_out_with_one_warning(void **state)
 {
     (void)state;
-    need_files();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct planned planned;
         plan_file(files[i].name, &options, &planned);
@@ -124,7 +114,6 @@ static void what_a_model_lacks_is_left_out_with_one_warning(void **state)
 static void strict_makes_what_is_lacking_an_error(void **state)
 {
     (void)state;
-    need_files();
     struct plan_options strict = options;
     strict.strict = true;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -139,7 +128,6 @@ static void strict_makes_what_is_lacking_an_error(void **state)
 static void a_missing_history_is_a_warning(void **state)
 {
     (void)state;
-    need_files();
     struct planned planned;
     plan_file("stage_final_all_remaining", &options, &planned);
     assert_true(planned.ok);
@@ -158,7 +146,6 @@ static void assert_job(const struct plan_job *job, const char *shell_end)
 static void commands_are_those_of_the_study(void **state)
 {
     (void)state;
-    need_files();
     struct planned planned;
     plan_file("11_models_quick_validation_1epoch", &options, &planned);
     assert_int_equal(planned.plan.count, 22);
@@ -177,7 +164,6 @@ static void commands_are_those_of_the_study(void **state)
 static void mutations_never_repeat_and_never_are_the_default(void **state)
 {
     (void)state;
-    need_files();
     struct planned planned;
     plan_file("stage_final_all_remaining", &options, &planned);
     struct seen *seen = seen_new();
@@ -201,6 +187,11 @@ static void mutations_never_repeat_and_never_are_the_default(void **state)
 
 int main(void)
 {
+    if (access(FOLDER "/models_config.json", R_OK) != 0) {
+        /* All of the file at once: cmocka calls a single skipped test "not ok", which counts as failed. */
+        puts("1..0 # SKIP ../shared/data/settings is not there");
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_plans_as_many_experiments_as_it_says),
         cmocka_unit_test(what_a_model_lacks_is_left_out_with_one_warning),

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated, epochs that never were, and
- * the metrics accuracy (0.9 and the number in its last place) and f1, which never matched. */
+/* A run made by hand: every experiment is of digits/mlp and has a learning rate that was mutated, epochs that never
+ * were, and the metrics accuracy (0.9 and the number in its last place) and f1, which never matched. */
 static void add_experiment(struct results *results, enum outcome outcome)
 {
     size_t i = results->count++;
@@ -93,7 +93,8 @@ static void a_whole_run_says_nothing_of_resuming(void **state)
     results_fini(&results);
 }
 
-/* 14 + 2 + 9 + 2 + 5 columns are always there; of the others accuracy (2 + 8) comes first, then learning_rate (2 + 13). */
+/* 14 + 2 + 9 + 2 + 5 columns are always there; of the others accuracy (2 + 8) comes first, then learning_rate (2 +
+ * 13). */
 static void columns_that_do_not_fit_are_named_below(void **state)
 {
     (void)state;

@@ -126,7 +126,7 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
                                           "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
                                           "[2/3] digits_mlp_002 evidence: 2 processes were left\n"
                                           "[2/3] digits_mlp_002 metric 'f1' was on no line\n"
-                                          "[2/3] digits_mlp_002 failed in 2.5 s, 1 retry: exit code 3\n");
+                                          "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
     fclose(screen.file);
 }
 
@@ -263,7 +263,7 @@ static void what_came_out_of_a_log_cannot_steer_the_terminal(void **state)
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
             "{\"outcome\": \"failed\", \"retries\": 0, \"duration_s\": 1.0, \"error\": \"\\u001b]0;x\\u0007\"}");
     close_screen(&screen);
-    assert_string_equal(written(&screen), "[1/3] digits_mlp_001 failed in 1.0 s: ?]0;x?\n");
+    assert_string_equal(written(&screen), "[1/3] digits_mlp_001 failed after 1.0 s: ?]0;x?\n");
     fclose(screen.file);
 }
 

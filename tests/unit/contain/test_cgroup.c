@@ -1,0 +1,127 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "contain/cgroup.h"
+#include "tare_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char unified[] = "22 27 0:21 / /proc rw - proc proc rw\n"
+                              "37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
+                              "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+
+static char *own(const char *mounts, const char *cgroup, bool at_root)
+{
+    return cgroup_own_path(mounts, strlen(mounts), cgroup, strlen(cgroup), at_root);
+}
+
+static void the_own_cgroup_lies_under_the_mount(void **state)
+{
+    (void)state;
+    AUTO_FREE char *deep = own(unified, "5:devices:/d\n0::/user.slice/a.scope\n", false);
+    AUTO_FREE char *root = own(unified, "0::/\n", false);
+    AUTO_FREE char *at_root = own(unified, "0::/user.slice\n", true);
+    assert_string_equal(deep, "/sys/fs/cgroup/user.slice/a.scope");
+    assert_string_equal(root, "/sys/fs/cgroup");
+    assert_string_equal(at_root, "/sys/fs/cgroup");
+}
+
+static void a_hybrid_mount_counts_too(void **state)
+{
+    (void)state;
+    AUTO_FREE char *path = own("31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+                               "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+                               "6:freezer:/f\n0::/a\n", false);
+    assert_string_equal(path, "/sys/fs/cgroup/unified/a");
+}
+
+static void a_part_that_is_mounted_is_cut_from_the_path(void **state)
+{
+    (void)state;
+    const char *mounts = "41 31 0:38 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    AUTO_FREE char *below = own(mounts, "0::/docker/abc/x\n", false);
+    AUTO_FREE char *same = own(mounts, "0::/docker/abc\n", false);
+    assert_string_equal(below, "/sys/fs/cgroup/x");
+    assert_string_equal(same, "/sys/fs/cgroup");
+    assert_null(own(mounts, "0::/docker/abcd\n", false));
+    assert_null(own(mounts, "0::/other\n", false));
+}
+
+static void without_cgroup_v2_or_outside_the_namespace_there_is_none(void **state)
+{
+    (void)state;
+    assert_null(own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n", false));
+    assert_null(own("37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n", "0::/\n", true));
+    assert_null(own(unified, "0::/../other\n", false));
+    assert_null(own(unified, "5:devices:/d\n", false));
+    assert_null(own("", "", true));
+}
+
+static void a_leaf_is_named_by_its_tag(void **state)
+{
+    (void)state;
+    AUTO_FREE char *leaf = cgroup_leaf_path("/sys/fs/cgroup/a", "00ff");
+    assert_string_equal(leaf, "/sys/fs/cgroup/a/" TARE_NAME "-job-00ff");
+}
+
+/* A journal may name any folder; only a cgroup made for this very job is touched. */
+static void another_folder_is_no_leaf(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/leaf.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    AUTO_FREE char *leaf = cgroup_leaf_path(folder, "00ff");
+    assert_int_equal(mkdir(leaf, 0700), 0);
+    assert_false(cgroup_is_leaf_of(leaf, "00ff"));
+    assert_false(cgroup_is_leaf_of("/sys/fs/cgroup", "00ff"));
+    assert_false(cgroup_is_leaf_of("", ""));
+    assert_int_equal(rmdir(leaf), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_leaf_can_be_made_and_removed_with_what_is_below(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    AUTO_FREE char *parent = cgroup_find_parent(&err);
+    if (!parent) {
+        printf("# not tested on this machine: %s\n", err.text);
+        return;
+    }
+    AUTO_FREE char *leaf = cgroup_leaf_path(parent, "00000000000000000000000000000001");
+    AUTO_FREE char *deeper = cgroup_leaf_path(leaf, "a");
+    AUTO_FREE char *deepest = cgroup_leaf_path(deeper, "b");
+    cgroup_remove(leaf);
+    assert_true(cgroup_make(leaf, &err));
+    assert_int_equal(mkdir(deeper, 0755), 0);
+    assert_int_equal(mkdir(deepest, 0755), 0);
+    assert_true(cgroup_is_leaf_of(leaf, "00000000000000000000000000000001"));
+    assert_false(cgroup_is_leaf_of(leaf, "00000000000000000000000000000002"));
+    assert_int_equal(cgroup_populated(leaf), 0);
+    assert_true(cgroup_remove(leaf));
+    assert_int_equal(cgroup_populated(leaf), -1);
+    assert_true(cgroup_remove(leaf));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_own_cgroup_lies_under_the_mount),
+        cmocka_unit_test(a_hybrid_mount_counts_too),
+        cmocka_unit_test(a_part_that_is_mounted_is_cut_from_the_path),
+        cmocka_unit_test(without_cgroup_v2_or_outside_the_namespace_there_is_none),
+        cmocka_unit_test(a_leaf_is_named_by_its_tag),
+        cmocka_unit_test(another_folder_is_no_leaf),
+        cmocka_unit_test(a_leaf_can_be_made_and_removed_with_what_is_below),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

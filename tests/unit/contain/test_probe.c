@@ -1,0 +1,105 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "contain/contain.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void wishes_are_read_by_the_names_they_are_written_by(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"auto", "pidns", "cgroup", "sweep"};
+    static const enum containment_wish wishes[] = {CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP,
+                                                   CONTAINMENT_SWEEP};
+    for (size_t i = 0; i < 4; i++) {
+        enum containment_wish wish;
+        assert_true(containment_wish_parse(names[i], &wish));
+        assert_int_equal(wish, wishes[i]);
+        assert_string_equal(containment_wish_name(wishes[i]), names[i]);
+    }
+    enum containment_wish unchanged = CONTAINMENT_SWEEP;
+    assert_false(containment_wish_parse("docker", &unchanged));
+    assert_int_equal(unchanged, CONTAINMENT_SWEEP);
+}
+
+static void the_sweep_is_always_there(void **state)
+{
+    (void)state;
+    struct containment containment;
+    struct err err = {0};
+    assert_true(containment_probe(CONTAINMENT_SWEEP, &containment, &err));
+    assert_false(containment.pidns);
+    assert_false(containment.cgroup);
+    assert_null(containment.cgroup_parent);
+    assert_string_equal(containment.pidns_reason, "not asked for");
+    assert_false(containment_kernel_backed(&containment));
+    AUTO_FREE char *text = containment_describe(&containment);
+    assert_string_equal(text, "sweep");
+    containment_fini(&containment);
+}
+
+/* Whatever the machine allows, what is missing has a reason and what is there is usable. */
+static void auto_takes_what_there_is_and_says_why_the_rest_is_not(void **state)
+{
+    (void)state;
+    struct containment containment;
+    struct err err = {0};
+    assert_true(containment_probe(CONTAINMENT_AUTO, &containment, &err));
+    assert_true(containment.pidns == (containment.pidns_reason == NULL));
+    assert_true(containment.cgroup == (containment.cgroup_reason == NULL));
+    assert_true(containment.cgroup == (containment.cgroup_parent != NULL));
+    assert_true(containment.userns == (containment.pidns && geteuid() != 0));
+    if (containment.cgroup)
+        assert_int_equal(access(containment.cgroup_parent, F_OK), 0);
+    containment_fini(&containment);
+}
+
+static void a_wish_is_given_or_refused_with_a_reason(void **state)
+{
+    (void)state;
+    struct containment all, one;
+    struct err err = {0};
+    assert_true(containment_probe(CONTAINMENT_AUTO, &all, &err));
+    bool pidns = containment_probe(CONTAINMENT_PIDNS, &one, &err);
+    assert_true(pidns == all.pidns);
+    assert_true(!pidns || one.pidns);
+    containment_fini(&one);
+    bool cgroup = containment_probe(CONTAINMENT_CGROUP, &one, &err);
+    assert_true(cgroup == all.cgroup);
+    assert_true(!cgroup || (one.cgroup && !one.pidns));
+    if (!cgroup)
+        assert_memory_equal(err.text, "containment cgroup: ", strlen("containment cgroup: "));
+    containment_fini(&one);
+    containment_fini(&all);
+}
+
+static void a_cgroup_alone_binds_all_but_root(void **state)
+{
+    (void)state;
+    struct containment cgroup = {.cgroup = true}, pidns = {.pidns = true, .userns = true, .cgroup = true};
+    assert_true(containment_kernel_backed(&cgroup) == (geteuid() != 0));
+    assert_true(containment_kernel_backed(&pidns));
+    AUTO_FREE char *one = containment_describe(&cgroup);
+    AUTO_FREE char *three = containment_describe(&pidns);
+    assert_string_equal(one, "cgroup, sweep");
+    assert_string_equal(three, "user and pid namespace, cgroup, sweep");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wishes_are_read_by_the_names_they_are_written_by),
+        cmocka_unit_test(the_sweep_is_always_there),
+        cmocka_unit_test(auto_takes_what_there_is_and_says_why_the_rest_is_not),
+        cmocka_unit_test(a_wish_is_given_or_refused_with_a_reason),
+        cmocka_unit_test(a_cgroup_alone_binds_all_but_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
