@@ -71,6 +71,7 @@ static void make_plan(const struct run_wish *wish, struct run_input *input)
         .has_seed = wish->has_seed || !input->settings.has_seed,
         .seed = wish->has_seed ? wish->seed : rng_fresh_seed(),
         .home = getenv("HOME"),
+        .conda_prefix = getenv("CONDA_PREFIX"),
         .cwd = cwd ? cwd : "/",
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
