@@ -61,6 +61,11 @@ compile() {
             cat "$logs/setup"
             return 1
         }
+    elif [ ! -d "$dir/tests/unit" ]; then # set up before the test library was there
+        meson setup --reconfigure "$dir" "$@" >"$logs/setup" 2>&1 || {
+            cat "$logs/setup"
+            return 1
+        }
     fi
     ninja -C "$dir" --quiet
 }

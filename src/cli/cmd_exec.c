@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/registration.h"
 #include "contain/contain.h"
 #include "contain/guardian.h"
 
@@ -28,6 +29,7 @@ static const int64_t PROOF_NS = 30 * NS_PER_S;
 
 struct exec {
     struct job *job;
+    struct state *state; /* NULL: there is none */
     bool foreground_tty, verbose, timed_out;
     int signals;
     int64_t timeout_ns, kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
@@ -188,6 +190,20 @@ static int exit_code(const struct exec *exec, const struct job_exit *end, const 
     return end->signalled ? 128 + end->code : end->code;
 }
 
+/* The guardian knows the job as well, so the command may start without this. */
+static void note_born(struct exec *exec)
+{
+    struct err err = {0};
+    if (exec->state && !state_job_born(exec->state, job_identity(exec->job), &err))
+        cli_warning("the job is not registered: %s", err.text);
+}
+
+static void note_gone(struct exec *exec)
+{
+    if (exec->state)
+        state_job_gone(exec->state, job_identity(exec->job), NULL);
+}
+
 static int run_job(struct exec *exec, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
@@ -196,6 +212,7 @@ static int run_job(struct exec *exec, struct guardian *guardian, const struct jo
         cli_error("%s", err.text);
         return EXIT_OURS;
     }
+    note_born(exec);
     if (!guardian_watch(guardian, job_identity(exec->job), &err) || !job_open_gate(exec->job, &err)) {
         cli_error("%s", err.text);
         job_free(exec->job);
@@ -204,8 +221,10 @@ static int run_job(struct exec *exec, struct guardian *guardian, const struct jo
     struct job_exit end = wait_for_end(exec);
     int64_t ended_ns = clock_monotonic_ns();
     bool gone = end_all(exec);
-    if (gone)
+    if (gone) {
         guardian_release(guardian, job_identity(exec->job));
+        note_gone(exec);
+    }
     if (exec->verbose && gone)
         show_end(exec, clock_monotonic_ns() - ended_ns);
     int code = gone ? exit_code(exec, &end, request->argv->items[0]) : EXIT_OURS;
@@ -282,15 +301,18 @@ static int run(const struct cli_call *call)
     int missing = find_program(&argv);
     if (missing)
         return missing;
+    struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
         cli_error("%s", err.text);
+        registration_end(state);
         return EXIT_OURS;
     }
+    exec.state = registration_begin(state, STATE_EXEC, NULL);
     /* Who asks for no hangup (nohup) does not want one from the terminal's group either. */
     exec.foreground_tty = !is_ignored(SIGHUP) && has_terminal();
     pid_t group = exec.foreground_tty ? terminal_group() : -1;
-    AUTO_CLOSE int signals = exec.signals = signals_open();
+    exec.signals = signals_open();
     if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
         exec.timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
     struct containment containment;
@@ -305,6 +327,8 @@ static int run(const struct cli_call *call)
     int code = run_job(&exec, guardian, &request);
     take_terminal_back(group);
     guardian_stop(guardian);
+    registration_end(exec.state);
+    close(exec.signals);
     containment_fini(&containment);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/message.h"
+#include "cli/registration.h"
 #include "cli/run_folder.h"
 #include "contain/guardian.h"
 #include "report/closing.h"
@@ -23,6 +24,7 @@ struct session {
     const struct session_wish *wish;
     struct containment containment;
     struct guardian *guardian; /* NULL: there is none */
+    struct state *state;       /* NULL: there is none */
     struct store *store;
     int dir;
     char *dir_path;
@@ -129,6 +131,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .dir_path = session->dir_path,
         .containment = &session->containment,
         .guardian = session->guardian,
+        .state = session->state,
         .environment = &session->wish->caller->environment,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
@@ -200,6 +203,7 @@ static int run_and_close(struct session *session)
 static int open_and_run(struct session *session)
 {
     struct err err = {0};
+    session->state = registration_open();
     if (!containment_probe(session->wish->containment, &session->containment, &err)) {
         cli_error("%s", err.text);
         return CLI_USAGE;
@@ -213,6 +217,7 @@ static int open_and_run(struct session *session)
         cli_error("%s", err.text);
         return session->wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
     }
+    session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     int code = run_and_close(session);
     if (!store_close(session->store, &err)) {
         cli_error("%s", err.text);
@@ -226,6 +231,7 @@ int run_session(const struct session_wish *wish)
     struct session session = {.wish = wish, .dir = -1};
     int code = open_and_run(&session);
     guardian_stop(session.guardian);
+    registration_end(session.state);
     containment_fini(&session.containment);
     if (session.dir >= 0)
         close(session.dir);

@@ -19,7 +19,8 @@
 enum { MOUNTINFO_MAX = 4 << 20, CGROUP_FILE_MAX = 65536 };
 static const long CGROUP2_MAGIC = 0x63677270; /* CGROUP2_SUPER_MAGIC of linux/magic.h */
 
-/* The last cgroup v2 mount listed covers earlier ones; our cgroup is seen through it when its root is a folder above. */
+/* The last cgroup v2 mount listed covers earlier ones; our cgroup is seen through it when its root is a folder
+ * above. */
 char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup, size_t cgroup_length,
                       bool at_root)
 {
@@ -45,8 +46,8 @@ char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char
     return NULL;
 }
 
-/* The memory controller reaches our leaves only when their parent hands it down; refused where the parent has processes of
- * its own (except at the root), which costs the memory limit and nothing else. */
+/* The memory controller reaches our leaves only when their parent hands it down; refused where the parent has
+ * processes of its own (except at the root), which costs the memory limit and nothing else. */
 static void memory_hand_down(const char *parent)
 {
     char controllers[1024], handed[1024];

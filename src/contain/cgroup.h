@@ -9,27 +9,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The folder in which this process may make leaves: its own cgroup, as root else the mount's root. It is seen by making a
- * folder there and removing it. NULL: none (err says why); the caller frees. */
+/* The folder in which this process may make leaves: its own cgroup, as root else the mount's root. It is seen by
+ * making a folder there and removing it. NULL: none (err says why); the caller frees. */
 char *cgroup_find_parent(struct err *err);
 
-/* Where mountinfo and /proc/self/cgroup say that our own cgroup is: pure, for cgroup_find_parent. The mount's point alone when
- * at_root. NULL: no cgroup v2 mounted, or our cgroup is outside what is mounted. */
+/* Where mountinfo and /proc/self/cgroup say that our own cgroup is: pure, for cgroup_find_parent. The mount's point
+ * alone when at_root. NULL: no cgroup v2 mounted, or our cgroup is outside what is mounted. */
 char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char *cgroup, size_t cgroup_length,
                       bool at_root);
 
 char *cgroup_leaf_path(const char *parent, const char *tag); /* the caller frees */
 bool cgroup_make(const char *leaf, struct err *err);
 
-/* Removes empty leaves in which nobody has been for a minute: the runner and the guardian of each were killed together. */
+/* Removes empty leaves in which nobody has been for a minute: the runner and the guardian of each were killed
+ * together. */
 void cgroup_clean(const char *parent);
 
-/* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this tag. */
+/* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this
+ * tag. */
 bool cgroup_is_leaf_of(const char *leaf, const char *tag);
 
 bool cgroup_limit_memory(const char *leaf, uint64_t bytes); /* false: no memory controller */
 
-/* SIGKILL to every member of the leaf and the cgroups below it, by the kernel and safe against forks; frozen ones are thawed. */
+/* SIGKILL to every member of the leaf and the cgroups below it, by the kernel and safe against forks; frozen ones are
+ * thawed. */
 void cgroup_kill(const char *leaf);
 void cgroup_thaw(const char *leaf);
 

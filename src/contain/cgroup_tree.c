@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not removed. */
+/* A job can nest cgroups as deep as it likes; deeper ones than this are still killed by the kernel, only not
+ * removed. */
 enum { DEPTH_MAX = 64, CLEAN_AGE_S = 60 };
 
 bool cgroup_write_at(int dir, const char *file, const char *value)
@@ -30,8 +31,8 @@ bool cgroup_write(const char *folder, const char *file, const char *value)
     return dir >= 0 && cgroup_write_at(dir, file, value);
 }
 
-/* Visits every cgroup below dir, children first, then dir itself; takes dir. name is that of dir in parent; parent is -1 for
- * the leaf. */
+/* Visits every cgroup below dir, children first, then dir itself; takes dir. name is that of dir in parent; parent is
+ * -1 for the leaf. */
 typedef void visit_fn(void *context, int dir, int parent, const char *name);
 
 static void visit(int dir, int parent, const char *name, int depth, visit_fn *each, void *context)

@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Jobs are ended in turns, so that one that is stuck does not keep the guardian from the others; then it is given up. */
+/* Jobs are ended in turns, so that one that is stuck does not keep the guardian from the others; then it is given
+ * up. */
 static const double TURN_S = 1;
 static const int64_t GIVE_UP_NS = 60 * NS_PER_S;
 

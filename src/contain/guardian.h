@@ -6,11 +6,12 @@
 
 struct guardian;
 
-/* A plain fork: before the program starts threads. Its own session, no terminal signals, none of the caller's descriptors. */
+/* A plain fork: before the program starts threads. Its own session, no terminal signals, none of the caller's
+ * descriptors. */
 struct guardian *guardian_start(struct err *err);
 
-/* From now on until released, this job is ended when the runner dies. Between job_start and job_open_gate. False: the guardian
- * is gone. */
+/* From now on until released, this job is ended when the runner dies. Between job_start and job_open_gate. False: the
+ * guardian is gone. */
 bool guardian_watch(struct guardian *guardian, const struct job_identity *identity, struct err *err);
 void guardian_release(struct guardian *guardian, const struct job_identity *identity);
 

@@ -126,8 +126,8 @@ static bool readable(int fd)
     return poll(&wait, 1, 0) == 1;
 }
 
-/* In a pid namespace the kernel does it all when this process dies with the runner. Both namespaces and user are as they will
- * stay, so nothing clears the setting again; had the runner died before it, the pidfd shows it. */
+/* In a pid namespace the kernel does it all when this process dies with the runner. Both namespaces and user are as
+ * they will stay, so nothing clears the setting again; had the runner died before it, the pidfd shows it. */
 static void bind_to_runner(const struct init_plan *plan)
 {
     if (plan->pidns)

@@ -1,6 +1,7 @@
-/* init: the first process of a job, forked from the runner and never exec'ed: it holds the job's command at a gate, reaps,
- * forwards signals, reports the command's end, and takes the tree with it when the runner dies. In a pid namespace it is a
- * clone of a program that may have threads: until its last breath it only makes system calls, allocates nothing. */
+/* init: the first process of a job, forked from the runner and never exec'ed: it holds the job's command at a gate,
+ * reaps, forwards signals, reports the command's end, and takes the tree with it when the runner dies. In a pid
+ * namespace it is a clone of a program that may have threads: until its last breath it only makes system calls,
+ * allocates nothing. */
 #ifndef TARE_CONTAIN_INIT_H
 #define TARE_CONTAIN_INIT_H
 
@@ -55,8 +56,8 @@ const char *init_step_text(int step);
 
 _Noreturn void init_main(const struct init_plan *plan);
 
-/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes errno to failure when that
- * does not work. */
+/* The command's process (command.c): waits for a byte on gate, then becomes the command; writes errno to failure when
+ * that does not work. */
 _Noreturn void init_command(const struct init_plan *plan, int gate, int failure);
 
 #endif

@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it killed. */
+/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it
+ * killed. */
 static const double SWEEP_S = 0.05;
 static const int64_t FREE_NS = 5 * NS_PER_S;
 
@@ -87,10 +88,15 @@ struct job_exit job_take_exit(struct job *job)
     struct init_report report;
     if (job->exit.ended)
         return job->exit;
-    ssize_t got = recv(job->control, &report, sizeof report, MSG_DONTWAIT);
+    /* An init that ends with an order unread resets the connection: that is told first, its report after it
+     * (unix(7)). */
+    ssize_t got;
+    do
+        got = recv(job->control, &report, sizeof report, MSG_DONTWAIT);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got == (ssize_t)sizeof report && report.kind == INIT_ENDED)
         exit_from_report(job, &report);
-    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    else if (got == 0 || (got < 0 && errno != EAGAIN))
         /* The init died with its report unsaid: somebody killed it, and with it the command. */
         job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL};
     return job->exit;

@@ -51,8 +51,8 @@ static void field_cut(const struct field *field, char *out, size_t size)
     out[length] = '\0';
 }
 
-/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue: the number of optional fields before the
- * dash varies. */
+/* 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue: the number of optional fields before
+ * the dash varies. */
 static bool line_parse(const char *at, const char *end, struct mount *out)
 {
     struct field field, root, point, type, options;

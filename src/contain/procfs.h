@@ -25,14 +25,15 @@ bool proc_stat_alive(const struct proc_stat *stat);
 /* Whether the NUL-separated environment holds this NAME=VALUE. */
 bool proc_environ_has(const char *bytes, size_t count, const char *assignment);
 
-/* The path in one /proc/PID/cgroup: of this cgroup v1 controller, or of cgroup v2 when it is NULL. False: no such line, or it
- * does not fit. */
+/* The path in one /proc/PID/cgroup: of this cgroup v1 controller, or of cgroup v2 when it is NULL. False: no such
+ * line, or it does not fit. */
 bool proc_cgroup_path(const char *bytes, size_t count, const char *controller, char *out, size_t size);
 
 /* The number behind "key" at the start of a line: "populated 0", "VmHWM:   1234 kB", "usage_usec 17". */
 bool proc_keyed_number(const char *bytes, size_t count, const char *key, uint64_t *out);
 
-/* How many pid namespaces /proc/PID/status lists, and the pid in the innermost: a namespace's init has depth > 1 and 1. */
+/* How many pid namespaces /proc/PID/status lists, and the pid in the innermost: a namespace's init has depth > 1 and
+ * 1. */
 bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *innermost);
 
 /* Decimal digits only, at most max. */

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc while
- * thousands of processes die would slow them down. */
+/* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
+ * while thousands of processes die would slow them down. */
 static const int64_t PATIENCE_NS = 50 * NS_PER_MS, CHASE_NS = 2 * NS_PER_MS, STUCK_NS = 5 * NS_PER_S;
 
 size_t job_members(struct job *job, struct job_member *members, size_t max)
@@ -72,8 +72,9 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     return false;
 }
 
-/* Without a pid namespace the init ends by itself when it has no child left: as orphans go to it, that is the kernel's word,
- * where a pass over /proc can miss a process that forks and exits all the time. Only one that is stopped or stuck is killed. */
+/* Without a pid namespace the init ends by itself when it has no child left: as orphans go to it, that is the kernel's
+ * word, where a pass over /proc can miss a process that forks and exits all the time. Only one that is stopped or
+ * stuck is killed. */
 static void wait_for_childless_init(struct job *job)
 {
     int64_t waited_ns = job->killed_ns ? clock_monotonic_ns() - job->killed_ns : 0;

@@ -1,4 +1,5 @@
-/* How a job starts: the init is cloned, takes its place, and says so; a refused layer is left out when AUTO allows it. */
+/* How a job starts: the init is cloned, takes its place, and says so; a refused layer is left out when AUTO allows
+ * it. */
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "contain/cgroup.h"
@@ -98,8 +99,8 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
     snprintf(plan->gid_map, sizeof plan->gid_map, "%u %u 1\n", (unsigned)getegid(), (unsigned)getegid());
 }
 
-/* Clones the init. In a pid namespace by the bare call; else by fork(), whose child may allocate (init.h). All signals are
- * blocked meanwhile, so that no handler of the runner ever runs in the child. */
+/* Clones the init. In a pid namespace by the bare call; else by fork(), whose child may allocate (init.h). All signals
+ * are blocked meanwhile, so that no handler of the runner ever runs in the child. */
 static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
 {
     sigset_t all, before;

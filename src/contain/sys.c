@@ -50,8 +50,8 @@ bool sys_close_range(unsigned first, unsigned last)
 
 pid_t sys_clone(uint64_t flags, int *pidfd)
 {
-    /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three arguments are the same on
-     * x86-64 and arm64; the pidfd comes back through the third. */
+    /* The old call: seccomp filters of containers that hide clone3 let it through. Its first three arguments are the
+     * same on x86-64 and arm64; the pidfd comes back through the third. */
     uint64_t all = flags | SIGCHLD | (pidfd ? CLONE_PIDFD : 0);
     return (pid_t)syscall(SYS_clone, all, NULL, pidfd, NULL, NULL);
 }

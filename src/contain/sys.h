@@ -10,15 +10,15 @@ int sys_pidfd_open(pid_t pid);                 /* close-on-exec; -1 and errno */
 bool sys_pidfd_signal(int pidfd, int signal);  /* false and errno */
 bool sys_close_range(unsigned first, unsigned last);
 
-/* As fork, with these clone flags; pidfd (may be NULL) as the caller's descriptor of the child. Neither locks of malloc nor of
- * stdio are taken care of: a child of a program with threads may only make system calls. */
+/* As fork, with these clone flags; pidfd (may be NULL) as the caller's descriptor of the child. Neither locks of
+ * malloc nor of stdio are taken care of: a child of a program with threads may only make system calls. */
 pid_t sys_clone(uint64_t flags, int *pidfd);
 
 /* As sys_clone(0), born in the cgroup whose folder is open as cgroup_fd (Linux 5.7). */
 pid_t sys_clone_into(int cgroup_fd);
 
-/* Every signal to its default, those ignored by whoever started us too, and none left blocked or all blocked. By the raw call:
- * glibc refuses its own two (32, 33), and a job in which one of these is ignored cannot cancel threads. */
+/* Every signal to its default, those ignored by whoever started us too, and none left blocked or all blocked. By the
+ * raw call: glibc refuses its own two (32, 33), and a job in which one of these is ignored cannot cancel threads. */
 void sys_signals_default(void);
 void sys_signals_block_all(void);
 void sys_signals_unblock_all(void);

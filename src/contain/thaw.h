@@ -1,4 +1,5 @@
-/* thaw: frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until it is thawed. */
+/* thaw: frozen processes are made able to die. A task in a frozen cgroup v1 freezer ignores SIGKILL until it is
+ * thawed. */
 #ifndef TARE_CONTAIN_THAW_H
 #define TARE_CONTAIN_THAW_H
 
@@ -7,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that also holds this process is
- * not touched: it is somebody else's. */
+/* Thaws every cgroup v1 freezer in which a member is, and the cgroups of the leaf. A freezer that also holds this
+ * process is not touched: it is somebody else's. */
 void thaw_tree(const struct tree_seed *seed);
 
 /* Whether the first length bytes of a freezer's path name a folder that does not hold the cgroup own. Pure. */

@@ -36,12 +36,12 @@ size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct j
 /* To the live members without the root: how many got it. */
 size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal);
 
-/* Kills the members without the root, pass after pass, until none is left or the time is over: how many were killed (each
- * once). *left: live ones that the last pass saw. */
+/* Kills the members without the root, pass after pass, until none is left or the time is over: how many were killed
+ * (each once). *left: live ones that the last pass saw. */
 size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left);
 
-/* Sends the signal to the process that has had this start time all along: through a pidfd, the start time read after opening
- * it. False: gone, another process, or refused. */
+/* Sends the signal to the process that has had this start time all along: through a pidfd, the start time read after
+ * opening it. False: gone, another process, or refused. */
 bool process_signal(pid_t pid, uint64_t start_time, int signal);
 
 void job_member_fill(const struct proc_stat *stat, struct job_member *out);

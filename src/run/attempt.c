@@ -147,7 +147,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         return err_sys(err, "make the log's pipe");
     attempt->pipe = ends[0];
     AUTO_CLOSE int write_end = ends[1];
-    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment of ours; best effort. */
+    /* Only our end: the job's must block as programs expect. A larger pipe rides out a slow moment of ours; best
+     * effort. */
     if (fcntl(attempt->pipe, F_SETFL, O_NONBLOCK) != 0)
         return err_sys(err, "set up the log's pipe");
     (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);

@@ -1,5 +1,5 @@
-/* attempt: one try at an experiment: its folder, its log files and pipe, its job. Takes no decision and journals nothing:
- * lane/ does. Private to run/. */
+/* attempt: one try at an experiment: its folder, its log files and pipe, its job. Takes no decision and journals
+ * nothing: lane/ does. Private to run/. */
 #ifndef TARE_RUN_ATTEMPT_H
 #define TARE_RUN_ATTEMPT_H
 
@@ -42,8 +42,9 @@ struct attempt {
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
 
-/* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be done again after a crash:
- * done before EVENT_ATTEMPT_PREPARED of this attempt is journaled, so the files found are always those of the one before. */
+/* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be done again
+ * after a crash: done before EVENT_ATTEMPT_PREPARED of this attempt is journaled, so the files found are always
+ * those of the one before. */
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 
 /* training.log, training.times.csv and the pipe. */

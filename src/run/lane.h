@@ -1,5 +1,5 @@
-/* lane: one experiment at a time on its own way (plan/state.c): each step is journaled, and what follows it begins when that
- * is durable. Private to run/. */
+/* lane: one experiment at a time on its own way (plan/state.c): each step is journaled, and what follows it begins
+ * when that is durable. Private to run/. */
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 

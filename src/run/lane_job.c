@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "contain/guardian.h"
+#include "state/state.h"
 
 #include <sys/epoll.h>
 #include <time.h>
@@ -132,13 +133,16 @@ static bool watch_job(struct lane *lane, struct err *err)
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
 }
 
-/* Without the guardian the other layers still hold: that is said, and the night goes on. */
+/* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
 static void guard_job(struct lane *lane)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct err err = {0};
     if (guardian && !guardian_watch(guardian, job_identity(lane->attempt.job), &err))
         lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
+    struct state *state = lane->runner->request->state;
+    if (state && !state_job_born(state, job_identity(lane->attempt.job), &err))
+        lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
 }
 
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "contain/guardian.h"
+#include "state/state.h"
 
 #include <signal.h>
 
@@ -19,8 +20,13 @@ enum {
 static void unguard_job(struct lane *lane)
 {
     struct guardian *guardian = lane->runner->request->guardian;
-    if (guardian && lane->attempt.survivor_count == 0)
+    struct state *state = lane->runner->request->state;
+    if (lane->attempt.survivor_count > 0)
+        return;
+    if (guardian)
         guardian_release(guardian, job_identity(lane->attempt.job));
+    if (state)
+        state_job_gone(state, job_identity(lane->attempt.job), NULL);
 }
 
 static void record_evidence(struct lane *lane, const char *kind, char *text)

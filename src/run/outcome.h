@@ -36,9 +36,10 @@ struct outcome_facts {
     const struct limits *limits;
 };
 
-/* Failed when: stopped by a timeout or a limit; not started; the exit code is required and not 0; an error pattern matched; a
- * success pattern did not. With the exit code ignored, an end by a signal still fails unless success patterns say otherwise.
- * Interrupted when the stop was not the attempt's own doing. error: what to tell (the caller frees), NULL when it succeeded. */
+/* Failed when: stopped by a timeout or a limit; not started; the exit code is required and not 0; an error pattern
+ * matched; a success pattern did not. With the exit code ignored, an end by a signal still fails unless success
+ * patterns say otherwise. Interrupted when the stop was not the attempt's own doing. error: what to tell (the
+ * caller frees), NULL when it succeeded. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error);
 
 #endif

@@ -1,5 +1,6 @@
-/* past: what earlier sessions of a run wrote of its attempts, read from events.jsonl when a run is resumed (store_open has
- * made it whole): how many tries an experiment has used up, and how its last one ended. Private to run/. */
+/* past: what earlier sessions of a run wrote of its attempts, read from events.jsonl when a run is resumed
+ * (store_open has made it whole): how many tries an experiment has used up, and how its last one ended. Private to
+ * run/. */
 #ifndef TARE_RUN_PAST_H
 #define TARE_RUN_PAST_H
 
@@ -26,7 +27,8 @@ void past_fini(struct past *past);
 /* The item of an experiment; an empty one for a new run. */
 struct past_item past_of(const struct past *past, size_t number);
 
-/* The data of EVENT_EXPERIMENT_ENDED from that of its last attempt (may be NULL). A new reference. outcome: "succeeded", ... */
+/* The data of EVENT_EXPERIMENT_ENDED from that of its last attempt (may be NULL). A new reference. outcome:
+ * "succeeded", ... */
 json_t *past_experiment_ended(const char *outcome, int64_t retries, const json_t *last_attempt);
 
 #endif

@@ -146,8 +146,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Where pip and Debian put packages, beside the interpreter as it was named: a virtual environment's python is a link, and
- * its packages stand where the link stands. version: "3.11.7". */
+/* Where pip and Debian put packages, beside the interpreter as it was named: a virtual environment's python is a
+ * link, and its packages stand where the link stands. version: "3.11.7". */
 static json_t *packages_json(const char *python, const char *version)
 {
     static const char *const places[][2] = {

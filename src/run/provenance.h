@@ -7,13 +7,13 @@
 
 #include <jansson.h>
 
-/* [{name, path, commit, dirty}] of every repository of the plan, in its order. commit and dirty (a tracked file differs) are null
- * where git does not say: no repository, no git, too slow, or a folder of another user's. git and interpreters are found and
- * run with this environment. */
+/* [{name, path, commit, dirty}] of every repository of the plan, in its order. commit and dirty (a tracked file
+ * differs) are null where git does not say: no repository, no git, too slow, or a folder of another user's. git and
+ * interpreters are found and run with this environment. */
 json_t *provenance_repositories(const struct plan *plan, const struct strv *environment);
 
-/* [{path, version, packages}] of every interpreter. version and packages (["numpy==1.26.4", ...] by the names of the folders that
- * pip leaves) for Python; else null. */
+/* [{path, version, packages}] of every interpreter. version and packages (["numpy==1.26.4", ...] by the names of
+ * the folders that pip leaves) for Python; else null. */
 json_t *provenance_interpreters(const struct plan *plan, const struct strv *environment);
 
 /* The interpreter of a command: its first word that is a Python, else argv[0]. Borrowed; NULL: no command. */

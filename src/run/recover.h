@@ -1,5 +1,5 @@
-/* recover: what a session that died left behind, settled before a run goes on: its job is ended, its attempt is closed, an end
- * that was reached but not written is written. Private to run/. */
+/* recover: what a session that died left behind, settled before a run goes on: its job is ended, its attempt is
+ * closed, an end that was reached but not written is written. Private to run/. */
 #ifndef TARE_RUN_RECOVER_H
 #define TARE_RUN_RECOVER_H
 

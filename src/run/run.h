@@ -1,5 +1,5 @@
-/* run: carries out a plan: one event loop (sd-event) for all lanes: signals, timers, pidfds, pipes. Knows no terminal: it
- * tells its listener what happens. */
+/* run: carries out a plan: one event loop (sd-event) for all lanes: signals, timers, pidfds, pipes. Knows no
+ * terminal: it tells its listener what happens. */
 #ifndef TARE_RUN_RUN_H
 #define TARE_RUN_RUN_H
 
@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* event is called for every event, journaled (after its commit) or not. tick: about once a second while something runs. */
+/* event is called for every event, journaled (after its commit) or not. tick: about once a second while something
+ * runs. */
 struct run_listener {
     void (*event)(void *context, const struct event *event);
     void (*tick)(void *context);
@@ -20,6 +21,7 @@ struct run_listener {
 };
 
 struct guardian; /* contain/guardian.h */
+struct state;    /* state/state.h */
 
 struct run_request {
     struct store *store; /* open; stays the caller's */
@@ -28,7 +30,8 @@ struct run_request {
     const struct containment *containment;
     const struct strv *environment; /* what jobs inherit: the caller's own under sudo */
     struct guardian *guardian;      /* told of every job while it lives; NULL: none. Stays the caller's */
-    bool change_user;               /* jobs become uid/gid; false where the caller has become that user already, as cli does */
+    struct state *state; /* registered; knows of every job while it lives; NULL: none. Stays the caller's */
+    bool change_user; /* jobs become uid/gid; false where the caller has become that user already, as cli does */
     uid_t uid;
     gid_t gid;
     struct run_listener listener;
@@ -47,14 +50,16 @@ struct run_summary {
     size_t succeeded, failed, interrupted, not_run;
 };
 
-/* Runs what the store says is not done yet (never done, or interrupted), after ending what a dead session left alive. SIGINT, SIGTERM: end the job, record, return; a second one: at once. SIGHUP: the
- * listener is told EVENT_NOTE with "detached" and the run goes on. Blocks until the end; those signals stay out meanwhile.
- * TARE_TIME_SCALE in the environment, 0.001 to 1, shortens the pauses of the plan. Parallel experiments are refused. False: the
- * run is broken (RUN_BROKEN), err says why. Call from the main thread. */
+/* Runs what the store says is not done yet (never done, or interrupted), after ending what a dead session left
+ * alive. SIGINT, SIGTERM: end the job, record, return; a second one: at once. SIGHUP: the listener is told
+ * EVENT_NOTE with "detached" and the run goes on. Blocks until the end; those signals stay out meanwhile.
+ * TARE_TIME_SCALE in the environment, 0.001 to 1, shortens the pauses of the plan. Parallel experiments are
+ * refused. False: the run is broken (RUN_BROKEN), err says why. Call from the main thread. */
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
 
-/* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1): machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment,
- * per repository: path, git commit, dirty flag; per interpreter: path, version, packages when cheap). Starts no shell. */
+/* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1):
+ * machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository:
+ * path, git commit, dirty flag; per interpreter: path, version, packages when cheap). Starts no shell. */
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, struct err *err);
 
 #endif

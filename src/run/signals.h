@@ -13,15 +13,16 @@ struct signals {
     void *context;
 };
 
-/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike SIG_IGN no job
- * inherits. */
+/* Also makes SIGPIPE and SIGXFSZ harmless (the write then fails, and is handled), by a handler, which unlike
+ * SIG_IGN no job inherits. */
 void signals_block(struct signals *signals);
 
 /* As sd_event_*: negative is an error number. signals must live as long as the loop. */
 int signals_watch(struct signals *signals, sd_event *loop, void (*stop)(void *context, int signal_number),
                   void (*hangup)(void *context), void *context);
 
-/* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed the journal. */
+/* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed
+ * the journal. */
 void signals_unblock(struct signals *signals);
 
 #endif

@@ -86,7 +86,8 @@ tool of the repository"
 }
 
 @test "exit code and patterns decide together" {
-    job 'echo "$TARE_EXPERIMENT"; case $TARE_EXPERIMENT in *001) echo saved; exit 4;; *002) echo saved; echo nan;; *003) exit 0;; *) echo saved;; esac'
+    job 'echo "$TARE_EXPERIMENT"
+case $TARE_EXPERIMENT in *001) echo saved; exit 4;; *002) echo saved; echo nan;; *003) exit 0;; *) echo saved;; esac'
     registry '"success": ["^saved$"], "errors": ["^nan$"], "exit_code": "ignored"'
     settings 4
     run tare_run
@@ -105,7 +106,7 @@ True"
     sed -i '1s/.*/#!\/no\/such\/interpreter/' repo/job.sh
     run tare_run
     [ "$status" -eq 1 ]
-    [[ "$(event_value experiment_ended 1 error)" == "cannot run "*"job.sh: No such file or directory (the file, or the interpreter"* ]]
+    [[ "$(event_value experiment_ended 1 error)" == "cannot run "*"job.sh: No such file or directory (the file, or "* ]]
 }
 
 @test "a metric that never matched is an empty cell and said so" {
@@ -142,7 +143,7 @@ END
     settings 1
     chmod 755 "$WORK"
     chown -R 65534:65534 "$WORK"
-    setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$TARE" || skip "the program cannot be reached by another user"
+    setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$TARE" || skip "another user cannot reach the program"
     HOME=$WORK setpriv --reuid=65534 --regid=65534 --clear-groups "$TARE" run settings.json -c registry.json -o results
     is "$(log_of repo_net_001 | head -n 1)" 65534
     lock_is_free repo/lock

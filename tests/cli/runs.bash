@@ -1,5 +1,5 @@
-# What the tests of whole runs share, on top of helpers: one repository whose job is a shell script given by the test, and looks
-# into what a run left. Load it with: load ../cli/runs
+# What the tests of whole runs share, on top of helpers: one repository, its job a shell script of the test, and
+# looks into what a run left. Load it with: load ../cli/runs
 
 load ../cli/helpers
 
@@ -21,7 +21,8 @@ job() {
 registry() {
     cat >"$WORK/registry.json" <<END
 {"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
-  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000], "distribution": "uniform"}},
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000],
+                                  "distribution": "uniform"}},
   "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}${1:+, $1}}}}
 END
 }
@@ -60,10 +61,15 @@ END
 }
 
 # event_value TYPE EXPERIMENT KEY: of the last such event.
-event_value() { events "$1" "$2" | tail -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$3"; }
+event_value() {
+    events "$1" "$2" | tail -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$3"
+}
 
 # The column of summary.csv, one line an experiment.
-summary() { python3 -c 'import csv, sys; [print(row[sys.argv[2]]) for row in csv.DictReader(open(sys.argv[1]))]' "$(run_dir)/summary.csv" "$1"; }
+summary() {
+    python3 -c 'import csv, sys; [print(row[sys.argv[2]]) for row in csv.DictReader(open(sys.argv[1]))]' \
+        "$(run_dir)/summary.csv" "$1"
+}
 
 # is TEXT EXPECTED
 is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }

@@ -26,7 +26,8 @@ print(db.execute("PRAGMA integrity_check").fetchone()[0])' "$1/run.db")" ok
 @test "a file that may not grow any more breaks the run off; with room again it is finished" {
     need_python
     command -v prlimit >/dev/null || skip "prlimit is not installed"
-    job 'echo "$TARE_EXPERIMENT" >>../tries; [ -e ../room ] || case $TARE_EXPERIMENT in *_002) head -c 2000000 /dev/zero; sleep 1000;; esac'
+    job 'echo "$TARE_EXPERIMENT" >>../tries
+[ -e ../room ] || case $TARE_EXPERIMENT in *_002) head -c 2000000 /dev/zero; sleep 1000;; esac'
     settings 3
     run prlimit --fsize=1000000:unlimited "$TARE" run settings.json -c registry.json -o results
     echo "$output"
@@ -47,7 +48,7 @@ True
 True"
 }
 
-# Runs in a mount namespace of its own, in $WORK, with the program as $1: a disk of 600 KiB, filled by the logs; then a larger one.
+# Runs in a mount namespace of its own, in $WORK, with the program as $1: a disk of 600 KiB that the logs fill; then more.
 on_a_small_disk() {
     cat <<'END_OF_SCRIPT'
 mkdir results && mount -t tmpfs -o size=600k tmpfs results || exit 77

@@ -1,6 +1,6 @@
 /* Preloaded into the runner: kills it by SIGKILL at one write to the journal, or in the middle of it.
- * JOURNAL_FAULT=N kills before the N-th pwrite or fdatasync of a file whose name ends in run.db-wal, run.db or events.jsonl, from
- * 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when it is a write. */
+ * JOURNAL_FAULT=N kills before the N-th pwrite or fdatasync of a file whose name ends in run.db-wal, run.db or
+ * events.jsonl, from 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when it is a write. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>

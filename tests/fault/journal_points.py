@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The runner dies at each write and each sync of its journal in turn, whole or torn; each time a resume finishes the plan, and
-every experiment is recorded and done once.
+"""The runner dies at each write and sync of its journal in turn, whole or torn; each time a resume finishes the plan,
+and every experiment is recorded and done once.
 
 journal_points.py PROGRAM PRELOAD WORKING-FOLDER      STRIDE=3: of the torn writes, every third"""
 import collections

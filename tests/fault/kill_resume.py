@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random kill -9 of the runner and resume, many rounds, until each plan is finished: every experiment is then recorded exactly
-once, and nothing that had ended was run again.
+"""Random kill -9 of the runner and resume, many rounds, until each plan is finished: every experiment is then recorded
+exactly once, and nothing that had ended was run again.
 
 kill_resume.py PROGRAM WORKING-FOLDER      ROUNDS=200 kills in all, LANES=2 runs side by side, SEED="""
 import collections
@@ -74,7 +74,7 @@ def output(folder):
 
 
 def unplanned(folder, code):
-    """Killed while it was still being made, the run holds no plan and says so; then nothing has run, and it is put away."""
+    """Killed while it was still being made, the run holds no plan and says so: nothing has run, it is put away."""
     if code != 2 or os.path.exists(folder + "/tries") or "before the plan was written" not in output(folder):
         return False
     shutil.rmtree(folder + "/results")

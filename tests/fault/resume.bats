@@ -12,7 +12,8 @@ load ../cli/runs
 
 @test "a runner killed while its job runs: the job is dead, the resume runs it once more" {
     job 'echo "$TARE_EXPERIMENT $TARE_ATTEMPT" >>../tries
-if [ "$TARE_ATTEMPT" -le 3 ]; then exec 9>../lock; flock 9; setsid sleep 1000 & touch ../up$TARE_ATTEMPT; sleep 1000; fi'
+if [ "$TARE_ATTEMPT" -le 3 ]; then
+exec 9>../lock; flock 9; setsid sleep 1000 & touch ../up$TARE_ATTEMPT; sleep 1000; fi'
     settings 1
     start_run
     wait_until test -e up1

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every program of tests/fault/programs under every containment that this machine has, as root and as an ordinary user,
-stopped by TERM and with the runner killed, and counts what is still alive afterwards. Prints a table and TAP lines.
+"""Runs every program of tests/fault/programs under every containment that this machine has, as root and as an ordinary
+user, stopped by TERM and with the runner killed, and counts what is still alive afterwards. Prints a table, TAP lines.
 
-Liveness is seen from outside, by locks: each process of a program holds a shared lock on a file of its run, so an exclusive one
-can be had when, and only when, all are gone. A kernel-backed cell (pidns) must show 0; the others are best effort: what they
-leave is counted, shown, and ended here.
+Liveness is seen from outside, by locks: each process of a program holds a shared lock on a file of its run, so an
+exclusive one can be had when, and only when, all are gone. A kernel-backed cell (pidns) must show 0; others are best
+effort: what they leave is counted, shown, and ended here.
 
 usage: survivors.py TARE FOLDER_WITH_THE_PROGRAMS"""
 
@@ -23,7 +23,7 @@ MODES = ("pidns", "cgroup", "sweep")
 NOBODY = 65534
 WORKERS = 4
 # Generous: only what goes wrong waits so long. Best-effort cells are expected to leave something now and then.
-READY_S, END_S, GONE_S, GONE_BEST_EFFORT_S = 40, 60, 30, 1.5
+READY_S, END_S, GONE_S, GONE_BEST_EFFORT_S, GONE_OUTSIDE_S = 40, 60, 30, 8, 0.5
 TOTAL_S = 140
 
 # name, arguments behind the lock file, ways of stopping
@@ -165,7 +165,7 @@ def end_leftovers(lock):
 
 
 def leaves():
-    """The jobs' cgroups at the mount's root. With runner and guardian killed together an empty one remains until the next run."""
+    """The jobs' cgroups at the mount's root. With runner and guardian killed together one is left."""
     found = set()
     with open("/proc/self/mounts") as mounts:
         for line in mounts:
@@ -199,8 +199,8 @@ def kill(pid):
 
 class Cell:
     def __init__(self, number, program, arguments, how, mode, uid):
-        self.number, self.program, self.arguments, self.how, self.mode, self.uid = (number, program, arguments, how, mode,
-                                                                                     uid)
+        self.number, self.program, self.arguments = number, program, arguments
+        self.how, self.mode, self.uid = how, mode, uid
         self.survivors, self.note, self.failure = None, "", ""
 
     def name(self):
@@ -267,8 +267,9 @@ class Cell:
         if not wait_until(lambda: runner.poll() is not None, END_S):
             self.failure = "the runner does not end"
             return
-        strict = self.mode == "pidns" and self.program not in OUTSIDE_THE_PROMISE
-        gone = wait_until(lambda: is_free(lock), GONE_S if strict else GONE_BEST_EFFORT_S)
+        outside = self.program in OUTSIDE_THE_PROMISE
+        patience = GONE_OUTSIDE_S if outside else GONE_S if self.mode == "pidns" else GONE_BEST_EFFORT_S
+        gone = wait_until(lambda: is_free(lock), patience)
         self.survivors = 0 if gone else max(1, len(holders(lock)))
         if piped and gone:
             os.set_blocking(runner.stdout.fileno(), False)
@@ -343,7 +344,7 @@ def show_table(cells, used):
         shown = (row[(mode, uid)].shown().rjust(14) if (mode, uid) in row else "".rjust(14) for mode, _, uid in used)
         remark = "  (outside the promise)" if name.split(",")[0] in OUTSIDE_THE_PROMISE else ""
         print("#", name.ljust(width), *shown, remark, sep=" ")
-    print("# pidns is kernel-backed: 0 is required. cgroup as root and sweep are best effort: what is left is shown, not failed.")
+    print("# pidns is kernel-backed: 0 is required. cgroup and sweep are only counted and shown.")
     for note in sorted({f"{cell.name()} ({cell.mode}): {cell.note}" for cell in cells if cell.note}):
         print("#", note)
 

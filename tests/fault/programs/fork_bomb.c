@@ -1,4 +1,5 @@
-/* Every process forks again and again, also while it is being killed. Bounded by count: a limit of processes does not bind root. */
+/* Every process forks again and again, also while it is being killed. Bounded by count: a limit of processes does not
+ * bind root. */
 #include "misbehave.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* The service of ask_service: starts a process that holds the lock file it is told. argv[1]: its socket. Ends when its stdin does. */
+/* The service of ask_service: starts a process that holds the lock file it is told. argv[1]: its socket. Ends when its
+ * stdin does. */
 #include "misbehave.h"
 
 #include <poll.h>

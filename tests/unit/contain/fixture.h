@@ -16,8 +16,8 @@ struct shell_job {
     int theirs;
 };
 
-/* Takes the tests out whose first state is a containment_wish that this machine cannot give, and says so: cmocka's own skip knows
- * no reason. How many are left. */
+/* Takes the tests out whose first state is a containment_wish that this machine cannot give, and says so: cmocka's own
+ * skip knows no reason. How many are left. */
 struct CMUnitTest;
 size_t tests_possible(struct CMUnitTest *tests, size_t count);
 

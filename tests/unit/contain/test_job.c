@@ -131,7 +131,8 @@ static void an_identity_names_the_init_and_the_leaf(void **state)
     shell_fini(&shell);
 }
 
-/* The runner may have been started by something that ignores signals (nohup, Python's SIGPIPE), or block some itself. */
+/* The runner may have been started by something that ignores signals (nohup, Python's SIGPIPE), or block some
+ * itself. */
 static void the_job_has_all_signals_at_their_default(void **state)
 {
     char output[512];
@@ -254,6 +255,25 @@ static void wait_for_two_sleeps(struct job *job, struct job_member members[8])
             return;
         assert_true(clock_monotonic_ns() < deadline);
         poll(NULL, 0, 5);
+    }
+}
+
+/* The init may end while an order is on its way to it; its report must not be lost for that. */
+static void an_end_is_told_whatever_was_asked_meanwhile(void **state)
+{
+    for (int round = 0; round < 30; round++) {
+        struct shell_job shell;
+        shell_init(&shell, wish_of(state), "exit 9");
+        shell_start(&shell);
+        shell_open_gate(&shell);
+        for (int i = 0; i < 200 && is_held(shell.output); i++)
+            job_signal_command(shell.job, SIGCONT);
+        job_signal_command(shell.job, SIGCONT);
+        struct job_exit end = shell_wait(&shell);
+        assert_false(end.signalled);
+        assert_int_equal(end.code, 9);
+        shell_prove(&shell);
+        shell_fini(&shell);
     }
 }
 
@@ -425,6 +445,7 @@ int main(void)
         EACH_MODE(a_job_has_a_session_of_its_own_unless_it_uses_the_terminal),
         EACH_MODE(term_reaches_every_process_of_the_tree),
         EACH_MODE(a_signal_can_go_to_the_command_alone),
+        EACH_MODE(an_end_is_told_whatever_was_asked_meanwhile),
         EACH_MODE(what_a_command_leaves_behind_is_counted_named_and_ended),
         EACH_MODE(a_job_that_is_freed_is_ended),
         EACH_MODE(cpu_time_is_what_the_command_says_it_used),

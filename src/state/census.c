@@ -1,0 +1,294 @@
+#include "state/census.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "contain/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ANCESTORS_MAX = 1000, ENVIRON_MAX = 1 << 20, CMDLINE_MAX = 4096, STATUS_MAX = 8192 };
+
+/* One pass over /proc. */
+struct taker {
+    const struct census_roots *roots;
+    int proc;
+    char *buffer; /* ENVIRON_MAX */
+    double uptime_s, ticks_per_s;
+};
+
+char *census_environ_value(const char *bytes, size_t count, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t at = 0; at < count;) {
+        size_t part = strnlen(bytes + at, count - at);
+        if (part > length && bytes[at + length] == '=' && memcmp(bytes + at, name, length) == 0)
+            return mem_strndup(bytes + at + length + 1, part - length - 1);
+        at += part + 1;
+    }
+    return NULL;
+}
+
+/* How many bytes the UTF-8 character at s takes; 0: it is none, or one that a terminal obeys (C0, DEL, C1). */
+static size_t character_length(const unsigned char *s, size_t left)
+{
+    static const unsigned low[] = {0, 0x20, 0xA0, 0x800, 0x10000};
+    size_t length = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    if (length == 0 || length > left)
+        return 0;
+    unsigned code = length == 1 ? s[0] : s[0] & (0x7FU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (s[i] >> 6 != 2)
+            return 0;
+        code = code << 6 | (s[i] & 0x3FU);
+    }
+    bool allowed = code >= low[length] && code != 0x7F && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+    return allowed ? length : 0;
+}
+
+char *census_command_text(const char *bytes, size_t count)
+{
+    struct text text = {0};
+    while (count > 0 && bytes[count - 1] == '\0')
+        count--;
+    for (size_t at = 0; at < count;) {
+        size_t length = character_length((const unsigned char *)bytes + at, count - at);
+        if (bytes[at] == '\0')
+            text_add_char(&text, ' ');
+        else if (length == 0)
+            text_add_char(&text, '?');
+        else
+            text_add_bytes(&text, bytes + at, length);
+        at += length ? length : 1;
+    }
+    return text_take(&text);
+}
+
+static void take_command(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/cmdline", (int)process->stat.pid);
+    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, CMDLINE_MAX);
+    process->command = length > 0 ? census_command_text(taker->buffer, (size_t)length) : NULL;
+    if (process->command && process->command[0])
+        return;
+    free(process->command);
+    process->command = mem_printf("[%s]", process->stat.comm);
+}
+
+static bool take_user(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    uint64_t uid = 0;
+    snprintf(path, sizeof path, "%d/status", (int)process->stat.pid);
+    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, STATUS_MAX);
+    if (length <= 0 || !proc_keyed_number(taker->buffer, (size_t)length, "Uid:", &uid))
+        return false;
+    process->uid = (uid_t)uid;
+    return true;
+}
+
+static bool take_tag(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
+    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, ENVIRON_MAX);
+    if (length > 0)
+        process->tag = census_environ_value(taker->buffer, (size_t)length, "TARE_JOB");
+    return length >= 0;
+}
+
+static bool all_digits(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* The names of the drivers: NVIDIA, AMD's compute, and what the kernel's graphics drivers offer for computing. */
+static bool is_gpu(const char *dev, const char *path)
+{
+    size_t length = strlen(dev);
+    if (strncmp(path, dev, length) != 0 || path[length] != '/')
+        return false;
+    const char *name = path + length + 1;
+    return (strncmp(name, "nvidia", 6) == 0 && (all_digits(name + 6) || strcmp(name + 6, "ctl") == 0)) ||
+           strcmp(name, "kfd") == 0 || (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
+}
+
+static void take_device(const struct taker *taker, int folder, const char *name, struct census_process *process)
+{
+    static const char deleted[] = " (deleted)";
+    char path[PATH_MAX];
+    ssize_t length = readlinkat(folder, name, path, sizeof path - 1);
+    if (length <= 0)
+        return;
+    path[length] = '\0';
+    size_t tail = sizeof deleted - 1;
+    if ((size_t)length > tail && strcmp(path + (size_t)length - tail, deleted) == 0)
+        path[(size_t)length - tail] = '\0';
+    if (is_gpu(taker->roots->dev, path) && !strv_has(&process->devices, path))
+        strv_add(&process->devices, path);
+}
+
+static bool take_devices(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
+    int fd = openat(taker->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (entry->d_name[0] != '.')
+            take_device(taker, dirfd(listing), entry->d_name, process);
+    closedir(listing);
+    return true;
+}
+
+static void process_fini(struct census_process *process)
+{
+    free(process->tag);
+    free(process->command);
+    strv_fini(&process->devices);
+}
+
+static void take_process(const struct taker *taker, pid_t pid, struct census *out)
+{
+    struct census_process process = {.age_s = -1};
+    if (!proc_stat_read(taker->proc, pid, &process.stat) || !proc_stat_alive(&process.stat) ||
+        !take_user(taker, &process))
+        return;
+    if (taker->uptime_s >= 0)
+        process.age_s = taker->uptime_s - (double)process.stat.start_time / taker->ticks_per_s;
+    if (process.age_s < 0 && taker->uptime_s >= 0)
+        process.age_s = 0;
+    bool has_environment = take_tag(taker, &process), has_devices = take_devices(taker, &process);
+    process.looked_into = has_environment && has_devices;
+    out->closed += !process.looked_into && process.uid != geteuid();
+    take_command(taker, &process);
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = process;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct census_process *left = a, *right = b;
+    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+}
+
+const struct census_process *census_find(const struct census *census, pid_t pid)
+{
+    struct census_process key = {.stat.pid = pid};
+    return census->count ? bsearch(&key, census->items, census->count, sizeof key, by_pid) : NULL;
+}
+
+static bool is_orphan(const struct census *census, const struct census_process *process)
+{
+    const struct census_process *parent = census_find(census, process->stat.ppid);
+    if (process->stat.ppid == 1)
+        return true;
+    return parent && strcmp(parent->stat.comm, "systemd") == 0 && strstr(parent->command, "--user");
+}
+
+/* The first number of /proc/uptime, to the second: "350735.47 234388.90". */
+static double read_uptime(int proc)
+{
+    char text[64];
+    uint64_t seconds;
+    ssize_t length = proc_read_at(proc, "uptime", text, sizeof text);
+    if (length <= 0 || !proc_number_parse(text, strcspn(text, "."), INT_MAX, &seconds))
+        return -1;
+    return (double)seconds;
+}
+
+static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)
+{
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
+        uint64_t pid = 0;
+        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
+            take_process(taker, (pid_t)pid, out);
+    }
+    return errno == 0 || err_sys(err, "read %s", taker->roots->proc);
+}
+
+bool census_take(const struct census_roots *roots, struct census *out, struct err *err)
+{
+    *out = (struct census){0};
+    DIR *listing = opendir(roots->proc);
+    if (!listing)
+        return err_sys(err, "open %s", roots->proc);
+    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
+    struct taker taker = {.roots = roots, .proc = dirfd(listing), .buffer = buffer};
+    taker.uptime_s = read_uptime(taker.proc);
+    taker.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    bool complete = take_all(&taker, listing, out, err);
+    closedir(listing);
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, by_pid);
+    for (size_t i = 0; i < out->count; i++)
+        out->items[i].orphan = is_orphan(out, &out->items[i]);
+    return complete;
+}
+
+void census_fini(struct census *census)
+{
+    for (size_t i = 0; i < census->count; i++)
+        process_fini(&census->items[i]);
+    free(census->items);
+    *census = (struct census){0};
+}
+
+void census_own_tags(const struct census_roots *roots, struct strv *out)
+{
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
+    struct taker taker = {.roots = roots, .proc = proc, .buffer = buffer};
+    struct census_process process = {.stat.ppid = getpid()};
+    for (int i = 0; proc >= 0 && i < ANCESTORS_MAX && process.stat.ppid > 0; i++) {
+        if (!proc_stat_read(proc, process.stat.ppid, &process.stat))
+            break;
+        take_tag(&taker, &process);
+        if (process.tag && !strv_has(out, process.tag))
+            strv_add(out, process.tag);
+        free(steal_ptr(process.tag));
+    }
+}
+
+static bool is_the_same(const struct census_roots *roots, const struct census_process *process)
+{
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct census_process now = {0};
+    if (proc < 0 || !proc_stat_read(proc, process->stat.pid, &now.stat) ||
+        now.stat.start_time != process->stat.start_time)
+        return false;
+    if (!process->tag)
+        return true;
+    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
+    struct taker taker = {.roots = roots, .proc = proc, .buffer = buffer};
+    take_tag(&taker, &now);
+    AUTO_FREE char *tag = now.tag;
+    return tag && strcmp(tag, process->tag) == 0;
+}
+
+int census_hold(const struct census_roots *roots, const struct census_process *process, struct err *err)
+{
+    AUTO_CLOSE int pidfd = sys_pidfd_open(process->stat.pid);
+    if (pidfd < 0) {
+        err_sys(err, "process %d", (int)process->stat.pid);
+        return -1;
+    }
+    if (!is_the_same(roots, process)) {
+        err_set(err, "process %d is another one by now", (int)process->stat.pid);
+        return -1;
+    }
+    return steal_fd(&pidfd);
+}
