@@ -1,16 +1,16 @@
 #!/bin/bash
 # Matches a generated training log with tare's joblog and with grep -cP, and compares counts, time and memory.
-# usage: bench_match.sh BENCH_MATCH [MEGABYTES]      (default 1000)
+# usage: bench_match.sh [MEGABYTES]      (default 1000)
 # Exit 1 when a count differs, tare takes more than twice the time of grep, or more than 20 MiB of memory.
 # grep -P takes one pattern: the ratio is to one grep over all patterns joined by "|", which also reads the file once; the sum
 # over one grep a pattern, whose counts are compared, is shown beside it. Grep keeps nothing, so the ratio is that of matching
 # with the log and the line times (both made in full) written to /dev/null; the time with both kept as files is shown too.
 set -eu
-export LC_ALL=C.UTF-8
+. "$(dirname "$0")/common.bash"
 
-usage="usage: bench_match.sh BENCH_MATCH [MEGABYTES]"
-program=${1:?$usage}
-megabytes=${2:-1000}
+program=$BUILD/bench/bench_match
+need "$program"
+megabytes=${1:-1000}
 max_ratio=2
 max_rss_kib=20480
 
@@ -49,8 +49,6 @@ generate() {
 }
 
 now() { date +%s.%N; }
-value() { awk -v key="$1" '$1 == key { print $2 }' "$2"; }
-calc() { awk "BEGIN { printf \"%.3f\", ($1) }"; } # in parentheses: a bare > would write a file
 
 generate
 echo "log: $(stat -c %s "$dir/log") bytes, ${#patterns[@]} patterns"
@@ -90,12 +88,6 @@ echo "grep -cP, patterns joined: $grep_joined s ($joined_count lines)"
 echo "grep -cP, one run a pattern: $grep_sum s in all"
 echo "ratio to one joined grep: $ratio (target: at most $max_ratio), $(calc "$kept / $grep_joined") with files kept"
 echo "ratio to the sum of greps: $(calc "$seconds / $grep_sum"), $(calc "$kept / $grep_sum") with files kept"
-if [ "$(calc "$ratio > $max_ratio")" = 1.000 ]; then
-    echo "FAIL: more than $max_ratio times the time of grep" >&2
-    failed=1
-fi
-if [ "$rss_kib" -gt "$max_rss_kib" ]; then
-    echo "FAIL: more than $max_rss_kib KiB of memory" >&2
-    failed=1
-fi
+row "match a log of $megabytes MB" "$seconds s" "grep -cP $grep_joined s" "$ratio" "within ${max_ratio}x" "$ratio <= $max_ratio" || failed=1
+row "memory while matching" "$rss_kib KiB" - - "under $max_rss_kib KiB" "$rss_kib < $max_rss_kib" || failed=1
 exit "$failed"

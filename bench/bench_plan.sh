@@ -1,17 +1,17 @@
 #!/bin/bash
 # Plans 10,000 experiments against a history of 10,000 rows, with tare and with a plain Python equivalent
 # (plan_reference.py), and shows both times and their ratio: the median of five runs of each, taken in turn.
-# usage: bench_plan.sh BENCH_PLAN [EXPERIMENTS [ROWS]]
+# usage: bench_plan.sh [EXPERIMENTS [ROWS]]
 # Exit 1 when either plans another number of experiments than asked.
 set -eu
-export LC_ALL=C.UTF-8
+. "$(dirname "$0")/common.bash"
 
-usage="usage: bench_plan.sh BENCH_PLAN [EXPERIMENTS [ROWS]]"
-program=${1:?$usage}
-experiments=${2:-10000}
-rows=${3:-10000}
+program=$BUILD/bench/bench_plan
+need "$program"
+experiments=${1:-10000}
+rows=${2:-10000}
 runs=5
-here=$(cd "$(dirname "$0")" && pwd)
+here=$ROOT/bench
 
 dir=$(mktemp -d -t bench_plan.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
@@ -60,7 +60,6 @@ awk -v rows="$rows" 'BEGIN {
     }
 }' > "$dir/history.csv"
 
-value() { awk -v key="$1" '$1 == key { print $2 }' "$2"; }
 median() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
 
 for ((i = 0; i < runs; i++)); do
@@ -81,5 +80,6 @@ for ((i = 0; i < runs; i++)); do value seconds "$dir/python.$i"; done | median >
 echo "planning $experiments experiments against a history of $rows rows, median of $runs runs:"
 echo "tare: $(cat "$dir/tare") s, peak memory $(value rss_kib "$dir/tare.0") KiB"
 echo "plain Python: $(cat "$dir/python") s, peak memory $(value rss_kib "$dir/python.0") KiB"
-echo "ratio Python / tare: $(awk "BEGIN { printf \"%.1f\", $(cat "$dir/python") / $(cat "$dir/tare") }")"
+row "plan $experiments against $rows" "$(cat "$dir/tare") s" "plain Python $(cat "$dir/python") s" \
+    "$(calc "$(cat "$dir/tare") / $(cat "$dir/python")")" - -
 exit "$failed"

@@ -39,7 +39,9 @@ char *fs_resolve(const char *base, const char *path, const char *home)
     AUTO_TEXT struct text out = {0};
     AUTO_FREE char *expanded = NULL;
     if (path && home && strncmp(path, "~/", 2) == 0)
-        path = expanded = mem_printf("%s/%s", home, path + 2);
+        expanded = mem_printf("%s/%s", home, path + 2);
+    if (expanded)
+        path = expanded;
     if (!path || *path != '/') {
         if (!base || *base != '/')
             add_working_folder(&out);

@@ -4,7 +4,9 @@
 #include "base/fs.h"
 #include "base/json_place.h"
 #include "base/mem.h"
+#include "base/value.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +72,31 @@ void json_doc_fini(struct json_doc *doc)
     free(doc->text);
     json_decref(doc->root);
     *doc = (struct json_doc){0};
+}
+
+json_t *json_from_reading(double reading)
+{
+    char text[32];
+    if (isfinite(reading))
+        return json_real(reading);
+    number_shortest(reading, text);
+    return json_string(text);
+}
+
+bool json_to_reading(const json_t *json, double *out)
+{
+    const char *text = json_string_value(json);
+    if (json_is_number(json))
+        *out = json_number_value(json);
+    else if (text && strcmp(text, "nan") == 0)
+        *out = NAN;
+    else if (text && strcmp(text, "inf") == 0)
+        *out = INFINITY;
+    else if (text && strcmp(text, "-inf") == 0)
+        *out = -INFINITY;
+    else
+        return false;
+    return true;
 }
 
 const char *json_get_text(const json_t *object, const char *key)

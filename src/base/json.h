@@ -41,6 +41,10 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
 void json_print(const json_t *json, struct text *out);
 void json_print_pretty(const json_t *json, struct text *out);
 
+/* Of what a program measured: a number, or the text "nan", "inf" or "-inf", which JSON has no numbers for. */
+json_t *json_from_reading(double reading);
+bool json_to_reading(const json_t *json, double *out); /* false: neither */
+
 /* NULL when absent or of another kind. */
 const char *json_get_text(const json_t *object, const char *key);
 bool json_get_int(const json_t *object, const char *key, json_int_t *out);

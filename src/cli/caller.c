@@ -20,8 +20,6 @@
 
 enum { ANCESTORS_MAX = 8, ENVIRON_MAX = 4 << 20, STAT_MAX = 4096 };
 
-extern char **environ;
-
 static bool number_from_env(const char *name, unsigned *out)
 {
     const char *text = getenv(name);

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/value.h"
 #include "cli/clean.h"
 #include "report/table.h"
 #include "tare_build.h"
@@ -127,7 +128,7 @@ static json_t *process_json(const struct leftovers *leftovers, const struct left
     json_object_set_new(json, "uid", json_integer(process->uid));
     json_object_set_new(json, "user", json_string(user));
     json_object_set_new(json, "command", json_string(process->command));
-    json_object_set_new(json, "age_s", process->age_s < 0 ? json_null() : json_real(process->age_s));
+    json_object_set_new(json, "age_s", process->age_s < 0 ? json_null() : json_real(number_round(process->age_s, 6)));
     json_object_set_new(json, "parent", json_integer(process->stat.ppid));
     json_object_set_new(json, "parent_command", json_string(parent_name(leftovers, process)));
     json_object_set_new(json, "orphan", json_boolean(process->orphan));

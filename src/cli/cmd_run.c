@@ -288,7 +288,7 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
 static int run_as_caller(const struct cli_call *call, const struct caller *caller)
 {
     struct err err = {0};
-    struct run_wish wish;
+    struct run_wish wish = {0};
     const char *flag = GIVEN_OF(call, planning);
     if (call->values[OPTION_RESUME].given) {
         if (flag || call->operands.count)

@@ -24,7 +24,7 @@ enum { UNSAID = -1 };
 extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
 
 /* Adds the entry to settings unless it holds nothing but comments. */
-void settings_read_entry(const struct source *source, const char *path, const json_t *entry, size_t index,
+void settings_read_entry(const struct source *source, const char *path, const json_t *json, size_t index,
                          const struct level *global, struct settings *settings);
 
 /* Warns of a misspelt governor; a kernel may have others, so an unknown one is let through. */

@@ -99,12 +99,12 @@ bool cgroup_remove(const char *leaf)
 
 void cgroup_clean(const char *parent)
 {
-    static const char prefix[] = TARE_NAME "-job-";
+    static const char job[] = TARE_NAME "-job-", trial[] = TARE_NAME "-trial-";
     DIR *listing = opendir(parent);
     int64_t now_ns = clock_realtime_ns();
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         struct stat info;
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
+        if (strncmp(entry->d_name, job, sizeof job - 1) != 0 && strncmp(entry->d_name, trial, sizeof trial - 1) != 0)
             continue;
         /* A leaf is made a moment before its job enters it; one that has been made lately may be such a one. */
         if (fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "joblog/match.h"
 #include "joblog/sink.h"
+#include "joblog/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct joblog {
     char carry[JOBLOG_LINE_MAX];
     char buffer[READ_BUFFER];
     struct times times;
+    struct tail tail;
 };
 
 /* Where the next line ends. A log without \r must not be searched for one again and again: each search's result is
@@ -173,6 +175,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     log->now_ns = now_ns;
     bool log_written = sink_write(&log->log, "the log", bytes, count, &log_err);
     log->totals.bytes += count;
+    tail_add(&log->tail, bytes, count);
     log->totals.kept = log->log.kept;
     log->totals.capped = log->log.capped;
     split_lines(log, bytes, count, offset);
@@ -222,6 +225,11 @@ bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err)
 struct joblog_totals joblog_totals(const struct joblog *log)
 {
     return log->totals;
+}
+
+void joblog_last_words(const struct joblog *log, struct joblog_words *out)
+{
+    tail_words(&log->tail, out);
 }
 
 size_t joblog_result_count(const struct joblog *log)

@@ -35,6 +35,19 @@ struct joblog_result {
     char text[JOBLOG_TEXT_MAX];
 };
 
+/* The line by which the output says what went wrong, as far as that can be told without knowing the program. */
+enum joblog_words_kind {
+    JOBLOG_WORDS_NONE,      /* nothing but blanks was printed */
+    JOBLOG_WORDS_LINE,      /* the last line that is not blank */
+    JOBLOG_WORDS_COMPLAINT, /* the last one that speaks of an error, among the last few */
+    JOBLOG_WORDS_EXCEPTION  /* the exception that a Python traceback near the end tells */
+};
+
+struct joblog_words {
+    enum joblog_words_kind kind;
+    char text[JOBLOG_TEXT_MAX]; /* fit to be shown, as a result's */
+};
+
 struct joblog_totals {
     uint64_t bytes;         /* arrived */
     uint64_t kept;          /* written to the file */
@@ -77,6 +90,7 @@ int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
 bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
 
 struct joblog_totals joblog_totals(const struct joblog *log);
+void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* from the last 32 KiB that arrived */
 size_t joblog_result_count(const struct joblog *log);
 const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
 

@@ -52,19 +52,19 @@ static size_t find_place(const struct seen *seen, const char *key, uint64_t hash
 
 static void grow(struct seen *seen)
 {
-    struct seen bigger = {.places = seen->places * 2, .count = seen->count};
-    bigger.keys = mem_array(bigger.places, sizeof *bigger.keys);
-    bigger.hashes = mem_array(bigger.places, sizeof *bigger.hashes);
-    for (size_t i = 0; i < seen->places; i++) {
-        if (!seen->keys[i])
+    struct seen smaller = *seen;
+    seen->places = smaller.places * 2;
+    seen->keys = mem_array(seen->places, sizeof *seen->keys);
+    seen->hashes = mem_array(seen->places, sizeof *seen->hashes);
+    for (size_t i = 0; i < smaller.places; i++) {
+        if (!smaller.keys[i])
             continue;
-        size_t place = find_place(&bigger, seen->keys[i], seen->hashes[i]);
-        bigger.keys[place] = seen->keys[i];
-        bigger.hashes[place] = seen->hashes[i];
+        size_t place = find_place(seen, smaller.keys[i], smaller.hashes[i]);
+        seen->keys[place] = smaller.keys[i];
+        seen->hashes[place] = smaller.hashes[i];
     }
-    free(seen->keys);
-    free(seen->hashes);
-    *seen = bigger;
+    free(smaller.keys);
+    free(smaller.hashes);
 }
 
 bool seen_add(struct seen *seen, const char *key)

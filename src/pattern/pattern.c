@@ -132,8 +132,8 @@ static uint32_t steps_for(const struct pattern *pattern, size_t length)
 static void first_group(const struct pattern *pattern, struct pattern_match *match)
 {
     const PCRE2_SIZE *places = pcre2_get_ovector_pointer(pattern->data);
-    uint32_t count = pcre2_get_ovector_count(pattern->data), chosen = 0;
-    for (uint32_t i = 1; i < count && chosen == 0; i++)
+    size_t count = pcre2_get_ovector_count(pattern->data), chosen = 0;
+    for (size_t i = 1; i < count && chosen == 0; i++)
         if (places[2 * i] != PCRE2_UNSET)
             chosen = i;
     match->start = places[2 * chosen];

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20 };
+enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20, MEMORY_MAX_BYTES = 64 };
 
 static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
@@ -170,6 +170,15 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     return attempt->job != NULL;
 }
 
+bool attempt_memory_held(const struct attempt *attempt)
+{
+    AUTO_TEXT struct text limit = {0};
+    const char *cgroup = job_identity(attempt->job)->cgroup;
+    AUTO_FREE char *path = cgroup ? mem_printf("%s/memory.max", cgroup) : NULL;
+    return path && fs_read_kernel(AT_FDCWD, path, MEMORY_MAX_BYTES, &limit, NULL) &&
+           strncmp(text_get(&limit), "max", 3) != 0;
+}
+
 /* The patterns of a job as joblog takes them; the caller frees the array. */
 static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
 {
@@ -270,6 +279,9 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
     AUTO_FREE const struct joblog_result **results = mem_array(count + 1, sizeof *results);
     for (size_t i = 0; i < count; i++)
         results[i] = joblog_result(attempt->log, i);
+    struct joblog_words words;
+    if (attempt->log)
+        joblog_last_words(attempt->log, &words);
     /* A log that is not whole cannot say that all is well. */
     bool lost = attempt->log_failed && attempt->reason == STOP_EXITED;
     struct outcome_facts facts = {
@@ -279,6 +291,7 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
         .exit = attempt->exit,
         .results = results,
         .result_count = count,
+        .words = attempt->log ? &words : NULL,
         .limits = limits,
     };
     return outcome_judge(&attempt->experiment->foreground, &facts, error);

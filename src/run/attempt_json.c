@@ -109,7 +109,7 @@ static json_t *metrics_json(const struct attempt *attempt)
     for (size_t i = 0; i < count; i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
         if (result->role == JOBLOG_METRIC && result->has_number)
-            json_object_set_new(json, result->name, json_real(result->number));
+            json_object_set_new(json, result->name, json_from_reading(result->number));
     }
     return json;
 }

@@ -28,7 +28,7 @@ static void on_metric(void *context, const char *name, double number)
     struct lane *lane = context;
     json_t *data = json_object();
     json_object_set_new(data, "name", json_string(name));
-    json_object_set_new(data, "value", json_real(number));
+    json_object_set_new(data, "value", json_from_reading(number));
     runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,
@@ -145,6 +145,19 @@ static void guard_job(struct lane *lane)
         lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
 }
 
+/* A limit that nothing holds must not be believed in. */
+static void say_memory(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    double mib = (double)runner->plan->limits.memory_bytes / 1048576;
+    if (runner->plan->limits.memory_bytes == 0 || runner->memory_said || attempt_memory_held(&lane->attempt))
+        return;
+    runner->memory_said = true;
+    lane_say(lane, mem_printf("%s: the memory limit of %g MiB cannot be held here: jobs have no cgroup with a memory "
+                              "controller; they run without it",
+                              lane->experiment->id, mib));
+}
+
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
 static void open_gate(struct lane *lane)
 {
@@ -154,6 +167,7 @@ static void open_gate(struct lane *lane)
         return;
     }
     guard_job(lane);
+    say_memory(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane, &err) ||
         !watch_job(lane, &err)) {
         could_not_start(lane, &err);

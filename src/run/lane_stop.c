@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "contain/guardian.h"
 #include "state/state.h"
+#include "tare_build.h"
 
 #include <signal.h>
 
@@ -44,7 +45,7 @@ static void record_members(struct lane *lane)
     if (attempt->leftover_count > 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
         record_evidence(lane, "leftover_processes",
-                        mem_printf("the command ended and left %zu process%s, ended by tare: %s",
+                        mem_printf("the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
                                    attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
     }
     if (attempt->survivor_count > 0) {
@@ -76,7 +77,12 @@ static void say_log(struct lane *lane)
         return;
     for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
-        if (result->role == JOBLOG_METRIC && !result->has_number)
+        if (result->role != JOBLOG_METRIC || result->has_number)
+            continue;
+        if (result->matches > 0)
+            lane_say(lane, mem_printf("%s: metric '%s' matched '%s', which is no number", lane->experiment->id,
+                                      result->name, result->text));
+        else
             lane_say(lane, mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name));
     }
     if (joblog_totals(attempt->log).capped)

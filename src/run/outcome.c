@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -53,7 +54,7 @@ static void say_signal(const struct job_exit *exit, const struct limits *limits,
     else if (exit->code == SIGKILL && limits->memory_bytes > 0)
         text_add(why, ": probably by the memory limit");
     else if (exit->code == SIGKILL)
-        text_add(why, ": tare did not send it; out of memory?");
+        text_add(why, ": " TARE_NAME " did not send it; out of memory?");
 }
 
 static void say_exit(const struct job_exit *exit, const struct limits *limits, struct text *why)
@@ -93,18 +94,50 @@ static bool exit_fails(const struct plan_job *job, const struct outcome_facts *f
     return exit->signalled && !success_is_shown(facts);
 }
 
-static void say_patterns(const struct outcome_facts *facts, struct text *why)
+/* The head of a traceback tells nothing; the exception at its end does. */
+static bool is_traceback(const struct outcome_facts *facts, const struct joblog_result *result)
 {
+    return facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION &&
+           strstr(result->text, "Traceback (most recent call last)");
+}
+
+/* True: a line of the log was told. */
+static bool say_patterns(const struct outcome_facts *facts, struct text *why)
+{
+    bool told = false;
     for (size_t i = 0; i < facts->result_count; i++) {
         const struct joblog_result *result = facts->results[i];
         if (result->role == JOBLOG_ERROR && result->matches > 0) {
+            unsigned long long line = result->line;
             begin_reason(why);
-            text_addf(why, "log line %llu matches the error pattern '%s': %s", (unsigned long long)result->line,
-                      result->name, result->text);
+            told = true;
+            if (is_traceback(facts, result))
+                text_addf(why, "traceback at log line %llu: %s", line, facts->words->text);
+            else
+                text_addf(why, "log line %llu matches the error pattern '%s': %s", line, result->name, result->text);
         } else if (result->role == JOBLOG_SUCCESS && result->matches == 0) {
             begin_reason(why);
             text_addf(why, "no log line matches the success pattern '%s'", result->name);
         }
+    }
+    return told;
+}
+
+static void say_words(const struct outcome_facts *facts, struct text *why)
+{
+    if (!facts->words || why->length == 0)
+        return;
+    switch (facts->words->kind) {
+    case JOBLOG_WORDS_NONE:
+        text_add(why, "; it printed nothing");
+        break;
+    case JOBLOG_WORDS_LINE:
+        text_addf(why, "; last log line: %s", facts->words->text);
+        break;
+    case JOBLOG_WORDS_COMPLAINT:
+    case JOBLOG_WORDS_EXCEPTION:
+        text_addf(why, "; the log says: %s", facts->words->text);
+        break;
     }
 }
 
@@ -120,7 +153,8 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
         else
             text_add(why, "how it ended is not known");
     }
-    say_patterns(facts, why);
+    if (!say_patterns(facts, why))
+        say_words(facts, why);
 }
 
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error)
@@ -132,6 +166,7 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
     case STOP_TIMEOUT:
         clock_format_duration(facts->timeout_s, duration);
         text_addf(&why, "timed out after %s", duration);
+        say_words(facts, &why);
         break;
     case STOP_LIMIT:
     case STOP_NOT_STARTED:

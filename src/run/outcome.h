@@ -33,6 +33,7 @@ struct outcome_facts {
     struct job_exit exit;
     const struct joblog_result *const *results; /* of every pattern */
     size_t result_count;
+    const struct joblog_words *words; /* what the log says at its end; NULL: there is no log */
     const struct limits *limits;
 };
 

@@ -56,7 +56,7 @@ bool past_read(int dir, size_t count, struct past *out, struct err *err)
     AUTO_FILE FILE *file = fdopen(fd, "r");
     if (!file)
         return err_sys(err, "read events.jsonl");
-    fd = -1;
+    (void)steal_fd(&fd);
     *out = (struct past){.items = mem_array(count + 1, sizeof *out->items), .count = count};
     AUTO_FREE char *line = NULL;
     size_t room = 0, number = 0;

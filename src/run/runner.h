@@ -27,6 +27,7 @@ struct runner {
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
+    bool memory_said;  /* that the memory limit is not held */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };

@@ -198,15 +198,17 @@ static bool is_orphan(const struct census *census, const struct census_process *
     return parent && strcmp(parent->stat.comm, "systemd") == 0 && strstr(parent->command, "--user");
 }
 
-/* The first number of /proc/uptime, to the second: "350735.47 234388.90". */
+/* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0: unknown. */
 static double read_uptime(int proc)
 {
     char text[64];
-    uint64_t seconds;
+    uint64_t seconds, hundredths;
     ssize_t length = proc_read_at(proc, "uptime", text, sizeof text);
-    if (length <= 0 || !proc_number_parse(text, strcspn(text, "."), INT_MAX, &seconds))
+    size_t whole = length > 0 ? strcspn(text, ".") : 0;
+    if (length < (ssize_t)whole + 3 || !proc_number_parse(text, whole, INT_MAX, &seconds) ||
+        !proc_number_parse(text + whole + 1, 2, 99, &hundredths))
         return -1;
-    return (double)seconds;
+    return (double)seconds + (double)hundredths / 100;
 }
 
 static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)

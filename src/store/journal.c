@@ -77,6 +77,27 @@ static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
     }
 }
 
+/* SQL has no number that is none, and its sums are spoilt by infinities: those stand beside, as text. */
+static bool write_metrics(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)get(event, "metrics"), name, value)
+    {
+        const json_t *number = json_is_number(value) ? value : NULL;
+        const json_t *special = json_is_string(value) ? value : NULL;
+        bool written =
+            event->type == EVENT_ATTEMPT_ENDED
+                ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)", "iitjj",
+                         event->experiment, event->attempt, name, number, special)
+                : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)", "itjj",
+                         event->experiment, name, number, special);
+        if (!written)
+            return false;
+    }
+    return true;
+}
+
 static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     const json_t *log = get(event, "log");
@@ -88,14 +109,7 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
                 get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
                 event->attempt))
         return false;
-    const char *name;
-    json_t *value;
-    json_object_foreach(
-        (json_t *)get(event, "metrics"), name,
-        value) if (!db_run(db, err,
-                           "INSERT OR REPLACE INTO attempt_metrics (experiment, attempt, name, value) VALUES (?,?,?,?)",
-                           "iitj", event->experiment, event->attempt, name, value)) return false;
-    return true;
+    return write_metrics(db, event, err);
 }
 
 static bool write_experiment(sqlite3 *db, const struct event *event, struct err *err)
@@ -112,14 +126,7 @@ static bool write_experiment(sqlite3 *db, const struct event *event, struct err 
             "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
             event->realtime_ns, event->experiment))
         return false;
-    const char *name;
-    json_t *value;
-    json_object_foreach(
-        (json_t *)get(event, "metrics"), name,
-        value) if (!db_run(db, err,
-                           "INSERT OR REPLACE INTO experiment_metrics (experiment, name, value) VALUES (?,?,?)", "itj",
-                           event->experiment, name, value)) return false;
-    return true;
+    return write_metrics(db, event, err);
 }
 
 static bool write_tables(sqlite3 *db, const struct event *event, struct err *err)

@@ -63,8 +63,9 @@ static void take_metric(sqlite3_stmt *row, struct result *item)
         struct result_metric *metric = &item->metrics[i];
         if (strcmp(metric->name, name) != 0)
             continue;
-        metric->valid = !db_is_null(row, 2);
-        metric->value = sqlite3_column_double(row, 2);
+        json_t *value = db_cell(row, 2);
+        metric->valid = json_to_reading(value, &metric->value);
+        json_decref(value);
     }
 }
 
@@ -111,7 +112,7 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
         item_init(&items[i], &plan->experiments[i]);
     if (each_row(db, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns FROM experiments",
                  take_experiment, items, plan->count, err) &&
-        each_row(db, "SELECT experiment, name, value FROM experiment_metrics", take_metric, items, plan->count, err) &&
+        each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items, plan->count, err) &&
         each_row(db,
                  "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
                  " ORDER BY experiment, attempt, role, number",

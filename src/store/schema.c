@@ -18,15 +18,15 @@ static const char *const tables[] = {
     " attempts INTEGER NOT NULL DEFAULT 0, retries INTEGER, duration_s REAL, error TEXT,"
     " started_realtime_ns INTEGER, ended_realtime_ns INTEGER, files_written INTEGER NOT NULL DEFAULT 0)",
     "CREATE TABLE experiment_metrics (experiment INTEGER NOT NULL REFERENCES experiments(number), name TEXT NOT NULL,"
-    " value REAL, PRIMARY KEY (experiment, name)) WITHOUT ROWID",
+    " value REAL, special TEXT, PRIMARY KEY (experiment, name)) WITHOUT ROWID",
     "CREATE TABLE attempts (experiment INTEGER NOT NULL REFERENCES experiments(number), number INTEGER NOT NULL,"
     " session INTEGER NOT NULL REFERENCES sessions(number), folder TEXT, outcome TEXT, stop_reason TEXT,"
     " prepared_realtime_ns INTEGER, started_monotonic_ns INTEGER, started_realtime_ns INTEGER,"
     " ended_monotonic_ns INTEGER, ended_realtime_ns INTEGER, duration_s REAL, exit_code INTEGER, signal INTEGER,"
     " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER,"
     " PRIMARY KEY (experiment, number)) WITHOUT ROWID",
-    "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value "
-    "REAL,"
+    "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value REAL,"
+    " special TEXT,"
     " PRIMARY KEY (experiment, attempt, name),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
     "CREATE TABLE jobs (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, role TEXT NOT NULL, number INTEGER NOT "

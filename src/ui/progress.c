@@ -240,11 +240,11 @@ static void add_metrics(struct text *out, const json_t *metrics)
     void *at;
     for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
          at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
-        const json_t *value = json_object_iter_value(at);
-        if (!json_is_number(value))
+        double value;
+        if (!json_to_reading(json_object_iter_value(at), &value))
             continue;
         text_addf(out, ", %s ", json_object_iter_key(at));
-        add_number(out, json_number_value(value));
+        add_number(out, value);
     }
 }
 
@@ -307,11 +307,12 @@ static void say_text(struct progress *progress, const struct event *event, const
 static void take_metric(struct progress *progress, const struct event *event)
 {
     const char *name = json_get_text(event->data, "name");
-    if (!name)
+    double value;
+    if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
     free(progress->metric_name);
     progress->metric_name = mem_strdup(name);
-    progress->metric_value = number_of(event, "value", 0);
+    progress->metric_value = value;
 }
 
 static void begin_session(struct progress *progress, const struct event *event)

@@ -7,6 +7,7 @@ setup() {
     ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
     DIR=$(mktemp -d "${BATS_TMPDIR:-/tmp}/exec.XXXXXX")
+    export XDG_STATE_HOME=$DIR/state
 }
 
 teardown() { rm -rf "$DIR"; }
@@ -205,7 +206,8 @@ PYTHON
     command -v setpriv >/dev/null || skip "setpriv is missing"
     cp "$TARE" "$DIR/tare"
     chmod 755 "$DIR" "$DIR/tare"
-    run setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec sh -c 'id -u; id -g; exit 4'
+    mkdir -m 777 "$DIR/home"
+    run env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec sh -c 'id -u; id -g; exit 4'
     [ "$status" -eq 4 ]
     [ "$output" = "65534
 65534" ]

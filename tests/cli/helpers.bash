@@ -17,6 +17,8 @@ setup() {
     unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND NO_COLOR COLUMNS TARE_TIME_SCALE
     export TERM=dumb
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/cli-test.XXXXXX")
+    # Not the tester's own state: runs of other tests are none of this one's business.
+    export XDG_STATE_HOME=$WORK/state
     cd "$WORK" || return 1
     [ -x "$TARE" ] || { echo "there is no program $TARE"; return 1; }
 }

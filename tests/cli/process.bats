@@ -97,7 +97,70 @@ False
 False
 True"
     is "$(event_value experiment_ended 2 error)" "log line 3 matches the error pattern '^nan\$': nan"
-    is "$(event_value experiment_ended 3 error)" "no log line matches the success pattern '^saved\$'"
+    is "$(event_value experiment_ended 3 error)" "no log line matches the success pattern '^saved\$'; \
+last log line: repo_net_003"
+}
+
+@test "a failure is told with the line of the log that says what went wrong" {
+    job 'echo "epoch 1"
+case $TARE_EXPERIMENT in
+*001) printf "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\n    g()\nValueError: no such file\n" ;;
+*002) echo "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; echo "cleaning up" ;;
+esac
+exit 1'
+    settings 3
+    run tare_run
+    [ "$status" -eq 1 ]
+    is "$(summary error)" "exit code 1; traceback at log line 2: ValueError: no such file
+exit code 1; the log says: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB
+exit code 1; last log line: epoch 1"
+    [[ "$output" == *"repo_net_002: exit code 1; the log says: RuntimeError: CUDA out of memory. Tried"* ]]
+    grep -F '"error_message": "exit code 1; last log line: epoch 1"' "$(run_dir)/repo_net_003/experiment.json"
+}
+
+@test "a metric that is no finite number stays what it is, everywhere" {
+    job 'case $TARE_EXPERIMENT in *001) echo loss 0.5; echo loss nan ;; *002) echo loss -Infinity ;; *) echo loss abc ;; esac'
+    registry '"performance_metrics": {"log_patterns": {"loss": "^loss (.*)"}}, "errors": []'
+    sed -i 's/"performance_metrics": {"log_patterns": {"loss": "^loss (\[0-9.\]+)"}}, //' registry.json
+    settings 3
+    run tare_run
+    [ "$status" -eq 0 ]
+    is "$(summary perf_loss; echo end)" "nan
+-inf
+
+end"
+    [[ "$output" == *"succeeded in "*", loss nan"* ]]
+    [[ "$output" == *"metric 'loss' matched 'abc', which is no number"* ]]
+    [[ "$output" != *"never matched"* ]]
+    grep -F '"loss": "nan"' "$(run_dir)/repo_net_001/experiment.json"
+    grep -F '"loss": "-inf"' "$(run_dir)/repo_net_002/experiment.json"
+    grep -F '"loss": null' "$(run_dir)/repo_net_003/experiment.json"
+    is "$(event_value experiment_ended 1 metrics)" "{'loss': 'nan'}"
+    is "$(python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT value, special FROM experiment_metrics").fetchall())' \
+        "$(run_dir)/run.db")" "[(None, 'nan'), (None, '-inf'), (None, None)]"
+}
+
+@test "CPU time is limited for all of a job's processes together" {
+    job '(while :; do :; done) & (while :; do :; done) & wait'
+    settings 1 '"limits": {"cpu_time": "1s"}'
+    run tare_run
+    [ "$status" -eq 1 ]
+    is "$(summary error)" "used more than its limit of 1 s of CPU time"
+}
+
+@test "memory is limited where a cgroup can, and said to be unlimited elsewhere" {
+    need_python
+    job 'exec python3 -c "print(len(bytearray(300 << 20)))"'
+    settings 1 '"limits": {"memory": "100 MiB"}'
+    run tare_run
+    if [ "$status" -eq 0 ]; then
+        [[ "$output" == *"repo_net_001 the memory limit of 100 MiB cannot be held here: "* ]]
+        is "$(log_of repo_net_001)" 314572800
+    else
+        [[ "$output" != *"cannot be held here"* ]]
+        [[ "$(summary error)" == "ended by signal 9 (SIGKILL): probably by the memory limit"* ]]
+    fi
 }
 
 @test "a script whose interpreter is missing says so" {

@@ -1,12 +1,12 @@
-/* Runs a command under ptrace, tells its processes apart by what they are to it, and kills one of them by SIGKILL at one system
- * call: the NUMBER-th CALL (from 1) that processes of this ROLE make in the whole run. (strace counts for each process anew, so
- * that it would always hit the first job's, never a later one's.) Jobs themselves are let go when they are executed.
+/* Runs a command under ptrace, tells its processes apart by what they are to it, and kills one of them by SIGKILL at one
+ * system call: the NUMBER-th CALL (from 1) that processes of this ROLE make in the whole run. (strace counts for each process
+ * anew, so it would hit the first job's always and never a later one's.) Jobs are let go when they are executed.
  *
  * crash_tracer REPORT COMMAND...                                 counts: REPORT gets lines "COUNT ROLE CALL"
  * crash_tracer REPORT ROLE CALL NUMBER before|after COMMAND...   kills; REPORT gets the line "hit" when it came to that
  *
- * The role runner+guardian counts the runner's calls and kills both. Ends when the command has: with its exit code, 128 + n after
- * signal n, 77 when tracing is not allowed. */
+ * COMMAND is an absolute path. The role runner+guardian counts the runner's calls and kills both. Ends when the command has:
+ * with its exit code, 128 + n after signal n; 77 when tracing is not allowed. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -69,6 +69,7 @@ END_OF_SCRIPT
     job 'echo "$TARE_EXPERIMENT" >>../tries; yes | head -c 60000'
     settings 20
     on_a_small_disk >script
+    unshare --mount true 2>/dev/null || skip "this machine gives no mount namespace"
     run unshare --mount sh script "$TARE"
     echo "$output"
     [ "$status" -ne 77 ] || skip "nothing can be mounted here"

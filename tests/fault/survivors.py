@@ -68,9 +68,12 @@ def become(uid):
 
 
 def spawn(command, uid, folder, stdout, stderr, stdin=subprocess.DEVNULL):
+    # A home of its own: no run may end what another has left, before it was counted.
+    home = tempfile.mkdtemp(prefix="home-", dir=folder)
+    os.chown(home, uid, -1)
     with spawning:
         return subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr, preexec_fn=become(uid),
-                                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")})
+                                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": home})
 
 
 def wait_until(condition, seconds):

@@ -127,6 +127,34 @@ static void a_command_that_cannot_be_run_fails_whatever_the_exit_code_means(void
     assert_judged(&job, &facts, OUTCOME_FAILED, "cannot run /opt/python: Permission denied");
 }
 
+static void what_the_log_said_last_is_told_with_the_failure(void **state)
+{
+    (void)state;
+    struct plan_job job = job_that(true);
+    struct joblog_result head = {.role = JOBLOG_ERROR, .name = "^Traceback", .matches = 1, .line = 12};
+    const struct joblog_result *results[] = {&head};
+    struct joblog_words words = {.kind = JOBLOG_WORDS_COMPLAINT, .text = "CUDA out of memory"};
+    struct outcome_facts facts = exit_with(1);
+    facts.words = &words;
+    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1; the log says: CUDA out of memory");
+    words = (struct joblog_words){.kind = JOBLOG_WORDS_LINE, .text = "epoch 3"};
+    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1; last log line: epoch 3");
+    words = (struct joblog_words){.kind = JOBLOG_WORDS_NONE};
+    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1; it printed nothing");
+    words = (struct joblog_words){.kind = JOBLOG_WORDS_EXCEPTION, .text = "ValueError: bad"};
+    facts.results = results;
+    facts.result_count = 1;
+    strcpy(head.text, "Traceback (most recent call last):");
+    assert_judged(&job, &facts, OUTCOME_FAILED, "exit code 1; traceback at log line 12: ValueError: bad");
+    facts.reason = STOP_TIMEOUT;
+    facts.timeout_s = 90;
+    words = (struct joblog_words){.kind = JOBLOG_WORDS_LINE, .text = "epoch 3"};
+    assert_judged(&job, &facts, OUTCOME_FAILED, "timed out after 1 min 30 s; last log line: epoch 3");
+    facts = exit_with(0);
+    facts.words = &words;
+    assert_judged(&job, &facts, OUTCOME_SUCCEEDED, NULL);
+}
+
 static void limits_are_named_when_a_signal_fits_them(void **state)
 {
     (void)state;
@@ -149,6 +177,7 @@ int main(void)
         cmocka_unit_test(every_success_pattern_and_no_error_pattern_must_match),
         cmocka_unit_test(what_tare_itself_did_is_said_as_that),
         cmocka_unit_test(a_command_that_cannot_be_run_fails_whatever_the_exit_code_means),
+        cmocka_unit_test(what_the_log_said_last_is_told_with_the_failure),
         cmocka_unit_test(limits_are_named_when_a_signal_fits_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void a_failing_job_is_tried_again_as_often_as_planned(void **state)
     assert_int_equal(world_count(world, "retry_pause", 1), 2);
     const json_t *end = world_last(world, "experiment_ended", 1);
     assert_int_equal(number_of(end, "retries"), 2);
-    assert_string_equal(json_string_value(json_object_get(end, "error")), "exit code 3");
+    assert_string_equal(json_string_value(json_object_get(end, "error")), "exit code 3; last log line: try 3");
     assert_file(world_read(world, "repo_model_001/attempt_1/training.log"), "try 1\n");
     assert_file(world_read(world, "repo_model_001/attempt_2/training.log"), "try 2\n");
     assert_file(world_read(world, "repo_model_001/training.log"), "try 3\n");
@@ -103,7 +103,7 @@ static void a_timeout_ends_a_job_that_does_not_want_to(void **state)
     assert_int_equal(world->summary.failed, 1);
     assert_string_equal(world_text(world, "attempt_stopping", 1, "reason"), "timeout");
     assert_string_equal(world_text(world, "attempt_ended", 1, "reason"), "timeout");
-    assert_string_equal(world_text(world, "experiment_ended", 1, "error"), "timed out after 1.0 s");
+    assert_string_equal(world_text(world, "experiment_ended", 1, "error"), "timed out after 1.0 s; last log line: up");
     double duration_s = json_real_value(json_object_get(world_last(world, "attempt_ended", 1), "duration_s"));
     assert_true(duration_s >= 1 && duration_s < 60);
     assert_true(world_lock_is_free(world, "lock"));
@@ -155,7 +155,7 @@ static void patterns_decide_together_with_the_exit_code(void **state)
     assert_string_equal(world_text(world, "experiment_ended", 1, "error"),
                         "log line 1 matches the error pattern '^Traceback': Traceback: no");
     assert_string_equal(world_text(world, "experiment_ended", 2, "error"),
-                        "no log line matches the success pattern '^saved$'");
+                        "no log line matches the success pattern '^saved$'; it printed nothing");
     assert_string_equal(world_text(world, "experiment_ended", 3, "outcome"), "succeeded");
 }
 

@@ -1,0 +1,184 @@
+/* Which processes count as left: by a /proc made of files, and after real runs that were killed. */
+#include "fake_proc.h"
+
+#include "state/leftovers.h"
+#include "tare_build.h"
+
+static const struct census_roots real = {"/proc", "/dev"};
+
+static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
+{
+    for (size_t i = 0; i < leftovers->count; i++)
+        if (leftovers->items[i].process->stat.pid == pid)
+            return &leftovers->items[i];
+    return NULL;
+}
+
+static void look(struct state *state, const struct census_roots *roots, struct leftovers *out)
+{
+    struct err err = {0};
+    if (!leftovers_find(state, roots, out, &err))
+        fail_msg("%s", err.text);
+}
+
+static void assert_kind(const struct leftovers *leftovers, int pid, enum leftover_kind kind)
+{
+    const struct leftover *leftover = find(leftovers, FIRST_PID + pid);
+    assert_non_null(leftover);
+    assert_int_equal(leftover->kind, kind);
+}
+
+static void a_tag_without_a_live_init_above_it_is_left(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    unsigned me = geteuid();
+    fake_init(*out, &fake);
+    fake_add(&fake,
+             &(struct fake_process){.pid = 1, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=a|"});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+    fake_add(&fake, &(struct fake_process){.pid = 3, .parent = -1, .name = TARE_NAME "-init", .uid = me});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 4, .parent = 3, .name = "job", .uid = me, .environment = "TARE_JOB=b|"});
+    fake_add(&fake, &(struct fake_process){.pid = 5, .parent = 4, .name = "cleared", .uid = me});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 6, .parent = 5, .name = "deep", .uid = me, .environment = "TARE_JOB=b|"});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 7, .parent = -1, .name = "other", .uid = me, .environment = "HOME=/|"});
+    look(NULL, &fake.roots, &leftovers);
+    assert_int_equal(leftovers.count, 2);
+    assert_kind(&leftovers, 1, LEFTOVER_TAGGED);
+    assert_kind(&leftovers, 2, LEFTOVER_TAGGED);
+    assert_int_equal(leftovers_count_ours(&leftovers), 2);
+    leftovers_fini(&leftovers);
+}
+
+static void who_has_a_gpu_open_is_listed_but_not_ours(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    unsigned me = geteuid();
+    fake_init(*out, &fake);
+    fake_add(&fake,
+             &(struct fake_process){.pid = 1, .parent = -1, .name = "foreign", .uid = me + 1, .devices = {"nvidia0"}});
+    fake_add(&fake, &(struct fake_process){.pid = 2, .parent = -1, .name = TARE_NAME "-init", .uid = me});
+    fake_add(
+        &fake,
+        &(struct fake_process){
+            .pid = 3, .parent = 2, .name = "job", .uid = me, .environment = "TARE_JOB=b|", .devices = {"nvidia0"}});
+    fake_add(
+        &fake,
+        &(struct fake_process){
+            .pid = 4, .parent = -1, .name = "left", .uid = me, .environment = "TARE_JOB=a|", .devices = {"nvidia0"}});
+    look(NULL, &fake.roots, &leftovers);
+    assert_int_equal(leftovers.count, 3);
+    assert_kind(&leftovers, 1, LEFTOVER_NONE_GPU);
+    assert_kind(&leftovers, 3, LEFTOVER_LIVE_GPU);
+    assert_kind(&leftovers, 4, LEFTOVER_TAGGED);
+    assert_int_equal(leftovers_count_ours(&leftovers), 1);
+    leftovers_fini(&leftovers);
+}
+
+static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    fake_init(*out, &fake);
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1, .environment = "TARE_JOB=a|"});
+    look(NULL, &fake.roots, &leftovers);
+    assert_int_equal(leftovers.count, geteuid() == 0 ? 1 : 0);
+    leftovers_fini(&leftovers);
+}
+
+/* The only process of the job of a run that was killed. */
+static const struct leftover *only_of(const struct leftovers *leftovers, const char *tag)
+{
+    const struct leftover *found = NULL;
+    for (size_t i = 0; i < leftovers->count; i++) {
+        const char *theirs = leftovers->items[i].process->tag;
+        if (theirs && strcmp(theirs, tag) == 0) {
+            assert_null(found);
+            found = &leftovers->items[i];
+        }
+    }
+    return found;
+}
+
+static void the_job_of_a_killed_run_is_listed_with_its_run_and_lives_on(void **out)
+{
+    struct fixture *fixture = *out;
+    struct other_run run;
+    struct leftovers leftovers;
+    struct state *state = state_open(fixture->path, NULL);
+    other_run_start(fixture, STATE_RUN, "/data/results/run_7", &run);
+    look(state, &real, &leftovers);
+    assert_null(only_of(&leftovers, run.tag)); /* it is live */
+    leftovers_fini(&leftovers);
+    other_run_kill(&run);
+    look(state, &real, &leftovers);
+    const struct leftover *left = only_of(&leftovers, run.tag);
+    assert_non_null(left);
+    assert_int_equal(left->kind, LEFTOVER_OF_DEAD_RUN);
+    assert_string_equal(left->run_dir, "/data/results/run_7");
+    assert_string_equal(left->process->command + strlen(left->process->command) - 10, "sleep 1000");
+    leftovers_fini(&leftovers);
+    assert_false(lock_is_free(fixture->lock));
+    assert_int_equal(run_file_count(fixture), 1);
+    recover(state);
+    look(state, &real, &leftovers);
+    assert_null(only_of(&leftovers, run.tag));
+    leftovers_fini(&leftovers);
+    state_close(state);
+}
+
+static void the_tag_of_a_registered_live_job_is_not_left(void **out)
+{
+    struct fixture *fixture = *out;
+    struct leftovers leftovers;
+    struct state *state = state_open(fixture->path, NULL);
+    struct job_identity job = {.pid = 2147483645, .start_time = 1, .boot_id = "b", .tag = (char *)"facefacefaceface"};
+    assert_true(state_register(state, STATE_RUN, NULL, NULL));
+    assert_true(state_job_born(state, &job, NULL));
+    pid_t pid = tagged_process(fixture, "facefacefaceface");
+    look(state, &real, &leftovers);
+    assert_null(only_of(&leftovers, "facefacefaceface"));
+    leftovers_fini(&leftovers);
+    end_process(pid);
+    state_close(state);
+}
+
+static void a_tagged_process_is_killed_only_with_its_tag(void **out)
+{
+    struct fixture *fixture = *out;
+    struct census census;
+    struct err err = {0};
+    pid_t pid = tagged_process(fixture, "cafecafecafecafe");
+    assert_true(census_take(&real, &census, &err));
+    struct census_process process = *census_find(&census, pid);
+    struct leftover leftover = {.process = &process, .kind = LEFTOVER_TAGGED};
+    process.tag = (char *)"cafecafecafecaff";
+    assert_false(leftover_kill(&real, &leftover, &err));
+    assert_false(lock_is_free(fixture->lock));
+    process.tag = (char *)"cafecafecafecafe";
+    assert_true(leftover_kill(&real, &leftover, &err));
+    assert_true(lock_gets_free(fixture->lock));
+    end_process(pid);
+    census_fini(&census);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_tag_without_a_live_init_above_it_is_left),
+        TEST(who_has_a_gpu_open_is_listed_but_not_ours),
+        TEST(an_ordinary_user_has_no_claim_on_others_tags),
+        TEST(the_job_of_a_killed_run_is_listed_with_its_run_and_lives_on),
+        TEST(the_tag_of_a_registered_live_job_is_not_left),
+        TEST(a_tagged_process_is_killed_only_with_its_tag),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
