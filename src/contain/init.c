@@ -259,7 +259,7 @@ static _Noreturn void end_tree(const struct init_plan *plan)
         if (plan->leaf)
             cgroup_kill(plan->leaf);
         thaw_tree(&seed);
-        tree_kill(&seed, END_PASS_S, &left);
+        tree_kill(&seed, END_PASS_S, &left, NULL);
         if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD && left == 0)
             break;
         chase_children(seed.root, seed.start_time, CHASE_NS);

@@ -143,7 +143,7 @@ void job_kill(struct job *job)
     struct tree_seed seed = job_seed(job);
     size_t left = 0;
     thaw_tree(&seed);
-    tree_kill(&seed, SWEEP_S, &left);
+    tree_kill(&seed, SWEEP_S, &left, NULL);
 }
 
 bool job_reap(struct job *job)

@@ -25,7 +25,8 @@ static bool is_namespace_init(pid_t pid)
 }
 
 /* Every kind of end at once; how many processes are left after it, the init too. */
-static size_t end_once(const struct tree_seed *seed, bool patient, size_t *killed, struct job_member *survivor)
+static size_t end_once(const struct tree_seed *seed, bool patient, struct tree *known, size_t *killed,
+                       struct job_member *survivor)
 {
     struct tree tree;
     bool complete = tree_scan(seed, &tree, NULL);
@@ -33,7 +34,8 @@ static size_t end_once(const struct tree_seed *seed, bool patient, size_t *kille
     if (*killed < live)
         *killed = live;
     bool root_alive = tree.root_alive;
-    tree_fini(&tree);
+    tree_fini(known);
+    *known = tree;
     if (complete && live == 0 && !root_alive)
         return 0;
     if (root_alive && is_namespace_init(seed->root))
@@ -41,7 +43,7 @@ static size_t end_once(const struct tree_seed *seed, bool patient, size_t *kille
     thaw_tree(seed);
     if (seed->cgroup)
         cgroup_kill(seed->cgroup);
-    size_t more = tree_kill(seed, 0.2, &left);
+    size_t more = tree_kill(seed, 0.2, &left, known);
     if (*killed < more)
         *killed = more;
     /* Orphans go to it, and it ends by itself when there are no more: only one that does not is killed, and last. */
@@ -69,9 +71,11 @@ bool recover_job(const struct job_identity *identity, bool fresh, double timeout
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
     int64_t impatient_ns = clock_monotonic_ns() + (int64_t)(timeout_s * 0.5e9);
     struct job_member survivor = {0};
+    AUTO(tree_fini) struct tree known = {0};
+    seed.known = &known;
     for (;;) {
         bool patient = clock_monotonic_ns() < impatient_ns;
-        size_t left = end_once(&seed, patient, killed, &survivor);
+        size_t left = end_once(&seed, patient, &known, killed, &survivor);
         if (left == 0 && (!leaf || cgroup_remove(leaf)))
             return true;
         if (clock_monotonic_ns() >= deadline)

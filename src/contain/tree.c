@@ -73,6 +73,16 @@ static bool is_root(const struct tree_process *process, const struct tree_seed *
     return process->stat.pid == seed->root && process->stat.start_time == seed->start_time;
 }
 
+static void mark_known(struct tree *tree, const struct tree *known)
+{
+    for (size_t i = 0; known && i < known->count; i++) {
+        const struct tree_process *old = &known->processes[i];
+        struct tree_process *process = old->member ? tree_find(tree, old->stat.pid) : NULL;
+        if (process && process->stat.start_time == old->stat.start_time)
+            process->member = true;
+    }
+}
+
 /* Starts of the closure that cost nothing more to see. */
 static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
 {
@@ -83,6 +93,7 @@ static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
     }
     if (seed->cgroup)
         cgroup_each_pid(seed->cgroup, member_by_pid, tree);
+    mark_known(tree, seed->known);
     for (size_t i = 0; seed->session && seed->root && i < tree->count; i++)
         tree->processes[i].member |= tree->processes[i].stat.session == seed->root;
 }
@@ -223,8 +234,10 @@ static size_t newly_seen(const struct tree *now, const struct tree *before, cons
     return count;
 }
 
-size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left)
+size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, struct tree *last)
 {
+    struct tree_seed with_known = *given;
+    const struct tree_seed *seed = &with_known;
     int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
     struct tree before = {0};
     size_t killed = 0;
@@ -236,12 +249,18 @@ size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left)
         *left = tree_live(&now, seed, NULL, 0);
         tree_fini(&before);
         before = now;
+        with_known.known = &before;
         if ((complete && *left == 0) || clock_monotonic_ns() >= deadline)
             break;
         if (*left > 0 && now.root_alive)
             chase_children(seed->root, seed->start_time, CHASE_NS);
         nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
     }
-    tree_fini(&before);
+    if (last) {
+        tree_fini(last);
+        *last = before;
+    } else {
+        tree_fini(&before);
+    }
     return killed;
 }

@@ -13,6 +13,8 @@ struct tree_seed {
     const char *cgroup;  /* NULL: none */
     const char *tag;     /* NULL: environments are not read */
     bool session;        /* the root's pid cannot have been used again since: its session may be trusted without it */
+    const struct tree *known; /* an earlier pass, or NULL: its members stay members as long as they live. (A process that is being
+                               * killed has lost its environment before it closes its files: only this still tells it.) */
 };
 
 struct tree_process {
@@ -37,8 +39,8 @@ size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct j
 size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal);
 
 /* Kills the members without the root, pass after pass, until none is left or the time is over: how many were killed
- * (each once). *left: live ones that the last pass saw. */
-size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left);
+ * (each once). *left: live ones that the last pass saw. last (NULL: not wanted): that pass itself; what was in it is freed. */
+size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left, struct tree *last);
 
 /* Sends the signal to the process that has had this start time all along: through a pidfd, the start time read after
  * opening it. False: gone, another process, or refused. */

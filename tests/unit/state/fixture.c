@@ -297,11 +297,12 @@ static void on_report(void *context, const struct state_report *report)
     keep_text(said->reason, &said->last.reason);
 }
 
-struct said recover(struct state *state)
+const struct said *recover(struct state *state)
 {
-    struct said said = {0};
+    static struct said said; /* its texts point into itself */
     struct err err = {0};
+    said = (struct said){0};
     if (!state_recover(state, 60, on_report, &said, &err))
         fail_msg("%s", err.text);
-    return said;
+    return &said;
 }

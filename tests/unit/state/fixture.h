@@ -63,6 +63,6 @@ struct said {
     struct state_report last; /* texts in the buffers below */
     char file[256], run_dir[256], reason[256];
 };
-struct said recover(struct state *state);
+const struct said *recover(struct state *state); /* until the next call */
 
 #endif

@@ -157,8 +157,8 @@ static void without_a_proc_there_is_an_error(void **state)
     (void)state;
     struct err err = {0};
     struct census census;
-    assert_false(census_take(&(struct census_roots){"/nonexistent", "/dev"}, &census, &err));
-    assert_non_null(strstr(err.text, "/nonexistent"));
+    assert_false(census_take(&(struct census_roots){"/no/such/folder", "/dev"}, &census, &err));
+    assert_non_null(strstr(err.text, "/no/such/folder"));
 }
 
 static const struct census_roots real = {"/proc", "/dev"};

@@ -28,15 +28,15 @@ static void what_a_killed_run_left_is_ended_and_its_file_removed(void **out)
     other_run_start(fixture, STATE_RUN, "/data/results/run_7", &run);
     other_run_kill(&run);
     assert_false(lock_is_free(fixture->lock)); /* the job outlived them all */
-    struct said said = recover(state);
+    const struct said *said = recover(state);
     assert_true(lock_gets_free(fixture->lock));
-    assert_int_equal(said.count, 1);
-    assert_int_equal(said.last.verdict, STATE_ENDED);
-    assert_int_equal(said.last.kind, STATE_RUN);
-    assert_string_equal(said.last.run_dir, "/data/results/run_7");
-    assert_int_equal(said.last.killed, 1);
+    assert_int_equal(said->count, 1);
+    assert_int_equal(said->last.verdict, STATE_ENDED);
+    assert_int_equal(said->last.kind, STATE_RUN);
+    assert_string_equal(said->last.run_dir, "/data/results/run_7");
+    assert_int_equal(said->last.killed, 1);
     assert_int_equal(run_file_count(fixture), 0);
-    assert_int_equal(recover(state).count, 0);
+    assert_int_equal(recover(state)->count, 0);
     state_close(state);
 }
 
@@ -46,14 +46,14 @@ static void a_live_run_is_never_touched(void **out)
     struct other_run run;
     struct state *state = open_state(fixture);
     other_run_start(fixture, STATE_EXEC, NULL, &run);
-    assert_int_equal(recover(state).count, 0);
+    assert_int_equal(recover(state)->count, 0);
     assert_false(lock_is_free(fixture->lock));
     assert_int_equal(run_file_count(fixture), 1);
     other_run_kill(&run);
-    struct said said = recover(state);
-    assert_int_equal(said.last.verdict, STATE_ENDED);
-    assert_int_equal(said.last.kind, STATE_EXEC);
-    assert_null(said.last.run_dir);
+    const struct said *said = recover(state);
+    assert_int_equal(said->last.verdict, STATE_ENDED);
+    assert_int_equal(said->last.kind, STATE_EXEC);
+    assert_null(said->last.run_dir);
     state_close(state);
 }
 
@@ -62,7 +62,7 @@ static void our_own_registration_is_live(void **out)
     struct fixture *fixture = *out;
     struct state *state = open_state(fixture);
     assert_true(state_register(state, STATE_RUN, NULL, NULL));
-    assert_int_equal(recover(state).count, 0);
+    assert_int_equal(recover(state)->count, 0);
     assert_int_equal(run_file_count(fixture), 1);
     state_end(state);
     state_close(state);
@@ -101,7 +101,7 @@ static void neither_guardian_nor_init_holds_the_lock_of_a_dead_runner(void **out
     kill(run.guardian, SIGKILL);
     kill(run.init, SIGKILL);
     struct state *state = open_state(fixture);
-    assert_int_equal(recover(state).last.verdict, STATE_ENDED);
+    assert_int_equal(recover(state)->last.verdict, STATE_ENDED);
     assert_true(lock_gets_free(fixture->lock));
     state_close(state);
 }
@@ -115,7 +115,7 @@ static void a_torn_last_line_does_not_hide_the_jobs_before_it(void **out)
     other_run_kill(&run);
     AUTO_FREE char *name = only_run_file(fixture);
     write_run_file(fixture, name, "{\"job\":\"gone\",\"tag\":\"");
-    assert_int_equal(recover(state).last.killed, 1);
+    assert_int_equal(recover(state)->last.killed, 1);
     assert_true(lock_gets_free(fixture->lock));
     assert_int_equal(run_file_count(fixture), 0);
     state_close(state);
@@ -136,7 +136,7 @@ static struct by_hand of_here(char host[256], char boot_id[40])
     return (struct by_hand){host, boot_id, own_pid_namespace(), 0600, geteuid()};
 }
 
-static struct said recover_by_hand(const struct fixture *fixture, const struct by_hand *facts, bool *lives)
+static const struct said *recover_by_hand(const struct fixture *fixture, const struct by_hand *facts, bool *lives)
 {
     static const char tag[] = "0123456789abcdef0123456789abcdef";
     AUTO_FREE char *text = run_file_text(facts->host, facts->boot_id, facts->pid_namespace, tag);
@@ -147,7 +147,7 @@ static struct said recover_by_hand(const struct fixture *fixture, const struct b
         assert_int_equal(chown(path, facts->owner, (gid_t)-1), 0);
     struct state *state = open_state(fixture);
     pid_t pid = tagged_process(fixture, tag);
-    struct said said = recover(state);
+    const struct said *said = recover(state);
     *lives = !lock_is_free(fixture->lock);
     end_process(pid);
     state_close(state);
@@ -160,10 +160,10 @@ static void a_process_with_the_tag_of_a_dead_runs_job_is_ended(void **out)
     char host[256], boot_id[40];
     bool lives;
     struct by_hand facts = of_here(host, boot_id);
-    struct said said = recover_by_hand(fixture, &facts, &lives);
+    const struct said *said = recover_by_hand(fixture, &facts, &lives);
     assert_false(lives);
-    assert_int_equal(said.last.verdict, STATE_ENDED);
-    assert_int_equal(said.last.killed, 1);
+    assert_int_equal(said->last.verdict, STATE_ENDED);
+    assert_int_equal(said->last.killed, 1);
     assert_int_equal(run_file_count(fixture), 0);
 }
 
@@ -174,9 +174,9 @@ static void the_boot_decides_not_the_hosts_name(void **out)
     bool lives;
     struct by_hand facts = of_here(host, boot_id);
     facts.host = "renamed-meanwhile.example";
-    struct said said = recover_by_hand(fixture, &facts, &lives);
+    const struct said *said = recover_by_hand(fixture, &facts, &lives);
     assert_false(lives);
-    assert_int_equal(said.last.killed, 1);
+    assert_int_equal(said->last.killed, 1);
 }
 
 static void a_file_of_an_earlier_boot_is_removed_and_nothing_killed(void **out)
@@ -186,22 +186,22 @@ static void a_file_of_an_earlier_boot_is_removed_and_nothing_killed(void **out)
     bool lives;
     struct by_hand facts = of_here(host, boot_id);
     facts.boot_id = "00000000-1111-2222-3333-444444444444";
-    struct said said = recover_by_hand(fixture, &facts, &lives);
+    const struct said *said = recover_by_hand(fixture, &facts, &lives);
     assert_true(lives);
-    assert_int_equal(said.count, 0);
+    assert_int_equal(said->count, 0);
     assert_int_equal(run_file_count(fixture), 0);
 }
 
 static void assert_kept(const struct fixture *fixture, const struct by_hand *facts, const char *reason)
 {
     bool lives;
-    struct said said = recover_by_hand(fixture, facts, &lives);
+    const struct said *said = recover_by_hand(fixture, facts, &lives);
     assert_true(lives);
-    assert_int_equal(said.count, 1);
-    assert_int_equal(said.last.verdict, STATE_KEPT);
-    assert_string_equal(said.last.file, "by-hand.jsonl");
-    if (!strstr(said.last.reason, reason))
-        fail_msg("\"%s\" does not say \"%s\"", said.last.reason, reason);
+    assert_int_equal(said->count, 1);
+    assert_int_equal(said->last.verdict, STATE_KEPT);
+    assert_string_equal(said->last.file, "by-hand.jsonl");
+    if (!strstr(said->last.reason, reason))
+        fail_msg("\"%s\" does not say \"%s\"", said->last.reason, reason);
     assert_int_equal(run_file_count(fixture), 1);
 }
 
@@ -253,9 +253,9 @@ static void a_damaged_first_line_is_no_licence_to_kill(void **out)
     write_run_file(fixture, "damaged.jsonl", strchr(text, '\n') + 1);
     struct state *state = open_state(fixture);
     pid_t pid = tagged_process(fixture, "feedfeedfeedfeed");
-    struct said said = recover(state);
+    const struct said *said = recover(state);
     assert_false(lock_is_free(fixture->lock));
-    assert_int_equal(said.last.verdict, STATE_KEPT);
+    assert_int_equal(said->last.verdict, STATE_KEPT);
     end_process(pid);
     state_close(state);
 }
@@ -277,10 +277,10 @@ static void what_is_no_file_of_a_run_is_left_alone(void **out)
     assert_int_equal(mkfifo(pipe, 0600), 0);
     struct state *state = open_state(fixture);
     pid_t pid = tagged_process(fixture, "beefbeefbeefbeef");
-    struct said said = recover(state);
+    const struct said *said = recover(state);
     assert_false(lock_is_free(fixture->lock));
-    assert_int_equal(said.count, 2); /* the link and the pipe */
-    assert_int_equal(said.last.verdict, STATE_KEPT);
+    assert_int_equal(said->count, 2); /* the link and the pipe */
+    assert_int_equal(said->last.verdict, STATE_KEPT);
     assert_int_equal(run_file_count(fixture), 4);
     end_process(pid);
     state_close(state);
@@ -292,7 +292,7 @@ static void a_file_without_a_line_is_removed(void **out)
     write_run_file(fixture, "empty.jsonl", "");
     write_run_file(fixture, "torn.jsonl", "{\"kind\":\"run\",\"run_d");
     struct state *state = open_state(fixture);
-    assert_int_equal(recover(state).count, 0);
+    assert_int_equal(recover(state)->count, 0);
     assert_int_equal(run_file_count(fixture), 0);
     state_close(state);
 }
