@@ -10,6 +10,7 @@ contain 1
 state 2
 config 2
 joblog 2
+meter 2
 plan 3
 store 4
 run 5
