@@ -33,7 +33,7 @@ check-gpu: build
 bench: build
 	@BUILD=$(BUILD) bench/run.sh
 
-lint:
+lint: $(BUILD)/build.ninja
 	@tools/setup.sh lint
 	@BUILD=$(BUILD) tools/lint.sh
 

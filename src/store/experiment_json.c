@@ -52,8 +52,9 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
 {
     for (size_t i = 0; i < job->metric_count; i++)
         json_object_set_new(out, job->metrics[i].name, json_null());
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i", number);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
+        number);
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0)
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
