@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "parallel", NULL};
 static const char *const job_modes[] = {"mutation", "nonparallel", "default", NULL};
@@ -151,11 +152,22 @@ static void warn_unused(const struct source *source, const char *path, const jso
     problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", key, why);
 }
 
+/* "repository" is a key of the person's own, but most likely meant as repo. */
+static const char *key_meant(const json_t *object, const char *key)
+{
+    const char *other;
+    json_t *value;
+    json_object_foreach((json_t *)object, other, value) if (strncasecmp(other, key, strlen(key)) == 0) return other;
+    return NULL;
+}
+
 static char *read_needed_text(const struct source *source, const char *path, const json_t *object, const char *key)
 {
     const json_t *json = json_object_get(object, key);
     if (!json) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
+        const char *other = key_meant(object, key);
+        AUTO_FREE char *hint = other ? mem_printf("; is '%s' meant?", other) : mem_strdup("");
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing%s", key, hint);
         return mem_strdup("");
     }
     const struct field row = {.key = key, .kind = FIELD_TEXT};

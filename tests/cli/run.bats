@@ -207,6 +207,46 @@ END
     [ ! -e results ]
 }
 
+@test "a mistake in one repository hides neither unknown names nor what is missing of the others" {
+    toy
+    cat > models_config.json <<'END'
+{"models": {
+ "first": {"path": "repo", "train_script": "./train.sh", "models": ["small"], "success": "*done"},
+ "second": {"path": "repo", "train_script": "./nothing.sh", "models": ["small"],
+  "supported_hyperparams": {"epochs": {"flag": "-e", "type": "int", "default": 1, "range": [5, 2]}}},
+ "third": {"path": "repo", "train_script": "./train.sh", "models": ["small"], "venv": "no_venv"}
+}}
+END
+    cat > settings.json <<'END'
+{"experiments": [
+  {"repo": "first", "model": "smal", "mode": "default"},
+  {"repo": "second", "model": "small", "mutate": ["epochs"]},
+  {"repo": "third", "model": "small", "mode": "default"},
+  {"repo": "fourth", "model": "small", "mode": "default"}
+]}
+END
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    grep -q "^settings.json:2:[0-9]*: error: unknown model of 'first': 'smal'; did you mean 'small'?" <<< "$stderr"
+    grep -q "^settings.json:5:[0-9]*: error: unknown repository 'fourth'" <<< "$stderr"
+    grep -q "^models_config.json:2:[0-9]*: error: 'success': bad regular expression" <<< "$stderr"
+    grep -q "^models_config.json:3:[0-9]*: error: .*nothing.sh is not there" <<< "$stderr"
+    grep -q "^models_config.json:4:[0-9]*: error: 'range': expected \[low, high\]" <<< "$stderr"
+    grep -q "^models_config.json:5:[0-9]*: error: .*no_venv/bin/python is not there" <<< "$stderr"
+    [[ "$stderr" == *$'\n'"6 errors; nothing was run" ]]
+}
+
+@test "an option's name instead of its hyperparameter's is told which one it is" {
+    toy
+    make_settings '{"repository": "toy", "model": "small"},
+                   {"repo": "toy", "model": "small", "mutate": ["lr", "opt"]}'
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"error: 'repo' is missing; is 'repository' meant? (at \$.experiments[0])"* ]]
+    [[ "$stderr" == *"no hyperparameter 'lr': it is left out; did you mean 'learning_rate'? "* ]]
+    [[ "$stderr" == *"no hyperparameter 'opt': it is left out; did you mean 'optimizer'? "* ]]
+}
+
 @test "broken JSON is told with line and column" {
     toy
     printf '{"experiments": [\n  {"repo": "toy",,}\n]}\n' > settings.json
@@ -280,7 +320,7 @@ END
     run ! grep -q $'\033\|\r' out err
     grep -qx "2 experiments, pauses 0.0 s in all; results in $(run_folder)" out
     grep -qx '\[1/2\] toy_small_001 started' out
-    grep -q '^\[1/2\] toy_small_001 succeeded in [0-9.]* s, accuracy 0.75, loss 0.7$' out
+    grep -q '^\[1/2\] toy_small_001 succeeded in [0-9.]* s, accuracy 0.75, loss 0.7, f1 not found$' out
     grep -qx '\[2/2\] toy_big_002 started' out
     grep -q '^tare: registry models_config.json (beside the settings)$' <(sed "s/^$NAME/tare/" err)
 }
