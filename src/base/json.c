@@ -101,6 +101,18 @@ bool json_to_reading(const json_t *json, double *out)
     return true;
 }
 
+json_t *json_text_or_null(const char *text)
+{
+    json_t *json = text ? json_string(text) : NULL;
+    return json ? json : json_null();
+}
+
+const json_t *json_get(const json_t *object, const char *key)
+{
+    const json_t *found = json_object_get(object, key);
+    return json_is_null(found) ? NULL : found;
+}
+
 const char *json_get_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

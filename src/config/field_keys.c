@@ -11,7 +11,7 @@ const struct field *fields_find(const struct field_table *table, const char *key
     return NULL;
 }
 
-static bool is_note(const char *key)
+bool fields_is_note(const char *key)
 {
     static const char *const notes[] = {"comment", "comments", "note", "notes", "description"};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
@@ -57,7 +57,7 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
-        if (fields_find(table, key) || is_note(key))
+        if (fields_find(table, key) || fields_is_note(key))
             continue;
         AUTO_FREE char *place = json_path_key(path, key);
         const char *text = find_misplaced(elsewhere, key);
@@ -75,6 +75,15 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
                             source->doc, place, "'%s' is no known key%s", key, hint);
     }
     return misspelt;
+}
+
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
+                        const char *why)
+{
+    if (!json_get(object, key))
+        return;
+    AUTO_FREE char *place = json_path_key(path, key);
+    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", key, why);
 }
 
 static void add_cell(struct text *out, const char *text)

@@ -310,8 +310,7 @@ static void check_interpreters(const struct source *source, const char *path, co
 
 static void check_needed(const struct source *source, const char *path, const json_t *json, const char *key)
 {
-    const json_t *given = json_object_get(json, key);
-    if (!given || json_is_null(given))
+    if (!json_get(json, key))
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
 }
 
@@ -326,8 +325,7 @@ static void read_rows(const struct source *source, const char *path, const char 
     out->located = row.path && out->train_script;
     strv_fini(&row.path_prepend);
     free(row.path);
-    const json_t *errors = json_object_get(json, "errors");
-    if (!errors || json_is_null(errors))
+    if (!json_get(json, "errors"))
         strv_add(&out->errors, DEFAULT_ERROR_PATTERN);
 }
 

@@ -258,8 +258,7 @@ static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
     for (size_t i = 0; i < closing->results->plan.count; i++)
-        if (!strv_has(&repos, closing->results->plan.experiments[i].foreground.repo))
-            strv_add(&repos, closing->results->plan.experiments[i].foreground.repo);
+        strv_add_once(&repos, closing->results->plan.experiments[i].foreground.repo);
     size_t printed = 0;
     for (size_t r = 0; r < repos.count; r++)
         for (size_t m = 0; m < closing->metrics.count; m++) {

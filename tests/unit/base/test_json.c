@@ -378,6 +378,27 @@ static void members_are_given_only_in_their_own_kind(void **state)
     json_doc_fini(&doc);
 }
 
+static void null_counts_as_not_there(void **state)
+{
+    (void)state;
+    struct json_doc doc = parse("{\"a\": null, \"b\": 0, \"c\": false}");
+    assert_null(json_get(doc.root, "a"));
+    assert_null(json_get(doc.root, "d"));
+    assert_int_equal(json_integer_value(json_get(doc.root, "b")), 0);
+    assert_true(json_is_false(json_get(doc.root, "c")));
+    json_doc_fini(&doc);
+}
+
+static void a_text_that_json_cannot_hold_is_null(void **state)
+{
+    (void)state;
+    json_t *texts[] = {json_text_or_null("\xc3\xa9"), json_text_or_null(NULL), json_text_or_null("\xff/run")};
+    assert_string_equal(json_string_value(texts[0]), "\xc3\xa9");
+    assert_true(json_is_null(texts[1]));
+    assert_true(json_is_null(texts[2]));
+    json_decref(texts[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +419,8 @@ int main(void)
         cmocka_unit_test(nothing_is_printed_as_null),
         cmocka_unit_test(strings_are_escaped_where_json_demands_it),
         cmocka_unit_test(members_are_given_only_in_their_own_kind),
+        cmocka_unit_test(null_counts_as_not_there),
+        cmocka_unit_test(a_text_that_json_cannot_hold_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
