@@ -33,11 +33,13 @@ check-gpu: build
 bench: build
 	@BUILD=$(BUILD) bench/run.sh
 
-lint:
+lint: $(BUILD)/build.ninja
 	@tools/setup.sh lint
 	@BUILD=$(BUILD) tools/lint.sh
 
+# A prefix that is given counts, whatever the build was set up with; it is built into the program.
 install: build
+	@$(if $(filter command environment,$(origin PREFIX)),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
 	@ninja -C $(BUILD) --quiet
 	meson install -C $(BUILD) --no-rebuild
 

@@ -9,13 +9,20 @@ need "$TARE"
 
 dir=$(mktemp -d -t bench_idle.XXXXXX)
 runner='' poller=''
+# Ended properly and awaited, so that nothing is left and the shell has nothing to say about it.
+end() {
+    [ -n "$2" ] || return 0
+    kill -"$1" "$2" 2>/dev/null || true
+    wait "$2" 2>/dev/null || true
+}
 cleanup() {
-    [ -z "$runner" ] || kill -KILL "$runner" 2>/dev/null || true
-    [ -z "$poller" ] || kill -KILL "$poller" 2>/dev/null || true
+    end KILL "$poller"
+    end TERM "$runner"
     rm -rf "$dir"
 }
 trap cleanup EXIT
 cd "$dir"
+export XDG_STATE_HOME=$dir/state
 
 mkdir repo
 printf '#!/bin/sh\n: >../up\nexec sleep %s\n' $((seconds + 60)) >repo/job.sh

@@ -38,6 +38,10 @@ char *fs_resolve(const char *base, const char *path, const char *home);
 char *fs_dirname(const char *path);
 char *fs_basename(const char *path);
 
+/* Links are followed. False as well when it cannot be seen. */
+bool fs_is_file(const char *path);
+bool fs_is_folder(const char *path);
+
 /* Finds an executable: a name with a slash relative to cwd, else along the PATH given. NULL when there is none. */
 char *fs_find_executable(const char *name, const char *cwd, const char *path);
 

@@ -87,10 +87,21 @@ char *fs_basename(const char *path)
     return mem_strndup(path + start, length - start);
 }
 
-static bool is_executable(const char *path)
+bool fs_is_file(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool fs_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool is_executable(const char *path)
+{
+    return fs_is_file(path) && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
 char *fs_find_executable(const char *name, const char *cwd, const char *path)

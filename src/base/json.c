@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/json_hint.h"
 #include "base/json_place.h"
 #include "base/mem.h"
 #include "base/value.h"
@@ -41,9 +42,10 @@ static bool parse_owned(const char *file, char *text, size_t length, struct json
     out->root = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
     if (out->root)
         return true;
+    const char *hint = json_hint(text + mark, length - mark, &error);
     make_one_line(error.text);
-    err_set(err, "%s:%d:%d: %s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
-            error.text);
+    err_set(err, "%s:%d:%d: %s%s%s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
+            error.text, hint ? ": " : "", hint ? hint : "");
     json_doc_fini(out);
     return false;
 }
@@ -97,6 +99,18 @@ bool json_to_reading(const json_t *json, double *out)
     else
         return false;
     return true;
+}
+
+json_t *json_text_or_null(const char *text)
+{
+    json_t *json = text ? json_string(text) : NULL;
+    return json ? json : json_null();
+}
+
+const json_t *json_get(const json_t *object, const char *key)
+{
+    const json_t *found = json_object_get(object, key);
+    return json_is_null(found) ? NULL : found;
 }
 
 const char *json_get_text(const json_t *object, const char *key)

@@ -45,6 +45,12 @@ void json_print_pretty(const json_t *json, struct text *out);
 json_t *json_from_reading(double reading);
 bool json_to_reading(const json_t *json, double *out); /* false: neither */
 
+/* null for NULL, and for what is no UTF-8 (a path may be anything). */
+json_t *json_text_or_null(const char *text);
+
+/* What stands under key; NULL when nothing does, or null. */
+const json_t *json_get(const json_t *object, const char *key);
+
 /* NULL when absent or of another kind. */
 const char *json_get_text(const json_t *object, const char *key);
 bool json_get_int(const json_t *object, const char *key, json_int_t *out);

@@ -34,6 +34,12 @@ bool strv_has(const struct strv *list, const char *s)
     return false;
 }
 
+void strv_add_once(struct strv *list, const char *s)
+{
+    if (!strv_has(list, s))
+        strv_add(list, s);
+}
+
 char *strv_join(const struct strv *list, const char *between)
 {
     struct text joined = {0};

@@ -15,8 +15,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The codes that env(1) and timeout(1) use too. */
 enum { EXIT_TIMEOUT = 124, EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 

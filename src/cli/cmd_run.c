@@ -233,8 +233,9 @@ static bool may_run(const struct plan *plan)
         cli_error("the plan holds no experiments; nothing was run");
     else if (parallel)
         cli_error("%zu of the %zu experiments are parallel: %s: they are planned, but cannot be carried out yet; "
-                  "nothing was run",
-                  parallel, plan->count, text_get(&ids));
+                  "nothing was run%s",
+                  parallel, plan->count, text_get(&ids),
+                  parallel < plan->count ? " (\"runs_per_config\": 0 leaves an entry out)" : "");
     return plan->count > 0 && parallel == 0;
 }
 
@@ -332,18 +333,16 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Plans the experiments that the settings describe, checks everything, then runs them one after the other, each "
-    "with "
-    "its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one folder per "
-    "experiment, and the journal run.db.",
+    "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one "
+    "folder per experiment, and the journal run.db.",
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
     "--config, or named by the key \"registry\" of the settings, or models_config.json beside the settings, in "
     "./mutation, in the working folder, in ./config, or the one that came with the program.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
     "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
-    "and "
-    "PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files are "
-    "theirs. --as-root opts out.",
+    "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files "
+    "are theirs. --as-root opts out.",
     "Options may be shortened as long as they stay unambiguous, and values may be attached: --runs=5, -n5.",
     NULL,
 };

@@ -38,27 +38,27 @@ static void settings_of_flags(const struct run_wish *wish, struct run_input *inp
     input->settings_text = text_with_flags(&input->settings, wish);
 }
 
-static bool read_settings(const struct run_wish *wish, struct run_input *input)
+static void read_settings(const struct run_wish *wish, struct run_input *input)
 {
     if (!wish->settings_path) {
         settings_of_flags(wish, input);
-        return true;
+        return;
     }
-    bool ok = settings_read(wish->settings_path, &input->settings, &input->problems);
+    settings_read(wish->settings_path, &input->settings, &input->problems);
     input->settings_text = mem_strdup(input->settings.doc.text ? input->settings.doc.text : "");
-    return ok;
 }
 
-static bool read_registry(const struct run_wish *wish, struct run_input *input)
+static void read_registry(const struct run_wish *wish, struct run_input *input)
 {
     struct located located = locate_registry(wish->registry_path, &input->settings.doc);
     input->registry_path = located.path;
     input->registry_why = located.why;
-    if (located.path)
-        return registry_read(located.path, &input->registry, &input->problems);
+    if (located.path) {
+        registry_read(located.path, &input->registry, &input->problems);
+        return;
+    }
     AUTO_FREE char *places = locate_looked_for();
     problems_add(&input->problems, SEVERITY_ERROR, NULL, NULL, "there is no registry (looked for %s)", places);
-    return false;
 }
 
 static void make_plan(const struct run_wish *wish, struct run_input *input)
@@ -81,11 +81,11 @@ static void make_plan(const struct run_wish *wish, struct run_input *input)
 bool run_input_read(const struct run_wish *wish, struct run_input *out)
 {
     *out = (struct run_input){0};
-    bool settings_ok = read_settings(wish, out);
-    bool registry_ok = read_registry(wish, out);
-    /* A settings file with a mistake in one entry is checked against the registry all the same: its other entries may
-     * have mistakes too. With a broken registry every name would be reported as unknown. */
-    if (registry_ok && (settings_ok || out->settings.entry_count > 0))
+    read_settings(wish, out);
+    read_registry(wish, out);
+    /* Files with mistakes are checked against each other all the same, as there may be more of them. Against a registry
+     * of which nothing could be read every name would be reported as unknown. */
+    if (out->registry.repo_count > 0 && out->settings.entry_count > 0)
         make_plan(wish, out);
     return out->problems.errors == 0;
 }

@@ -57,7 +57,7 @@ static bool open_earlier(struct session *session, struct err *err)
     if (session->dir < 0)
         return false;
     session->store = store_open(session->dir, session->dir_path, err);
-    return session->store || err_wrap(err, "%s", session->dir_path);
+    return session->store != NULL;
 }
 
 static bool is_terminal(int fd)

@@ -265,8 +265,8 @@ void fields_read(const struct source *source, const char *path, const json_t *ob
                  void *target)
 {
     for (size_t i = 0; i < table->count; i++) {
-        const json_t *json = json_object_get(object, table->rows[i].key);
-        if (!json || json_is_null(json))
+        const json_t *json = json_get(object, table->rows[i].key);
+        if (!json)
             continue;
         AUTO_FREE char *place = json_path_key(path, table->rows[i].key);
         field_read(source, place, json, &table->rows[i], target);
@@ -276,8 +276,8 @@ void fields_read(const struct source *source, const char *path, const json_t *ob
 const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
                            char **path)
 {
-    const json_t *json = json_object_get(parent, key);
-    if (!json || json_is_null(json))
+    const json_t *json = json_get(parent, key);
+    if (!json)
         return NULL;
     AUTO_FREE char *place = json_path_key(parent_path, key);
     if (!json_is_object(json)) {

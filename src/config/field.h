@@ -84,6 +84,13 @@ struct misplaced {
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
                          const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere);
 
+/* A key that is a note to the reader wherever it stands. */
+bool fields_is_note(const char *key);
+
+/* A warning when the key is there (and not null), as it has no effect. */
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
+                        const char *why);
+
 /* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or no object
  * (reported). */
 const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,

@@ -11,7 +11,7 @@ const struct field *fields_find(const struct field_table *table, const char *key
     return NULL;
 }
 
-static bool is_note(const char *key)
+bool fields_is_note(const char *key)
 {
     static const char *const notes[] = {"comment", "comments", "note", "notes", "description"};
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
@@ -20,14 +20,25 @@ static bool is_note(const char *key)
     return key[0] == '_' || strncmp(key, "//", 2) == 0;
 }
 
-static const char *nearest_key(const struct field_table *table, const char *key)
+/* The caller frees the list. */
+static const char **keys_of(const struct field_table *table)
 {
     const char **keys = mem_array(table->count, sizeof *keys);
     for (size_t i = 0; i < table->count; i++)
         keys[i] = table->rows[i].key;
-    const char *nearest = problem_nearest_name(key, keys, table->count);
-    free(keys);
-    return nearest;
+    return keys;
+}
+
+static const char *nearest_key(const struct field_table *table, const char *key)
+{
+    AUTO_FREE const char **keys = keys_of(table);
+    return problem_nearest_name(key, keys, table->count);
+}
+
+static char *nearest_hint(const struct field_table *table, const char *key)
+{
+    AUTO_FREE const char **keys = keys_of(table);
+    return problem_nearest(key, keys, table->count);
 }
 
 static const char *find_misplaced(const struct misplaced *elsewhere, const char *key)
@@ -46,7 +57,7 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
-        if (fields_find(table, key) || is_note(key))
+        if (fields_find(table, key) || fields_is_note(key))
             continue;
         AUTO_FREE char *place = json_path_key(path, key);
         const char *text = find_misplaced(elsewhere, key);
@@ -59,11 +70,20 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
         misspelt += nearest != NULL;
         if (unknown == UNKNOWN_ARE_FREE && !nearest)
             continue;
-        AUTO_FREE char *hint = nearest ? mem_printf("; did you mean '%s'?", nearest) : mem_strdup("");
+        AUTO_FREE char *hint = nearest_hint(table, key);
         problems_add_at_key(source->problems, unknown == UNKNOWN_ARE_ERRORS ? SEVERITY_ERROR : SEVERITY_WARNING,
                             source->doc, place, "'%s' is no known key%s", key, hint);
     }
     return misspelt;
+}
+
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
+                        const char *why)
+{
+    if (!json_get(object, key))
+        return;
+    AUTO_FREE char *place = json_path_key(path, key);
+    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", key, why);
 }
 
 static void add_cell(struct text *out, const char *text)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* Every place costs a scan of the file and nobody reads more: what is over is counted, not kept. Errors and warnings
  * are counted apart, so that many warnings never hide an error. */
@@ -169,9 +170,30 @@ const char *problem_nearest_name(const char *given, const char *const *names, si
     return best;
 }
 
+/* The first name that is the beginning or the end of what was given, or the other way round: "opt" for "optimizer",
+ * "script" for "train_script". */
+static const char *longer_or_shorter(const char *given, const char *const *names, size_t count)
+{
+    enum { FEWEST = 3 };
+    size_t length = strlen(given);
+    if (length > LONGEST_NAME)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(names[i]);
+        size_t common = least(length, other);
+        if (common >= FEWEST && other <= LONGEST_NAME &&
+            (strncasecmp(given, names[i], common) == 0 ||
+             strcasecmp(given + length - common, names[i] + other - common) == 0))
+            return names[i];
+    }
+    return NULL;
+}
+
 char *problem_nearest(const char *given, const char *const *names, size_t count)
 {
     const char *name = problem_nearest_name(given, names, count);
+    if (!name)
+        name = longer_or_shorter(given, names, count);
     return name ? mem_printf("; did you mean '%s'?", name) : mem_strdup("");
 }
 

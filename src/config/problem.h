@@ -40,7 +40,7 @@ void problems_add_unreadable(struct problems *problems, const char *file, const 
 char *problem_format(const struct problem *problem);
 
 /* "; did you mean 'x'?" for the nearest of the names (Damerau-Levenshtein, upper and lower case the same, at most a
- * third of the longer name's length), or "". The caller frees it. */
+ * third of the longer name's length), else for one that is the beginning or end of the other, or "". The caller frees it. */
 char *problem_nearest(const char *given, const char *const *names, size_t count);
 
 /* The nearest name itself (borrowed), or NULL. */

@@ -31,8 +31,7 @@ static void read_root(const struct source *source, const char *folder, struct re
     AUTO_FREE char *path = NULL;
     const json_t *models = field_object(source, "$", root, "models", &path);
     if (!models) {
-        const json_t *given = json_object_get(root, "models");
-        if (!given || json_is_null(given))
+        if (!json_get(root, "models"))
             problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "'models' is missing: the repositories");
         return;
     }

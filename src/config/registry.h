@@ -24,6 +24,8 @@ struct repo {
     char *json_path; /* $.models["name"] */
     char *path;
     bool path_exists;
+    bool located; /* path and train_script are given, so that they can be looked for */
+    bool broken;  /* there is a mistake in it, which was told: what stands here is not all */
     char *train_script; /* as given: a path in the repository, or a name to find on PATH */
     struct strv models;
     char *model_flag; /* NULL: a model's name is not passed */

@@ -96,12 +96,6 @@ static bool fail(const struct source *source, const char *path, const char *key,
     return false;
 }
 
-static bool has(const json_t *row, const char *key)
-{
-    const json_t *json = json_object_get(row, key);
-    return json && !json_is_null(json);
-}
-
 static bool is_whole(double number)
 {
     return fabs(number) <= WHOLE_LIMIT && floor(number) == number;
@@ -147,7 +141,7 @@ static bool check_order(const struct source *source, const char *path, const str
 
 static bool read_range(const struct source *source, const char *path, const json_t *row, struct param *out)
 {
-    if (!has(row, "range"))
+    if (!json_get(row, "range"))
         return fail(source, path, NULL, "'range' is missing: [low, high]");
     AUTO_FREE char *place = json_path_key(path, "range");
     const json_t *range = json_object_get(row, "range");
@@ -194,7 +188,7 @@ static bool read_choice(const struct source *source, const char *path, const jso
 
 static bool read_choices(const struct source *source, const char *path, const json_t *row, struct param *out)
 {
-    if (!has(row, "choices"))
+    if (!json_get(row, "choices"))
         return fail(source, path, NULL, "'choices' is missing: the values to draw from");
     AUTO_FREE char *place = json_path_key(path, "choices");
     const json_t *choices = json_object_get(row, "choices");
@@ -228,7 +222,7 @@ static void check_default_choice(const struct source *source, const char *path, 
 
 static bool read_default(const struct source *source, const char *path, const json_t *row, struct param *out)
 {
-    if (out->type == PARAM_CHOICE ? !json_object_get(row, "default") : !has(row, "default"))
+    if (out->type == PARAM_CHOICE ? !json_object_get(row, "default") : !json_get(row, "default"))
         return fail(source, path, NULL, "'default' is missing");
     AUTO_FREE char *place = json_path_key(path, "default");
     const json_t *json = json_object_get(row, "default");
@@ -255,26 +249,21 @@ static bool read_default(const struct source *source, const char *path, const js
 static void warn_unused(const struct source *source, const char *path, const json_t *row, const char *const *keys,
                         const char *why)
 {
-    for (; *keys; keys++) {
-        if (!has(row, *keys))
-            continue;
-        AUTO_FREE char *place = json_path_key(path, *keys);
-        problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", *keys,
-                            why);
-    }
+    for (; *keys; keys++)
+        fields_warn_unused(source, path, row, *keys, why);
 }
 
 static bool read_normal(const struct source *source, const char *path, const json_t *json, const struct row *row,
                         struct param *out)
 {
-    if (has(json, "std") && has(json, "deviation"))
+    if (json_get(json, "std") && json_get(json, "deviation"))
         return fail(source, path, "std", "'std' and 'deviation' mean the same: keep one of them");
-    const char *deviation_key = has(json, "std") ? "std" : "deviation";
-    bool has_mean = has(json, "mean");
-    bool has_deviation = has(json, deviation_key);
+    const char *deviation_key = json_get(json, "std") ? "std" : "deviation";
+    bool has_mean = json_get(json, "mean");
+    bool has_deviation = json_get(json, deviation_key);
     out->has_normal = has_mean || has_deviation;
     out->mean = has_mean ? row->mean : out->low / 2 + out->high / 2;
-    out->deviation = has(json, "std") ? row->std : has_deviation ? row->deviation : (out->high - out->low) / 4;
+    out->deviation = json_get(json, "std") ? row->std : has_deviation ? row->deviation : (out->high - out->low) / 4;
     if (has_deviation && !(out->deviation > 0)) {
         AUTO_FREE char *place = json_path_key(path, deviation_key);
         return refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
@@ -314,7 +303,7 @@ bool registry_read_param(const struct source *source, const char *path, const ch
     fields_read(source, path, json, &registry_param_table, &row);
     fields_check_keys(source, path, json, &registry_param_table, UNKNOWN_ARE_WARNINGS, NULL);
     out->flag = row.flag;
-    if (!has(json, "type"))
+    if (!json_get(json, "type"))
         return fail(source, path, NULL, "'type' is missing: \"int\", \"float\" or \"choice\"");
     if (row.type < 0)
         return false;

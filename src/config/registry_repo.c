@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { LONGEST_NAME = 100, MOST_MODELS = 10000 };
 
@@ -158,12 +157,6 @@ static bool check_name(const struct source *source, const char *path, const char
     return !wrong;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* The folder that given means, seen from the first base where it is there, else from bases[0]; ends with NULL, "" is
  * the working folder. */
 static char *find_folder(const char *const *bases, const char *given, bool *exists)
@@ -172,7 +165,7 @@ static char *find_folder(const char *const *bases, const char *given, bool *exis
     *exists = false;
     for (; *bases; bases++) {
         char *path = fs_resolve(**bases ? *bases : NULL, given, getenv("HOME"));
-        if (is_folder(path)) {
+        if (fs_is_folder(path)) {
             free(first);
             *exists = true;
             return path;
@@ -317,8 +310,7 @@ static void check_interpreters(const struct source *source, const char *path, co
 
 static void check_needed(const struct source *source, const char *path, const json_t *json, const char *key)
 {
-    const json_t *given = json_object_get(json, key);
-    if (!given || json_is_null(given))
+    if (!json_get(json, key))
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
 }
 
@@ -330,16 +322,17 @@ static void read_rows(const struct source *source, const char *path, const char 
     fields_read(source, path, json, &repo_table, out);
     out->exit_code_required = row.exit_code == 0;
     find_folders(folder, &row, out);
+    out->located = row.path && out->train_script;
     strv_fini(&row.path_prepend);
     free(row.path);
-    const json_t *errors = json_object_get(json, "errors");
-    if (!errors || json_is_null(errors))
+    if (!json_get(json, "errors"))
         strv_add(&out->errors, DEFAULT_ERROR_PATTERN);
 }
 
 void registry_read_repo(const struct source *source, const char *path, const char *folder, const char *name,
                         const json_t *json, struct repo *out)
 {
+    size_t errors = source->problems->errors;
     *out = (struct repo){.name = mem_strdup(name), .json_path = mem_strdup(path), .exit_code_required = true};
     check_name(source, path, "repository", name);
     if (json_is_object(json)) {
@@ -360,6 +353,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
     }
     if (!out->train_script)
         out->train_script = mem_strdup("");
+    out->broken = source->problems->errors > errors;
 }
 
 void registry_repo_fini(struct repo *repo)

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "parallel", NULL};
 static const char *const job_modes[] = {"mutation", "nonparallel", "default", NULL};
@@ -134,28 +135,26 @@ void settings_check_governor(const struct source *source, const char *path, cons
                      "'governor': '%s' is no governor of Linux%s", governor, nearest);
 }
 
-/* null counts as not there. */
-static bool has(const json_t *object, const char *key)
+/* "repository" is a key of the person's own, but most likely meant as repo. */
+static const char *key_meant(const json_t *object, const char *key)
 {
-    const json_t *json = json_object_get(object, key);
-    return json && !json_is_null(json);
-}
-
-/* A warning about a key that is there but has no effect. */
-static void warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
-                        const char *why)
-{
-    if (!has(object, key))
-        return;
-    AUTO_FREE char *place = json_path_key(path, key);
-    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, place, "'%s' is not used here: %s", key, why);
+    const char *other;
+    json_t *value;
+    json_object_foreach((json_t *)object, other, value)
+    {
+        if (strncasecmp(other, key, strlen(key)) == 0)
+            return other;
+    }
+    return NULL;
 }
 
 static char *read_needed_text(const struct source *source, const char *path, const json_t *object, const char *key)
 {
     const json_t *json = json_object_get(object, key);
     if (!json) {
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
+        const char *other = key_meant(object, key);
+        AUTO_FREE char *hint = other ? mem_printf("; is '%s' meant?", other) : mem_strdup("");
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing%s", key, hint);
         return mem_strdup("");
     }
     const struct field row = {.key = key, .kind = FIELD_TEXT};
@@ -223,10 +222,10 @@ static void read_mutates(const struct source *source, const char *path, const js
     static const char *const keys[] = {"mutate", "mutate_params"};
     const char *read = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!has(object, keys[i]))
+        if (!json_get(object, keys[i]))
             continue;
         if (job->mode != MODE_MUTATION) {
-            warn_unused(source, path, object, keys[i], "the mode is 'default'");
+            fields_warn_unused(source, path, object, keys[i], "the mode is 'default'");
             continue;
         }
         AUTO_FREE char *place = json_path_key(path, keys[i]);
@@ -286,13 +285,32 @@ static bool is_comment(const json_t *entry, size_t misspelt)
     return misspelt == 0;
 }
 
+/* What is not plainly a comment, by a key that says so, may have been meant as an experiment, which would be missed in the morning. */
+static void warn_of_comment(const struct source *source, const char *path, const json_t *entry)
+{
+    AUTO_STRV struct strv keys = {0};
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)entry, key, value)
+    {
+        if (fields_is_note(key))
+            return;
+        strv_add(&keys, key);
+    }
+    if (keys.count == 0)
+        return;
+    AUTO_FREE char *shown = strv_join(&keys, ", ");
+    problems_add(source->problems, SEVERITY_WARNING, source->doc, path,
+                 "left out as a comment: none of its keys (%s) is known", shown);
+}
+
 static int entry_mode(const struct source *source, const char *path, const json_t *entry, int said, int global)
 {
     if (said != WRITTEN_NONE)
         return said;
-    if (has(entry, "foreground") || has(entry, "background"))
+    if (json_get(entry, "foreground") || json_get(entry, "background"))
         return WRITTEN_PARALLEL;
-    if (global == WRITTEN_MIXED && !has(entry, "mode"))
+    if (global == WRITTEN_MIXED && !json_get(entry, "mode"))
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
                      "'mode' is missing: the file's mode is \"mixed\", so each experiment says its own");
     return global == WRITTEN_NONE || global == WRITTEN_MIXED ? WRITTEN_MUTATION : global;
@@ -321,7 +339,7 @@ static void read_background(const struct source *source, const char *path, const
     fields_read(source, path, object, &settings_background_table, &said);
     fields_check_keys(source, path, object, &settings_background_table, UNKNOWN_ARE_FREE, not_in_background);
     if (said.mode != WRITTEN_DEFAULT)
-        warn_unused(source, path, object, "mode", "a background is never mutated");
+        fields_warn_unused(source, path, object, "mode", "a background is never mutated");
     read_job(source, path, object, MODE_DEFAULT, job);
 }
 
@@ -329,7 +347,7 @@ static void read_background(const struct source *source, const char *path, const
 static const json_t *read_side(const struct source *source, const char *path, const json_t *entry, const char *key,
                                char **side_path)
 {
-    if (!has(entry, key))
+    if (!json_get(entry, key))
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
                      "'%s' is missing: a parallel experiment has a foreground and a background", key);
     return field_object(source, path, entry, key, side_path);
@@ -340,7 +358,7 @@ static void read_parallel(const struct source *source, const char *path, const j
 {
     static const char *const job_keys[] = {"mutate", "mutate_params", "hyperparameters"};
     for (size_t i = 0; i < sizeof job_keys / sizeof *job_keys; i++)
-        warn_unused(source, path, json, job_keys[i], "a parallel experiment says it under 'foreground'");
+        fields_warn_unused(source, path, json, job_keys[i], "a parallel experiment says it under 'foreground'");
     AUTO_FREE char *foreground_path = NULL;
     const json_t *foreground = read_side(source, path, json, "foreground", &foreground_path);
     if (foreground)
@@ -354,8 +372,8 @@ static void read_parallel(const struct source *source, const char *path, const j
 static void read_single(const struct source *source, const char *path, const json_t *json, int mode,
                         struct job_settings *job)
 {
-    warn_unused(source, path, json, "foreground", "the mode is not 'parallel'");
-    warn_unused(source, path, json, "background", "the mode is not 'parallel'");
+    fields_warn_unused(source, path, json, "foreground", "the mode is not 'parallel'");
+    fields_warn_unused(source, path, json, "background", "the mode is not 'parallel'");
     read_job(source, path, json, job_mode(mode), job);
     read_mutates(source, path, json, job);
 }
@@ -386,8 +404,10 @@ void settings_read_entry(const struct source *source, const char *path, const js
         return;
     }
     size_t misspelt = fields_check_keys(source, path, json, &settings_entry_table, UNKNOWN_ARE_FREE, not_in_entry);
-    if (is_comment(json, misspelt))
+    if (is_comment(json, misspelt)) {
+        warn_of_comment(source, path, json);
         return;
+    }
     struct level said = {.mode = WRITTEN_NONE, .runs = UNSAID, .max_retries = UNSAID, .timeout_s = UNSAID};
     fields_read(source, path, json, &settings_entry_table, &said);
     if (said.governor) {

@@ -40,7 +40,7 @@ size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int si
 
 /* Kills the members without the root, pass after pass, until none is left or the time is over: how many were killed
  * (each once). *left: live ones that the last pass saw. last (NULL: not wanted): that pass itself; what was in it is freed. */
-size_t tree_kill(const struct tree_seed *seed, double timeout_s, size_t *left, struct tree *last);
+size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, struct tree *last);
 
 /* Sends the signal to the process that has had this start time all along: through a pidfd, the start time read after
  * opening it. False: gone, another process, or refused. */

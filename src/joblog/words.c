@@ -15,10 +15,10 @@ static const char traceback[] = "Traceback (most recent call last)";
 
 /* In any case, and within words as in ValueError. A number behind one makes it a measurement ("error: 0.02"). */
 static const char *const complaints[] = {
-    "error",    "exception", "out of memory", "fatal",   "panic",     "abort",
-    "killed",   "assertion", "cannot ",       "can't ",  "could not", "unable to",
-    "invalid ", "failed",    "not found",     "no such", "denied",    "segmentation fault",
-    NULL,
+    "error",     "exception", "out of memory",      "fatal",   "panic",
+    "abort",     "killed",    "assertion",          "cannot ", "can't ",
+    "could not", "unable to", "invalid ",           "failed",  "not found",
+    "no such",   "denied",    "segmentation fault", NULL,
 };
 
 struct line_span {

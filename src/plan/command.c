@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* What is needed while one command is looked up. */
@@ -23,18 +22,6 @@ static void missing(const struct lookup *lookup, const char *key, const char *wh
     AUTO_FREE char *place = json_path_key(lookup->repo->json_path, key);
     problems_add(lookup->problems, lookup->options->for_running ? SEVERITY_ERROR : SEVERITY_WARNING, lookup->doc, place,
                  "'%s': %s", lookup->repo->name, what);
-}
-
-static bool is_file(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* A path of the repository, "~/" expanded. */
@@ -81,7 +68,7 @@ static char *find_conda_folder(const struct lookup *lookup, const char *name)
     };
     char *found = NULL;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        if (!found && folders[i] && is_folder(folders[i]))
+        if (!found && folders[i] && fs_is_folder(folders[i]))
             found = steal_ptr(folders[i]);
         free(folders[i]);
     }
@@ -122,12 +109,12 @@ static char *find_script(const struct lookup *lookup, bool interpreted)
     const char *given = lookup->repo->train_script;
     AUTO_FREE char *own = in_repo(lookup, given);
     AUTO_FREE char *what = NULL;
-    if (!strchr(given, '/') && !is_file(own)) {
+    if (!strchr(given, '/') && !fs_is_file(own)) {
         char *found = fs_find_executable(given, lookup->options->cwd, lookup->path);
         if (found)
             return found;
         what = mem_printf("the script %s is not there, and no program '%s' is on PATH", own, given);
-    } else if (!is_file(own)) {
+    } else if (!fs_is_file(own)) {
         what = mem_printf("the script %s is not there", own);
     } else if (interpreted && access(own, R_OK) != 0) {
         what = mem_printf("the script %s cannot be read", own);

@@ -45,7 +45,7 @@ struct planner {
 static void find_command(struct planner *planner, const struct repo *repo)
 {
     size_t i = (size_t)(repo - planner->registry->repos);
-    if (planner->has_command[i])
+    if (planner->has_command[i] || !repo->located)
         return;
     planner->has_command[i] = true;
     command_init(&planner->commands[i], repo, &planner->registry->doc, planner->options, planner->problems);

@@ -48,6 +48,27 @@ static bool find_model(struct space *space, const struct space_source *source, c
     return unknown(source, place, what, job->model, (const char *const *)models->items, models->count);
 }
 
+/* "--lr", "lr": the option of a hyperparameter instead of its name; NULL: of none. */
+static const char *name_of_flag(const struct space *space, const char *given)
+{
+    given += strspn(given, "-");
+    for (size_t i = 0; i < space->param_count; i++) {
+        const char *flag = space->params[i]->flag;
+        if (flag && *given && strcmp(flag + strspn(flag, "-"), given) == 0)
+            return space->params[i]->name;
+    }
+    return NULL;
+}
+
+static char *nearest_param(const struct space *space, const char *given)
+{
+    AUTO_FREE const char **names = mem_array(space->param_count, sizeof *names);
+    for (size_t i = 0; i < space->param_count; i++)
+        names[i] = space->params[i]->name;
+    const char *name = name_of_flag(space, given);
+    return name ? mem_printf("; did you mean '%s'?", name) : problem_nearest(given, names, space->param_count);
+}
+
 /* The study left out what a model does not have; told once for each name of a job. */
 static void drop(const struct space *space, const struct space_source *source, const char *place, const char *name,
                  struct strv *dropped)
@@ -55,10 +76,7 @@ static void drop(const struct space *space, const struct space_source *source, c
     if (strv_has(dropped, name))
         return;
     strv_add(dropped, name);
-    AUTO_FREE const char **names = mem_array(space->param_count, sizeof *names);
-    for (size_t i = 0; i < space->param_count; i++)
-        names[i] = space->params[i]->name;
-    AUTO_FREE char *nearest = problem_nearest(name, names, space->param_count);
+    AUTO_FREE char *nearest = nearest_param(space, name);
     if (source->strict)
         problems_add(source->problems, SEVERITY_ERROR, &source->settings->doc, place,
                      "'%s' has no hyperparameter '%s'%s", space->repo->name, name, nearest);
@@ -271,7 +289,11 @@ static bool set_mutations(struct space *space, const struct space_source *source
 bool space_init(struct space *space, const struct space_source *source, const struct job_settings *job)
 {
     *space = (struct space){.mode = job->mode};
-    if (!find_repo(space, source, job) || !find_model(space, source, job))
+    if (!find_repo(space, source, job))
+        return false;
+    /* Of a repository with a mistake, only the names are sure. */
+    bool broken = space->repo->broken;
+    if ((broken && space->repo->models.count == 0) || !find_model(space, source, job) || broken)
         return false;
     space->param_count = space->repo->param_count;
     space->params = mem_array(space->param_count, sizeof *space->params);

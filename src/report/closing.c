@@ -88,17 +88,21 @@ static char *cell_text(const struct closing *closing, const struct column *colum
     return mem_strdup("");
 }
 
-static void add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
+/* False: no row has anything in it. */
+static bool add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
 {
     struct column *column = &closing->columns[closing->column_count++];
     *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = table_width_of(title)};
+    bool filled = false;
     for (size_t i = 0; i < closing->results->count; i++) {
         if (!has_row(closing, &closing->results->items[i]))
             continue;
         AUTO_FREE char *text = cell_text(closing, column, i);
         size_t width = table_width_of(text);
         column->width = width > column->width ? width : column->width;
+        filled = filled || *text;
     }
+    return filled;
 }
 
 static bool any_retries(const struct results *results)
@@ -120,7 +124,8 @@ static void make_columns(struct closing *closing)
     add_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
     add_column(closing, COLUMN_TIME, "TIME", true);
     for (size_t i = 0; i < closing->metrics.count; i++)
-        add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false);
+        if (!add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
+            closing->column_count--; /* room for one that says something */
     if (any_retries(closing->results))
         add_column(closing, COLUMN_RETRIES, "RETRIES", true);
 }
@@ -253,8 +258,7 @@ static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
     for (size_t i = 0; i < closing->results->plan.count; i++)
-        if (!strv_has(&repos, closing->results->plan.experiments[i].foreground.repo))
-            strv_add(&repos, closing->results->plan.experiments[i].foreground.repo);
+        strv_add_once(&repos, closing->results->plan.experiments[i].foreground.repo);
     size_t printed = 0;
     for (size_t r = 0; r < repos.count; r++)
         for (size_t m = 0; m < closing->metrics.count; m++) {

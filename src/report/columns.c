@@ -28,12 +28,6 @@ static bool same_value(const struct plan_param *a, const struct plan_param *b)
     return strcmp(left, right) == 0;
 }
 
-static void add_once(struct strv *names, const char *name)
-{
-    if (!strv_has(names, name))
-        strv_add(names, name);
-}
-
 /* like: the plan's first experiment of the same model. */
 static void add_varied_of(const struct plan_experiment *experiment, const struct plan_experiment *like,
                           struct strv *out)
@@ -42,7 +36,7 @@ static void add_varied_of(const struct plan_experiment *experiment, const struct
         const struct plan_param *param = &experiment->foreground.params[i];
         const struct plan_param *first = param_of(like, param->name);
         if (param->mutated || (first && !same_value(param, first)))
-            add_once(out, param->name);
+            strv_add_once(out, param->name);
     }
 }
 
@@ -65,7 +59,7 @@ void columns_metrics(const struct results *results, struct strv *out)
 {
     for (size_t i = 0; i < results->count; i++)
         for (size_t m = 0; m < results->items[i].metric_count; m++)
-            add_once(out, results->items[i].metrics[m].name);
+            strv_add_once(out, results->items[i].metrics[m].name);
 }
 
 char *columns_param_cell(const struct plan_experiment *experiment, const char *name)

@@ -125,7 +125,7 @@ static json_t *param_json(const struct param *param)
 {
     json_t *out = json_object();
     json_object_set_new(out, "name", json_string(param->name));
-    json_object_set_new(out, "flag", param->flag ? json_string(param->flag) : json_null());
+    json_object_set_new(out, "flag", json_text_or_null(param->flag));
     json_object_set_new(out, "type", json_string(type_name(param)));
     json_object_set_new(out, "default", value_to_json(&param->default_value));
     if (param->type == PARAM_CHOICE) {

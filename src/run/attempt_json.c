@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 /* json_string refuses what is no UTF-8, and paths may be anything: then only ASCII is kept. */
 static json_t *safe_text(const char *text)
 {
@@ -41,8 +36,8 @@ json_t *attempt_born_json(const struct attempt *attempt)
     json_object_set_new(json, "pid", json_integer(identity->pid));
     json_object_set_new(json, "start_time", json_integer((json_int_t)identity->start_time));
     json_object_set_new(json, "boot_id", json_string(identity->boot_id));
-    json_object_set_new(json, "cgroup", text_or_null(identity->cgroup));
-    json_object_set_new(json, "tag", text_or_null(identity->tag));
+    json_object_set_new(json, "cgroup", json_text_or_null(identity->cgroup));
+    json_object_set_new(json, "tag", json_text_or_null(identity->tag));
     json_object_set_new(json, "layers", layers_json(job_layers(attempt->job)));
     return json;
 }

@@ -41,6 +41,11 @@ void lane_say(struct lane *lane, char *text)
     json_t *data = json_object();
     json_object_set_new(data, "text", json_string(text));
     free(text);
+    lane_tell(lane, data);
+}
+
+void lane_tell(struct lane *lane, json_t *data)
+{
     runner_tell(lane->runner, (struct runner_entry){.type = EVENT_NOTE,
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,

@@ -48,6 +48,7 @@ void lane_tick(struct lane *lane);
 /* For lane.c, lane_job.c and lane_stop.c: */
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
 void lane_say(struct lane *lane, char *text); /* EVENT_NOTE; takes text */
+void lane_tell(struct lane *lane, json_t *data); /* EVENT_NOTE with more than a text; takes data */
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_cancel_timer(struct lane *lane);
 void lane_job_start(struct lane *lane);      /* EVENT_ATTEMPT_PREPARED is durable */

@@ -69,6 +69,13 @@ static void close_log(struct lane *lane)
     runner_break_disk(lane->runner, &err);
 }
 
+/* The key "metric" tells listeners that show the metrics themselves. */
+static void say_missing(struct lane *lane, const char *metric)
+{
+    AUTO_FREE char *text = mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, metric);
+    lane_tell(lane, json_pack("{s:s, s:s}", "text", text, "metric", metric));
+}
+
 /* What a person would otherwise wonder about next morning. */
 static void say_log(struct lane *lane)
 {
@@ -83,7 +90,7 @@ static void say_log(struct lane *lane)
             lane_say(lane, mem_printf("%s: metric '%s' matched '%s', which is no number", lane->experiment->id,
                                       result->name, result->text));
         else
-            lane_say(lane, mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name));
+            say_missing(lane, result->name);
     }
     if (joblog_totals(attempt->log).capped)
         lane_say(lane, mem_printf("%s: the log reached its cap; what came behind was matched but not kept",

@@ -18,7 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000 };
+/* A machine on which nothing is to be done is not woken every second. */
+enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
 
 bool runner_halted(const struct runner *runner)
 {
@@ -81,9 +82,10 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     const struct run_listener *listener = &runner->request->listener;
     for (size_t i = 0; i < runner->lane_count; i++)
         lane_tick(&runner->lanes[i]);
+    bool soon = runner->plan->limits.cpu_time_s > 0;
     if (listener->tick)
-        listener->tick(listener->context);
-    int code = sd_event_source_set_time_relative(source, TICK_US);
+        soon = listener->tick(listener->context) || soon;
+    int code = sd_event_source_set_time_relative(source, soon ? TICK_US : CALM_TICK_US);
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 

@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* event is called for every event, journaled (after its commit) or not. tick: about once a second while something
- * runs. */
+/* event is called for every event, journaled (after its commit) or not. tick: about once a second; where it gives
+ * false there is nothing to do between events, and the next one may be half a minute later. */
 struct run_listener {
     void (*event)(void *context, const struct event *event);
-    void (*tick)(void *context);
+    bool (*tick)(void *context);
     void *context;
 };
 

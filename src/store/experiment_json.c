@@ -8,11 +8,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static json_t *time_cell(sqlite3_stmt *row, int column)
 {
     char time[40];
@@ -52,8 +47,9 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
 {
     for (size_t i = 0; i < job->metric_count; i++)
         json_object_set_new(out, job->metrics[i].name, json_null());
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i", number);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT name, coalesce(special, value) FROM experiment_metrics WHERE experiment=? ORDER BY name", "i",
+        number);
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0)
         json_object_set_new(out, db_text(query, 0), db_cell(query, 1));
@@ -158,7 +154,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "containment", containment);
     json_object_set_new(out, "mutated", names_of_mutated(job));
     json_object_set_new(out, "command", strv_json(&job->argv));
-    json_object_set_new(out, "cwd", text_or_null(job->cwd));
+    json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return add_attempts(db, number, attempts, err) && add_containment(db, number, containment, err);
 }
@@ -170,8 +166,8 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
     const struct plan_job *job = &experiment->foreground;
     const char *outcome = db_text(row, 0);
     json_t *metrics = json_object();
-    json_object_set_new(out, "repository", text_or_null(job->repo));
-    json_object_set_new(out, "model", text_or_null(job->model));
+    json_object_set_new(out, "repository", json_text_or_null(job->repo));
+    json_object_set_new(out, "model", json_text_or_null(job->model));
     json_object_set_new(out, "hyperparameters", params_json(job));
     json_object_set_new(out, "duration_seconds", db_cell(row, 1));
     json_object_set_new(out, "energy_metrics", json_object());
@@ -188,8 +184,8 @@ static json_t *background_json(const struct plan_experiment *experiment)
     const struct plan_job *job = &experiment->background;
     json_t *json = json_object();
     AUTO_FREE char *logs = mem_printf("%s/background_logs", experiment->id);
-    json_object_set_new(json, "repository", text_or_null(job->repo));
-    json_object_set_new(json, "model", text_or_null(job->model));
+    json_object_set_new(json, "repository", json_text_or_null(job->repo));
+    json_object_set_new(json, "model", json_text_or_null(job->model));
     json_object_set_new(json, "hyperparameters", params_json(job));
     json_object_set_new(json, "log_directory", json_string(logs));
     json_object_set_new(json, "note",
@@ -206,7 +202,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
     int step = row ? db_step(row, err) : -1;
     if (step <= 0)
         return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
-    json_object_set_new(out, "experiment_id", text_or_null(experiment->id));
+    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
     json_object_set_new(out, "timestamp", time_cell(row, 4));
     json_t *measured = out;
     if (experiment->parallel) {

@@ -86,12 +86,11 @@ static bool write_metrics(sqlite3 *db, const struct event *event, struct err *er
     {
         const json_t *number = json_is_number(value) ? value : NULL;
         const json_t *special = json_is_string(value) ? value : NULL;
-        bool written =
-            event->type == EVENT_ATTEMPT_ENDED
-                ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)", "iitjj",
-                         event->experiment, event->attempt, name, number, special)
-                : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)", "itjj",
-                         event->experiment, name, number, special);
+        bool written = event->type == EVENT_ATTEMPT_ENDED
+                           ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)", "iitjj",
+                                    event->experiment, event->attempt, name, number, special)
+                           : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)", "itjj",
+                                    event->experiment, name, number, special);
         if (!written)
             return false;
     }

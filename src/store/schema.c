@@ -25,7 +25,8 @@ static const char *const tables[] = {
     " ended_monotonic_ns INTEGER, ended_realtime_ns INTEGER, duration_s REAL, exit_code INTEGER, signal INTEGER,"
     " reason TEXT, error TEXT, log_bytes INTEGER, log_lines INTEGER,"
     " PRIMARY KEY (experiment, number)) WITHOUT ROWID",
-    "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value REAL,"
+    "CREATE TABLE attempt_metrics (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, name TEXT NOT NULL, value "
+    "REAL,"
     " special TEXT,"
     " PRIMARY KEY (experiment, attempt, name),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",

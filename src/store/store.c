@@ -181,7 +181,7 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
 {
     struct stat st;
     if (fstatat(dir, "run.db", &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        err_sys(err, "%s holds no run: run.db", dir_path);
+        err_sys(err, "%s holds no run: open run.db", dir_path);
         return NULL;
     }
     struct store *store = store_new(dir, dir_path, err);

@@ -39,21 +39,15 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_once(struct strv *list, const char *name)
-{
-    if (!strv_has(list, name))
-        strv_add(list, name);
-}
-
 /* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
 static void collect_columns(const struct plan *plan, struct columns *out)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_job *job = &plan->experiments[i].foreground;
         for (size_t p = 0; p < job->param_count; p++)
-            add_once(&out->params, job->params[p].name);
+            strv_add_once(&out->params, job->params[p].name);
         for (size_t m = 0; m < job->metric_count; m++)
-            add_once(&out->metrics, job->metrics[m].name);
+            strv_add_once(&out->metrics, job->metrics[m].name);
     }
     if (out->params.count)
         qsort(out->params.items, out->params.count, sizeof *out->params.items, compare);

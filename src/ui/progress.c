@@ -31,7 +31,10 @@ struct progress {
     int64_t experiment_ns, attempt_ns; /* when it began */
     int64_t pause_end_ns;              /* 0: no pause */
     bool pause_is_retry;
-    char *metric_name; /* the last one seen */
+    int64_t stop_end_ns; /* when the grace of the attempt that is being stopped is over; 0: none is */
+    bool interrupted;    /* it is stopped because a person said so */
+    bool from_first;     /* the attempts of this experiment all belong to this session */
+    char *metric_name;   /* the last one seen */
     double metric_value;
     char *attempt_error; /* of the attempt that ended last */
     bool drawn;          /* a live line stands there */
@@ -122,6 +125,24 @@ static void add_pause(const struct progress *progress, struct text *out)
     add_seconds(out, ceil(-seconds_since(progress, progress->pause_end_ns)));
 }
 
+static void add_stopping(const struct progress *progress, struct text *out)
+{
+    text_add(out, "  stopping, at most ");
+    add_seconds(out, ceil(-seconds_since(progress, progress->stop_end_ns)));
+    if (progress->interrupted)
+        text_add(out, "; Ctrl-C again: at once");
+}
+
+/* How many attempts there may be is known only of an experiment that no earlier session interrupted. */
+static void add_attempt(const struct progress *progress, const struct plan_experiment *experiment, struct text *out)
+{
+    if (progress->attempt <= 1)
+        return;
+    text_addf(out, "  attempt %lld", (long long)progress->attempt);
+    if (progress->from_first)
+        text_addf(out, "/%lld", (long long)experiment->max_retries + 1);
+}
+
 void progress_line(const struct progress *progress, struct text *out)
 {
     const struct plan_experiment *experiment = experiment_at(progress, (int64_t)progress->current);
@@ -129,8 +150,11 @@ void progress_line(const struct progress *progress, struct text *out)
         return;
     bool paused = progress->pause_end_ns != 0;
     add_head(progress, experiment, out);
-    if (progress->attempt > 1)
-        text_addf(out, "  attempt %lld/%lld", (long long)progress->attempt, (long long)experiment->max_retries + 1);
+    add_attempt(progress, experiment, out);
+    if (progress->stop_end_ns != 0) {
+        add_stopping(progress, out);
+        return;
+    }
     if (paused) {
         add_pause(progress, out);
     } else {
@@ -198,7 +222,8 @@ static void begin_experiment(struct progress *progress, const struct event *even
     progress->current = experiment->number;
     progress->attempt = 1;
     progress->experiment_ns = progress->attempt_ns = now_ns(progress);
-    progress->pause_end_ns = 0;
+    progress->pause_end_ns = progress->stop_end_ns = 0;
+    progress->from_first = false;
     free(steal_ptr(progress->metric_name));
     free(steal_ptr(progress->attempt_error));
     if (progress->options.style != PROGRESS_PLAIN)
@@ -212,8 +237,29 @@ static void begin_experiment(struct progress *progress, const struct event *even
 static void begin_attempt(struct progress *progress, const struct event *event)
 {
     progress->attempt = event->attempt;
+    progress->from_first = progress->from_first || event->attempt == 1;
     progress->attempt_ns = now_ns(progress);
     progress->pause_end_ns = 0;
+}
+
+/* A job that has ended by itself is gone at once, most often. */
+static void begin_stop(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    const char *reason = json_get_text(event->data, "reason");
+    if (!experiment || !reason || strcmp(reason, "exited") == 0)
+        return;
+    double grace_s = progress->options.plan->timing.stop_grace_s;
+    progress->stop_end_ns = now_ns(progress) + (int64_t)(grace_s * (double)NS_PER_S);
+    progress->interrupted = strcmp(reason, "interrupted") == 0;
+    if (progress->options.style != PROGRESS_PLAIN || !progress->interrupted)
+        return;
+    AUTO_TEXT struct text line = {0};
+    add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_add(&line, " is being stopped, which may take ");
+    add_seconds(&line, ceil(grace_s));
+    say(progress, &line, YELLOW, coloured_from);
 }
 
 static void begin_pause(struct progress *progress, const struct event *event, bool retry)
@@ -241,10 +287,11 @@ static void add_metrics(struct text *out, const json_t *metrics)
     for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
          at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
         double value;
-        if (!json_to_reading(json_object_iter_value(at), &value))
-            continue;
         text_addf(out, ", %s ", json_object_iter_key(at));
-        add_number(out, value);
+        if (json_to_reading(json_object_iter_value(at), &value))
+            add_number(out, value);
+        else
+            text_add(out, "not found");
     }
 }
 
@@ -350,7 +397,11 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_METRIC:
         take_metric(progress, event);
         break;
+    case EVENT_ATTEMPT_STOPPING:
+        begin_stop(progress, event);
+        break;
     case EVENT_ATTEMPT_ENDED:
+        progress->stop_end_ns = 0;
         free(progress->attempt_error);
         progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
         break;
@@ -367,10 +418,11 @@ static void take_event(struct progress *progress, const struct event *event)
         say_text(progress, event, "evidence: ");
         break;
     case EVENT_NOTE:
-        say_text(progress, event, "");
+        /* That a metric was not found stands in the line of the experiment's end. */
+        if (!json_get_text(event->data, "metric"))
+            say_text(progress, event, "");
         break;
     case EVENT_JOB_BORN:
-    case EVENT_ATTEMPT_STOPPING:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:
@@ -395,11 +447,11 @@ void progress_event(void *context, const struct event *event)
         draw(progress);
 }
 
-void progress_tick(void *context)
+bool progress_tick(void *context)
 {
     struct progress *progress = context;
-    if (progress->options.style == PROGRESS_LIVE)
+    bool live = progress->options.style == PROGRESS_LIVE && !progress->detached;
+    if (live)
         draw(progress);
-    else
-        output_push(&progress->output);
+    return !output_push(&progress->output) || live;
 }

@@ -39,7 +39,7 @@ void progress_skip(struct progress *progress, size_t number);
 
 /* Fit struct run_listener; context is the struct progress. */
 void progress_event(void *context, const struct event *event);
-void progress_tick(void *context);
+bool progress_tick(void *context);
 
 /* The terminal is gone (SIGHUP): nothing was drawn since. */
 bool progress_detached(const struct progress *progress);

@@ -177,7 +177,8 @@ print(sqlite3.connect(sys.argv[1]).execute("SELECT value, special FROM experimen
     settings 1
     run tare_run
     [ "$status" -eq 0 ]
-    [[ "$output" == *"metric 'loss' was on no line of the log"* ]]
+    [[ "$output" == *"] repo_net_001 succeeded in "*" s, loss not found"* ]]
+    [[ "$output" == *"never matched in any log: loss"* ]]
     is "$(summary perf_loss)" ""
     is "$(event_value experiment_ended 1 metrics)" "{'loss': None}"
 }

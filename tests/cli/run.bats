@@ -38,7 +38,8 @@ two_runs() {
     two_runs
     run --separate-stderr "$TARE" run settings.json --quiet
     [ "$status" -eq 0 ]
-    [[ "${lines[0]}" =~ ^EXPERIMENT\ +OUTCOME\ +TIME\ +accuracy\ +loss\ +f1$ ]]
+    # A metric without any value takes no room; it is named below.
+    [[ "${lines[0]}" =~ ^EXPERIMENT\ +OUTCOME\ +TIME\ +accuracy\ +loss$ ]]
     [[ "${lines[1]}" =~ ^toy_small_001\ +succeeded\ +[0-9.]+\ s\ +0\.75\ +0\.7$ ]]
     [[ "${lines[2]}" =~ ^toy_big_002\ +succeeded\ +[0-9.]+\ s\ +0\.75\ +0\.7$ ]]
     [ "${lines[3]}" = "2 succeeded" ]
@@ -206,6 +207,46 @@ END
     [ ! -e results ]
 }
 
+@test "a mistake in one repository hides neither unknown names nor what is missing of the others" {
+    toy
+    cat > models_config.json <<'END'
+{"models": {
+ "first": {"path": "repo", "train_script": "./train.sh", "models": ["small"], "success": "*done"},
+ "second": {"path": "repo", "train_script": "./nothing.sh", "models": ["small"],
+  "supported_hyperparams": {"epochs": {"flag": "-e", "type": "int", "default": 1, "range": [5, 2]}}},
+ "third": {"path": "repo", "train_script": "./train.sh", "models": ["small"], "venv": "no_venv"}
+}}
+END
+    cat > settings.json <<'END'
+{"experiments": [
+  {"repo": "first", "model": "smal", "mode": "default"},
+  {"repo": "second", "model": "small", "mutate": ["epochs"]},
+  {"repo": "third", "model": "small", "mode": "default"},
+  {"repo": "fourth", "model": "small", "mode": "default"}
+]}
+END
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    grep -q "^settings.json:2:[0-9]*: error: unknown model of 'first': 'smal'; did you mean 'small'?" <<< "$stderr"
+    grep -q "^settings.json:5:[0-9]*: error: unknown repository 'fourth'" <<< "$stderr"
+    grep -q "^models_config.json:2:[0-9]*: error: 'success': bad regular expression" <<< "$stderr"
+    grep -q "^models_config.json:3:[0-9]*: error: .*nothing.sh is not there" <<< "$stderr"
+    grep -q "^models_config.json:4:[0-9]*: error: 'range': expected \[low, high\]" <<< "$stderr"
+    grep -q "^models_config.json:5:[0-9]*: error: .*no_venv/bin/python is not there" <<< "$stderr"
+    [[ "$stderr" == *$'\n'"6 errors; nothing was run" ]]
+}
+
+@test "an option's name instead of its hyperparameter's is told which one it is" {
+    toy
+    make_settings '{"repository": "toy", "model": "small"},
+                   {"repo": "toy", "model": "small", "mutate": ["lr", "opt"]}'
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"error: 'repo' is missing; is 'repository' meant? (at \$.experiments[0])"* ]]
+    [[ "$stderr" == *"no hyperparameter 'lr': it is left out; did you mean 'learning_rate'? "* ]]
+    [[ "$stderr" == *"no hyperparameter 'opt': it is left out; did you mean 'optimizer'? "* ]]
+}
+
 @test "broken JSON is told with line and column" {
     toy
     printf '{"experiments": [\n  {"repo": "toy",,}\n]}\n' > settings.json
@@ -244,6 +285,13 @@ END
     [ "$status" -eq 2 ]
     [[ "$stderr" == *"1 of the 2 experiments are parallel: toy_small_001_parallel"*"nothing was run"* ]]
     [ ! -e results ]
+    # What can be run of it is run by leaving the others out, as the message says.
+    [[ "$stderr" == *'("runs_per_config": 0 leaves an entry out)'* ]]
+    make_settings '{"mode": "parallel", "runs_per_config": 0, "foreground": {"repo": "toy", "model": "small", "mode": "default"},
+        "background": {"repo": "toy", "model": "big"}}, {"repo": "toy", "model": "small", "mode": "default"}'
+    run --separate-stderr "$TARE" run settings.json --quiet
+    [ "$status" -eq 0 ]
+    [ "$(summary_column "$(run_folder)" experiment_id)" = toy_small_001 ]
 }
 
 @test "a failed experiment is tried again, and the run says 1 when it stays failed" {
@@ -279,7 +327,7 @@ END
     run ! grep -q $'\033\|\r' out err
     grep -qx "2 experiments, pauses 0.0 s in all; results in $(run_folder)" out
     grep -qx '\[1/2\] toy_small_001 started' out
-    grep -q '^\[1/2\] toy_small_001 succeeded in [0-9.]* s, accuracy 0.75, loss 0.7$' out
+    grep -q '^\[1/2\] toy_small_001 succeeded in [0-9.]* s, accuracy 0.75, loss 0.7, f1 not found$' out
     grep -qx '\[2/2\] toy_big_002 started' out
     grep -q '^tare: registry models_config.json (beside the settings)$' <(sed "s/^$NAME/tare/" err)
 }

@@ -137,7 +137,8 @@ True"
     mkdir empty
     run "$TARE" run --resume empty
     [ "$status" -eq 2 ]
-    [[ "$output" == *"empty holds no run"* ]]
+    [[ "$output" == *"error: "*"empty holds no run: open run.db: No such file or directory" ]]
+    [[ "$output" != *"empty"*"empty"* ]]
     run "$TARE" run --resume nothing-here
     [ "$status" -eq 2 ]
     [[ "$output" == *"nothing-here"* ]]

@@ -59,7 +59,7 @@ END
     on_terminal 100 '\[1/2\] toy_small_001  [0-9]+ s  loss 0.25' '\[2/2\] toy_small_002  [0-9]+ s  about [0-9]'
     [ "$(grep -aoF $'\r\033[K[1/2] toy_small_001  ' screen | wc -l)" -ge 2 ]
     # What ended stays, in colour, and so does the closing table.
-    grep -aq $'\[1/2\] toy_small_001\033\[32m succeeded in .*, accuracy 0.75, loss 0.25\033\[0m' screen
+    grep -aq $'\[1/2\] toy_small_001\033\[32m succeeded in .*, accuracy 0.75, loss 0.25, f1 not found\033\[0m' screen
     grep -aq '^EXPERIMENT  *OUTCOME' screen
 }
 

@@ -128,6 +128,10 @@ static void executables_are_found_along_the_path_or_by_their_place(void **state)
     assert_found("./plain", one, path, NULL);
     assert_found("two/", root, path, NULL);
 
+    assert_true(fs_is_file(plain) && fs_is_folder(folder));
+    assert_false(fs_is_folder(plain) || fs_is_file(folder));
+    assert_false(fs_is_file("/no/such") || fs_is_folder("/no/such"));
+
     assert_int_equal(unlink(tool) | unlink(plain), 0);
     assert_int_equal(rmdir(folder) | rmdir(one) | rmdir(two) | rmdir(root), 0);
 }

@@ -62,6 +62,40 @@ static void mistakes_are_told_with_file_line_and_column(void **state)
     assert_error("[NaN]", 5, "a.json:1:4: ");
 }
 
+static void assert_hint(const char *text, const char *hint)
+{
+    struct json_doc doc;
+    struct err err = {0};
+    assert_false(json_doc_parse("a.json", text, strlen(text), &doc, &err));
+    const char *end = err.text + strlen(err.text) - strlen(hint);
+    if (strlen(hint) > strlen(err.text) || strcmp(end, hint) != 0)
+        fail_msg("%s: no hint '%s' at its end", err.text, hint);
+}
+
+static void the_usual_slips_are_named(void **state)
+{
+    (void)state;
+    assert_hint("{\"a\": 1, }", " near '}': the comma before it is one too many");
+    assert_hint("{\"a\": [1, 2,\n\n]}", " near ']': the comma before it is one too many");
+    assert_hint("{'a': 1}", ": texts and keys stand in double quotes");
+    assert_hint("{\"a\": 'b'}", ": texts and keys stand in double quotes");
+    assert_hint("{\n  // why\n  \"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one");
+    assert_hint("# why\n{\"a\": 1}", ": JSON has no comments; a key \"comment\" can hold one");
+    assert_hint("{\"a\": 1\n \"b\": 2}", " near '\"b\"': a comma is missing before it");
+    assert_hint("[1 2]", " near '2': a comma is missing before it");
+    assert_hint("[{} {}]", " near '{': a comma is missing before it");
+    assert_hint("{\"a\": True}", ": JSON writes true, false and null");
+    assert_hint("[None]", ": JSON writes true, false and null");
+    assert_hint("[NaN]", ": JSON has no such number");
+    assert_hint("", ": it is empty");
+    assert_hint(" \n", ": it is empty");
+    assert_hint("{\"a\": [1, 2]", ": not everything that was opened by '{' or '[' is closed");
+    /* Nothing that would mislead. */
+    assert_hint("{\"a\": [1}", "']' expected near '}'");
+    assert_hint("[\"a\": 1]", "']' expected near ':'");
+    assert_hint("{\"a\" 1}", "':' expected near '1'");
+}
+
 static void a_nul_is_refused_where_it_stands(void **state)
 {
     (void)state;
@@ -344,11 +378,33 @@ static void members_are_given_only_in_their_own_kind(void **state)
     json_doc_fini(&doc);
 }
 
+static void null_counts_as_not_there(void **state)
+{
+    (void)state;
+    struct json_doc doc = parse("{\"a\": null, \"b\": 0, \"c\": false}");
+    assert_null(json_get(doc.root, "a"));
+    assert_null(json_get(doc.root, "d"));
+    assert_int_equal(json_integer_value(json_get(doc.root, "b")), 0);
+    assert_true(json_is_false(json_get(doc.root, "c")));
+    json_doc_fini(&doc);
+}
+
+static void a_text_that_json_cannot_hold_is_null(void **state)
+{
+    (void)state;
+    json_t *texts[] = {json_text_or_null("\xc3\xa9"), json_text_or_null(NULL), json_text_or_null("\xff/run")};
+    assert_string_equal(json_string_value(texts[0]), "\xc3\xa9");
+    assert_true(json_is_null(texts[1]));
+    assert_true(json_is_null(texts[2]));
+    json_decref(texts[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_keeps_its_name_and_its_bytes),
         cmocka_unit_test(mistakes_are_told_with_file_line_and_column),
+        cmocka_unit_test(the_usual_slips_are_named),
         cmocka_unit_test(a_nul_is_refused_where_it_stands),
         cmocka_unit_test(nesting_has_an_end),
         cmocka_unit_test(a_file_is_read_up_to_its_limit),
@@ -363,6 +419,8 @@ int main(void)
         cmocka_unit_test(nothing_is_printed_as_null),
         cmocka_unit_test(strings_are_escaped_where_json_demands_it),
         cmocka_unit_test(members_are_given_only_in_their_own_kind),
+        cmocka_unit_test(null_counts_as_not_there),
+        cmocka_unit_test(a_text_that_json_cannot_hold_is_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

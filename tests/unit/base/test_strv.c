@@ -49,6 +49,12 @@ static void has_finds_whole_strings_only(void **state)
     assert_true(strv_has(&list, "alpha"));
     assert_false(strv_has(&list, "alph"));
     assert_false(strv_has(&list, ""));
+    size_t count = list.count;
+    strv_add_once(&list, "alpha");
+    assert_int_equal(list.count, count);
+    strv_add_once(&list, "alph");
+    assert_int_equal(list.count, count + 1);
+    assert_string_equal(list.items[count], "alph");
 }
 
 static void join_puts_the_separator_between_only(void **state)

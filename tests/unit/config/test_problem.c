@@ -19,6 +19,11 @@ static void the_nearest_name_is_offered_up_to_a_third_of_its_length(void **state
         {"learning-rates", "; did you mean 'learning_rate'?"}, /* two of fourteen */
         {"lr", ""},
         {"", ""},
+        {"batch", "; did you mean 'batch_size'?"}, /* five more letters, but it begins so */
+        {"Learning", "; did you mean 'learning_rate'?"},
+        {"seed_of_run", "; did you mean 'seed'?"},
+        {"rate", "; did you mean 'learning_rate'?"},
+        {"ba", ""}, /* too short to mean anything */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         AUTO_FREE char *hint = problem_nearest(rows[i].given, names, 4);

@@ -158,6 +158,22 @@ static void an_entry_of_misspelt_keys_is_no_comment(void **state)
                  "s:2:1: error: 'model' is missing (at $.experiments[0])"));
 }
 
+static void an_entry_that_only_might_be_a_comment_is_told(void **state)
+{
+    (void)state;
+    expect("{\"experiments\": [\n{\"repository\": \"r\", \"mdl\": \"m\"},\n{\"_why\": 1, \"x\": 2},\n{},\n"
+           "{\"repo\": \"r\", \"model\": \"m\"}]}",
+           LINES("s:2:1: warning: left out as a comment: none of its keys (repository, mdl) is known (at "
+                 "$.experiments[0])"));
+}
+
+static void what_was_meant_by_a_missing_key_is_asked(void **state)
+{
+    (void)state;
+    expect("{\"experiments\": [\n{\"Repository\": \"r\", \"model\": \"m\"}]}",
+           LINES("s:2:1: error: 'repo' is missing; is 'Repository' meant? (at $.experiments[0])"));
+}
+
 static void an_entry_names_a_repository_and_a_model(void **state)
 {
     (void)state;
@@ -353,6 +369,8 @@ int main(void)
         cmocka_unit_test(keys_at_the_wrong_level_are_pointed_home),
         cmocka_unit_test(a_key_that_looks_misspelt_is_a_warning),
         cmocka_unit_test(an_entry_of_misspelt_keys_is_no_comment),
+        cmocka_unit_test(an_entry_that_only_might_be_a_comment_is_told),
+        cmocka_unit_test(what_was_meant_by_a_missing_key_is_asked),
         cmocka_unit_test(an_entry_names_a_repository_and_a_model),
         cmocka_unit_test(in_a_mixed_file_every_entry_says_its_mode),
         cmocka_unit_test(wrong_values_in_an_entry_are_told),

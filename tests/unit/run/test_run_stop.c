@@ -43,10 +43,11 @@ static void on_event(void *context, const struct event *event)
         kill(getpid(), number);
 }
 
-static void on_tick(void *context)
+static bool on_tick(void *context)
 {
     struct trigger *trigger = context;
     trigger->ticks++;
+    return true;
 }
 
 static void listen(struct world *world, struct trigger *trigger)

@@ -115,18 +115,20 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 30}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
     happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftovers\", \"text\": \"2 processes were left\"}");
-    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: metric 'f1' was on no line\"}");
+    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: the log reached its cap\"}");
+    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"metric 'f1' was on no line\", \"metric\": \"f1\"}");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
             "{\"outcome\": \"failed\", \"retries\": 1, \"duration_s\": 2.5, \"error\": \"exit code 3\"}");
     progress_tick(screen.progress);
     close_screen(&screen);
-    assert_string_equal(written(&screen), "[1/3] digits_mlp_001 started\n"
-                                          "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235\n"
-                                          "[2/3] digits_mlp_002 started\n"
-                                          "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
-                                          "[2/3] digits_mlp_002 evidence: 2 processes were left\n"
-                                          "[2/3] digits_mlp_002 metric 'f1' was on no line\n"
-                                          "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
+    assert_string_equal(written(&screen),
+                        "[1/3] digits_mlp_001 started\n"
+                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n"
+                        "[2/3] digits_mlp_002 started\n"
+                        "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
+                        "[2/3] digits_mlp_002 evidence: 2 processes were left\n"
+                        "[2/3] digits_mlp_002 the log reached its cap\n"
+                        "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
     fclose(screen.file);
 }
 
@@ -159,6 +161,59 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     fclose(screen.file);
 }
 
+static void the_live_line_says_how_long_a_stop_may_take(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    screen.plan.timing.stop_grace_s = 8;
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(5);
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 1, "{\"reason\": \"exited\"}");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s");
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 1, "{\"reason\": \"timeout\"}");
+    pass(2);
+    assert_line(&screen, "[2/3] digits_mlp_002  stopping, at most 6 s");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"timeout\"}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 2, "{\"reason\": \"interrupted\"}");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  stopping, at most 8 s; Ctrl-C again: at once");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+/* Attempts that were interrupted count as attempts, but not as retries. */
+static void after_a_resume_no_number_of_attempts_is_promised(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 3, "{}");
+    pass(1);
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 3  1 s");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void a_tick_asks_for_the_next_one_only_where_something_moves(void **state)
+{
+    (void)state;
+    static const struct {
+        enum progress_style style;
+        bool soon;
+    } cases[] = {{PROGRESS_LIVE, true}, {PROGRESS_PLAIN, false}, {PROGRESS_JSON, false}, {PROGRESS_QUIET, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct screen screen;
+        open_screen(&screen, cases[i].style, 80, false);
+        run_first(&screen);
+        assert_int_equal(progress_tick(screen.progress), cases[i].soon);
+        close_screen(&screen);
+        fclose(screen.file);
+    }
+}
+
 static void the_live_line_is_cut_to_the_width_and_redrawn_in_place(void **state)
 {
     (void)state;
@@ -183,7 +238,7 @@ static void ended_experiments_stay_above_the_live_line(void **state)
     open_screen(&screen, PROGRESS_LIVE, 100, true);
     run_first(&screen);
     assert_non_null(strstr(written(&screen), "\r\033[K[1/3] digits_mlp_001\033[32m succeeded in 20.0 s, "
-                                             "accuracy 0.961235\033[0m\n"));
+                                             "accuracy 0.961235, loss not found\033[0m\n"));
     assert_null(strstr(written(&screen), "started"));
     close_screen(&screen);
     fclose(screen.file);
@@ -213,9 +268,10 @@ static void a_lost_terminal_does_not_end_lines_that_go_into_a_file(void **state)
     run_first(&screen);
     assert_false(progress_detached(screen.progress));
     close_screen(&screen);
-    assert_string_equal(written(&screen), "the terminal is gone; the run goes on\n"
-                                          "[1/3] digits_mlp_001 started\n"
-                                          "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235\n");
+    assert_string_equal(written(&screen),
+                        "the terminal is gone; the run goes on\n"
+                        "[1/3] digits_mlp_001 started\n"
+                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n");
     fclose(screen.file);
 }
 
@@ -287,6 +343,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_lines_tell_starts_ends_retries_and_evidence),
         cmocka_unit_test(the_live_line_says_what_runs_how_long_and_how_much_is_left),
+        cmocka_unit_test(the_live_line_says_how_long_a_stop_may_take),
+        cmocka_unit_test(after_a_resume_no_number_of_attempts_is_promised),
+        cmocka_unit_test(a_tick_asks_for_the_next_one_only_where_something_moves),
         cmocka_unit_test(the_live_line_is_cut_to_the_width_and_redrawn_in_place),
         cmocka_unit_test(ended_experiments_stay_above_the_live_line),
         cmocka_unit_test(after_the_terminal_is_lost_nothing_is_drawn),
