@@ -13,8 +13,8 @@
 /* A file is for a moment not yet open to all while its maker sets its mode. */
 enum { OPEN_TRIES = 50, OPEN_PAUSE_MS = 10, HOLDER_MAX = 4096 };
 
-/* Somebody who only looks (gpu_lock_peek) holds a lock for a moment, and a holder needs one to sign. */
-enum { LOCK_TRIES = 4, LOCK_PAUSE_MS = 2 };
+/* A holder needs a moment to sign; those who only look (gpu_lock_peek) are gone in a moment, on a busy machine a long one. */
+enum { SIGN_TRIES = 4, LOOKER_TRIES = 500, PAUSE_MS = 2 };
 
 struct lock {
     char *name;  /* of the file */
@@ -124,19 +124,24 @@ static void read_holder(int fd, const char *label, struct gpu_lock_conflict *out
 {
     char bytes[HOLDER_MAX];
     *out = (struct gpu_lock_conflict){.label = label};
-    ssize_t count = pread(fd, bytes, sizeof bytes, 0);
-    out->has_holder = count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder);
+    for (int i = 0; i < SIGN_TRIES && !out->has_holder; i++) {
+        if (i > 0)
+            poll(NULL, 0, PAUSE_MS);
+        ssize_t count = pread(fd, bytes, sizeof bytes, 0);
+        out->has_holder = count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder);
+    }
 }
 
-/* False and errno; EWOULDBLOCK: held. */
-static bool lock_briefly(int fd, int kind)
+/* False and errno; EWOULDBLOCK: held. A lock that can be shared is held by nobody but those who look. */
+static bool lock_alone(int fd)
 {
-    for (int i = 1; flock(fd, kind | LOCK_NB) != 0; i++) {
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
         if (errno == EINTR)
             continue;
-        if (errno != EWOULDBLOCK || i >= LOCK_TRIES)
+        if (errno != EWOULDBLOCK || i >= LOOKER_TRIES || flock(fd, LOCK_SH | LOCK_NB) != 0)
             return false;
-        poll(NULL, 0, LOCK_PAUSE_MS);
+        flock(fd, LOCK_UN);
+        poll(NULL, 0, PAUSE_MS);
     }
     return true;
 }
@@ -151,7 +156,7 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
             return GPU_LOCKS_FAILED;
         if (replaced)
             continue;
-        if (!lock_briefly(fd, LOCK_EX)) {
+        if (!lock_alone(fd)) {
             if (errno != EWOULDBLOCK) {
                 err_sys(err, "lock %s/%s", locks->folder_path, lock->name);
                 return GPU_LOCKS_FAILED;

@@ -284,6 +284,30 @@ static void somebody_who_looks_sees_the_holder_and_takes_nothing(void **state)
     gpu_lock_folder_fini(&folder);
 }
 
+static void those_who_only_look_are_not_taken_for_a_holder(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_write(fixture, "locks/gpu-0000:01:00.0.lock", "");
+    AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
+    struct gpu_lock_folder folder = open_folder(fixture);
+    struct gpu_lock_conflict conflict;
+    pid_t looker = fork();
+    if (looker == 0) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        for (int i = 0; i < 20000; i++)
+            if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+                flock(fd, LOCK_UN);
+        _exit(0);
+    }
+    for (int i = 0; i < 200; i++) {
+        struct gpu_locks *locks = locks_of(&folder, &nameless);
+        assert_int_equal(try(locks, &ada, &conflict), GPU_LOCKS_TAKEN);
+        gpu_locks_free(locks);
+    }
+    assert_int_equal(waitpid(looker, NULL, 0), looker);
+    gpu_lock_folder_fini(&folder);
+}
+
 static void what_a_killed_holder_wrote_is_not_believed_when_nobody_holds_the_lock(void **state)
 {
     struct fixture *fixture = *state;
@@ -354,6 +378,7 @@ int main(void)
         WITH_FOLDER(a_folder_that_is_a_link_or_a_file_is_refused),
         WITH_FOLDER(another_users_folder_counts_only_when_it_is_like_tmp),
         WITH_FOLDER(somebody_who_looks_sees_the_holder_and_takes_nothing),
+        WITH_FOLDER(those_who_only_look_are_not_taken_for_a_holder),
         WITH_FOLDER(what_a_killed_holder_wrote_is_not_believed_when_nobody_holds_the_lock),
         WITH_FOLDER(a_holder_that_has_not_signed_is_unknown),
         WITH_FOLDER(without_a_shared_folder_the_users_own_is_taken_and_why_is_said),
