@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/gpu_hold.h"
 #include "cli/registration.h"
 #include "contain/contain.h"
 #include "contain/guardian.h"
@@ -18,7 +19,7 @@
 /* The codes that env(1) and timeout(1) use too. */
 enum { EXIT_TIMEOUT = 124, EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_VERBOSE, OPTION_COUNT };
+enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_GPU_LOCK, OPTION_VERBOSE, OPTION_COUNT };
 
 enum { LEFTOVERS_SHOWN = 20 };
 
@@ -282,23 +283,34 @@ static pid_t terminal_group(void)
     return fd < 0 ? -1 : tcgetpgrp(fd);
 }
 
-static int run(const struct cli_call *call)
+/* 0, or the exit code. Before anything else is begun: while it waits, a signal simply ends it. */
+static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_hold **out)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (!is_ignored(ending[i]))
+            sigaddset(&ends, ending[i]);
+    struct gpu_hold_wish wish = {
+        .mode = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
+        .asked = call->values[OPTION_GPU_LOCK].given,
+        .environment = env,
+        .ends = &ends,
+        .failed = EXIT_OURS,
+    };
+    int code = gpu_hold_take(&wish, out, NULL);
+    gpu_hold_tell_jobs(*out, env);
+    return code;
+}
+
+static int run_command(const struct cli_call *call, struct strv *argv, struct strv *env)
 {
     struct err err = {0};
     struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given};
-    AUTO_STRV struct strv argv = {0};
-    AUTO_STRV struct strv env = {0};
     enum containment_wish wish = CONTAINMENT_AUTO;
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
     exec.grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
-    strv_add_all(&argv, &call->operands);
-    for (size_t i = 0; environ[i]; i++)
-        strv_add(&env, environ[i]);
-    if (!open_closed_stdio())
-        return EXIT_OURS;
-    int missing = find_program(&argv);
-    if (missing)
-        return missing;
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
@@ -316,8 +328,8 @@ static int run(const struct cli_call *call)
     struct containment containment;
     containment_assume(wish, &containment);
     struct job_request request = {.containment = &containment,
-                                  .argv = &argv,
-                                  .env = &env,
+                                  .argv = argv,
+                                  .env = env,
                                   .stdin_fd = STDIN_FILENO,
                                   .stdout_fd = STDOUT_FILENO,
                                   .stderr_fd = STDERR_FILENO,
@@ -328,6 +340,25 @@ static int run(const struct cli_call *call)
     registration_end(exec.state);
     close(exec.signals);
     containment_fini(&containment);
+    return code;
+}
+
+static int run(const struct cli_call *call)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_STRV struct strv env = {0};
+    struct gpu_hold *gpus = NULL;
+    strv_add_all(&argv, &call->operands);
+    for (size_t i = 0; environ[i]; i++)
+        strv_add(&env, environ[i]);
+    if (!open_closed_stdio())
+        return EXIT_OURS;
+    int code = find_program(&argv);
+    if (code == 0)
+        code = take_gpus(call, &env, &gpus);
+    if (code == 0)
+        code = run_command(call, &argv, &env);
+    gpu_hold_end(gpus);
     return code;
 }
 
@@ -356,6 +387,12 @@ static const struct cli_option options[OPTION_COUNT] = {
                             .choices = containments,
                             .default_text = "auto",
                             .help = "how to hold the processes together"},
+    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
+                         .argument = "MODE",
+                         .type = CLI_CHOICE,
+                         .choices = gpu_hold_modes,
+                         .default_text = "off",
+                         .help = "take the locks of the GPUs that the command will see, as a run does"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
                         .type = CLI_FLAG,
@@ -371,12 +408,14 @@ static const char *const description[] = {
     "own; on a terminal Ctrl-C and Ctrl-Z reach it as without this program.",
     "Processes are held together by a pid namespace and a cgroup where the machine allows them, else by following "
     "parents, sessions and a tag in the environment, which is best effort. -v says what held.",
+    "With --gpu-lock wait, the command starts when no run holds a GPU that it will see (CUDA_VISIBLE_DEVICES; all when "
+    "that is not set), and runs wait for it.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
     NULL};
 
 static const char *const exits[] = {"124",   "the time was over",
-                                    "125",   "this program failed",
+                                    "125",   "this program failed, or a GPU is held by another (--gpu-lock refuse)",
                                     "126",   "the command cannot be executed",
                                     "127",   "the command was not found",
                                     "128+n", "the command was ended by signal n",

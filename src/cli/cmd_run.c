@@ -33,6 +33,7 @@ enum {
     OPTION_QUIET,
     OPTION_JSON,
     OPTION_CONTAINMENT,
+    OPTION_GPU_LOCK,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -121,6 +122,12 @@ static const struct cli_option options[OPTION_COUNT] = {
                             .choices = containments,
                             .default_text = "auto",
                             .help = "what holds a job's processes together"},
+    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
+                         .argument = "MODE",
+                         .type = CLI_CHOICE,
+                         .choices = gpu_hold_modes,
+                         .default_text = "wait",
+                         .help = "when another run holds a GPU that the jobs will see"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -250,6 +257,8 @@ static int run_session_of(const struct cli_call *call, const struct caller *call
         .json = call->values[OPTION_JSON].given,
     };
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
+    wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
+    wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
     return run_session(&wish);
 }
 
@@ -327,7 +336,7 @@ static const char *const usage[] = {
     "run SETTINGS.json [options]",
     "run -ec SETTINGS.json [options]",
     "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
-    "run --resume RUN_DIR [-q] [--json]",
+    "run --resume RUN_DIR [-q] [--json] [--gpu-lock MODE]",
     NULL,
 };
 
@@ -340,6 +349,10 @@ static const char *const description[] = {
     "./mutation, in the working folder, in ./config, or the one that came with the program.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
+    "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
+    "(CUDA_VISIBLE_DEVICES; "
+    "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits; with "
+    "--gpu-lock refuse it ends with 3. Without NVIDIA GPUs there is nothing to lock.",
     "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
     "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files "
     "are theirs. --as-root opts out.",
@@ -348,11 +361,17 @@ static const char *const description[] = {
 };
 
 static const char *const exits[] = {
-    "0",   "every experiment succeeded",
-    "1",   "some experiment failed",
-    "2",   "a mistake in options, settings or registry: nothing was run",
-    "3",   "the run broke off: journal, disk, or processes that could not be ended",
-    "130", "interrupted by Ctrl-C (143: by TERM)",
+    "0",
+    "every experiment succeeded",
+    "1",
+    "some experiment failed",
+    "2",
+    "a mistake in options, settings or registry: nothing was run",
+    "3",
+    "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
+    "(--gpu-lock refuse)",
+    "130",
+    "interrupted by Ctrl-C (143: by TERM)",
     NULL,
 };
 

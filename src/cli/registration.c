@@ -35,6 +35,13 @@ struct state *registration_open(void)
     return NULL;
 }
 
+void registration_recover(struct state *state)
+{
+    struct err err = {0};
+    if (state && !state_recover(state, RECOVERY_S, registration_say, NULL, &err))
+        cli_warning("what dead runs left is not looked for: %s", err.text);
+}
+
 struct state *registration_begin(struct state *state, enum state_kind kind, const char *run_dir)
 {
     struct err err = {0};

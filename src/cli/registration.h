@@ -9,6 +9,9 @@
 /* Opens the state folder, ends what dead runs left, and says so. NULL: it cannot be used, which is said; the command goes on. */
 struct state *registration_open(void);
 
+/* Ends what dead runs left, once more: after a wait in which a run may have died. state: NULL does nothing. */
+void registration_recover(struct state *state);
+
 /* run_dir: as a person wrote it; NULL for an exec. Gives state; NULL when it is NULL, or closed because it failed, which
  * is said. */
 struct state *registration_begin(struct state *state, enum state_kind kind, const char *run_dir);

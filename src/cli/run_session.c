@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/gpu_hold.h"
 #include "cli/message.h"
 #include "cli/registration.h"
 #include "cli/run_folder.h"
@@ -15,6 +16,7 @@
 #include "ui/progress.h"
 #include "ui/width.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,8 @@ struct session {
     struct containment containment;
     struct guardian *guardian; /* NULL: there is none */
     struct state *state;       /* NULL: there is none */
+    struct gpu_hold *gpus;     /* NULL: none is held */
+    struct strv environment;   /* what jobs inherit */
     struct store *store;
     int dir;
     char *dir_path;
@@ -132,7 +136,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .containment = &session->containment,
         .guardian = session->guardian,
         .state = session->state,
-        .environment = &session->wish->caller->environment,
+        .environment = &session->environment,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
     };
@@ -199,7 +203,53 @@ static int run_and_close(struct session *session)
     return code;
 }
 
-/* The exit code 2 says: nothing was run. 3 says: look at what was. */
+/* 0, or the exit code. */
+static int take_gpus(struct session *session, const struct plan *plan)
+{
+    sigset_t ends;
+    bool waited;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    struct gpu_hold_wish wish = {
+        .mode = session->wish->gpu_lock,
+        .asked = session->wish->gpu_lock_asked,
+        .environment = &session->environment,
+        .plan = plan,
+        .ends = &ends,
+        .keeps_on_hangup = true,
+        .failed = CLI_BROKEN,
+    };
+    int code = gpu_hold_take(&wish, &session->gpus, &waited);
+    if (waited && code == 0)
+        registration_recover(session->state);
+    gpu_hold_tell_jobs(session->gpus, &session->environment);
+    return code;
+}
+
+/* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The
+ * exit code 2 says: nothing was run. 3 says: look at what was. */
+static int open_run(struct session *session)
+{
+    struct err err = {0};
+    const struct session_wish *wish = session->wish;
+    int code = wish->resume_dir ? 0 : take_gpus(session, &wish->input->plan);
+    if (code != 0)
+        return code;
+    bool opened = wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
+    if (!opened) {
+        cli_error("%s", err.text);
+        return wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
+    }
+    if (wish->resume_dir)
+        code = take_gpus(session, store_plan(session->store));
+    if (code != 0)
+        store_close(session->store, NULL);
+    else
+        gpu_hold_set_run(session->gpus, session->dir_path);
+    return code;
+}
+
 static int open_and_run(struct session *session)
 {
     struct err err = {0};
@@ -212,13 +262,11 @@ static int open_and_run(struct session *session)
     session->guardian = guardian_start(&err);
     if (!session->guardian)
         cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME, err.text);
-    bool opened = session->wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
-    if (!opened) {
-        cli_error("%s", err.text);
-        return session->wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
-    }
+    int code = open_run(session);
+    if (code != 0)
+        return code;
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
-    int code = run_and_close(session);
+    code = run_and_close(session);
     if (!store_close(session->store, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
@@ -229,12 +277,15 @@ static int open_and_run(struct session *session)
 int run_session(const struct session_wish *wish)
 {
     struct session session = {.wish = wish, .dir = -1};
+    strv_add_all(&session.environment, &wish->caller->environment);
     int code = open_and_run(&session);
+    gpu_hold_end(session.gpus);
     guardian_stop(session.guardian);
     registration_end(session.state);
     containment_fini(&session.containment);
     if (session.dir >= 0)
         close(session.dir);
     free(session.dir_path);
+    strv_fini(&session.environment);
     return code;
 }

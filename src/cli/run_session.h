@@ -3,6 +3,7 @@
 #define TARE_CLI_RUN_SESSION_H
 
 #include "cli/caller.h"
+#include "cli/gpu_hold.h"
 #include "cli/run_input.h"
 #include "contain/contain.h"
 
@@ -14,6 +15,8 @@ struct session_wish {
     const char *resume_dir;        /* an earlier run to go on with */
     const struct caller *caller;
     enum containment_wish containment;
+    enum gpu_hold_mode gpu_lock;
+    bool gpu_lock_asked; /* by a person */
     bool quiet, json;
 };
 

@@ -2,11 +2,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "gpu/devices.h"
 #include "run/provenance.h"
 #include "run/run.h"
 #include "tare_build.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -69,40 +69,25 @@ static json_t *memory_json(void)
     return json_integer((json_int_t)kib * 1024);
 }
 
-static json_t *gpu_json(int dir, const char *name)
+static json_t *text_or_null(const char *text)
 {
-    char path[300];
-    AUTO_TEXT struct text info = {0};
-    snprintf(path, sizeof path, "%s/information", name);
-    if (!fs_read_kernel(dir, path, KERNEL_FILE_MAX, &info, NULL))
-        return NULL;
-    json_t *json = json_object();
-    json_object_set_new(json, "bus", json_string(name));
-    json_object_set_new(json, "model", value_or_null(text_get(&info), "Model"));
-    json_object_set_new(json, "uuid", value_or_null(text_get(&info), "GPU UUID"));
-    json_object_set_new(json, "firmware", value_or_null(text_get(&info), "GPU Firmware"));
-    return json;
-}
-
-static int by_bus(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
+    return *text ? json_string(text) : json_null();
 }
 
 static json_t *gpus_json(void)
 {
-    static const char folder[] = "/proc/driver/nvidia/gpus";
-    struct dirent **entries = NULL;
+    struct gpu_devices devices;
     json_t *json = json_array();
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int count = dir >= 0 ? scandir(folder, &entries, NULL, by_bus) : 0;
-    for (int i = 0; i < count; i++) {
-        json_t *gpu = entries[i]->d_name[0] != '.' ? gpu_json(dir, entries[i]->d_name) : NULL;
-        if (gpu)
-            json_array_append_new(json, gpu);
-        free(entries[i]);
+    gpu_devices_read("", &devices, NULL);
+    for (size_t i = 0; i < devices.count; i++) {
+        json_t *gpu = json_object();
+        json_object_set_new(gpu, "bus", text_or_null(devices.items[i].bus));
+        json_object_set_new(gpu, "model", text_or_null(devices.items[i].model));
+        json_object_set_new(gpu, "uuid", text_or_null(devices.items[i].uuid));
+        json_object_set_new(gpu, "firmware", text_or_null(devices.items[i].firmware));
+        json_array_append_new(json, gpu);
     }
-    free(entries);
+    gpu_devices_fini(&devices);
     return json;
 }
 

@@ -19,6 +19,9 @@ setup() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/cli-test.XXXXXX")
     # Not the tester's own state: runs of other tests are none of this one's business.
     export XDG_STATE_HOME=$WORK/state
+    # Nor a real run on the GPU of this machine.
+    export TARE_LOCK_DIR=$WORK/locks
+    unset TARE_SYSROOT TARE_GPU_HOLDER
     cd "$WORK" || return 1
     [ -x "$TARE" ] || { echo "there is no program $TARE"; return 1; }
 }

@@ -1,0 +1,115 @@
+/* doctor: what this machine gives, and what would give more. */
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/doctor.h"
+#include "cli/gpus.h"
+#include "cli/message.h"
+#include "ui/width.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+
+/* A page wider than this is hard to read. */
+enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
+};
+
+static size_t page_width(void)
+{
+    size_t width = width_of_terminal(STDOUT_FILENO);
+    return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
+}
+
+static bool print_page(const struct doctor_page *page, bool json)
+{
+    AUTO_TEXT struct text text = {0};
+    if (json)
+        doctor_json(page, &text);
+    else
+        doctor_text(page, &text);
+    fwrite(text_get(&text), 1, text.length, stdout);
+    if (fflush(stdout) == 0)
+        return true;
+    cli_error("cannot write to standard output");
+    return false;
+}
+
+static int examine(bool json)
+{
+    struct err err = {0};
+    struct containment containment;
+    AUTO(findings_fini) struct findings findings = {0};
+    const struct passwd *user = getpwuid(geteuid());
+    AUTO_FREE char *user_name = user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
+    struct doctor_machine machine = {.root = gpus_root(), .uid = geteuid(), .user = user_name};
+    if (!containment_probe(CONTAINMENT_AUTO, &containment, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    doctor_containment(&machine, &containment, &findings);
+    size_t gpu_users = doctor_state(&findings);
+    doctor_gpus(&machine, gpu_users, &findings);
+    doctor_kernel(&machine, &findings);
+    struct doctor_page page = {
+        .containment = &containment,
+        .findings = &findings,
+        .kernel_backed = containment_kernel_backed(&containment),
+        .width = page_width(),
+        .colour = message_colour(STDOUT_FILENO),
+    };
+    bool printed = print_page(&page, json);
+    bool good = page.kernel_backed && !findings_any_wrong(&findings);
+    containment_fini(&containment);
+    return !printed ? CLI_BROKEN : good ? CLI_OK : CLI_SOME_FAILED;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    return examine(call->values[OPTION_JSON].given);
+}
+
+static const char *const usage[] = {"doctor [--json]", NULL};
+
+static const char *const description[] = {
+    "Tells on one page what this machine gives: which layers hold a job's processes together, and so whether the "
+    "promise "
+    "that nothing outlives an experiment is kernel-backed or best effort; whether memory limits are held; where the "
+    "state "
+    "folder is and whether dead runs left something; the GPUs and who holds them; the kernel and its clock.",
+    "What is missing has its reason, and the command that mends it where one is known. Layers are found by doing: a "
+    "job "
+    "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "
+    "not "
+    "there. Nothing else is changed.",
+    "Under sudo it looks as the user who called sudo, as a run does; --as-root looks as root.", NULL};
+
+static const char *const exits[] = {"0", "the promise is kernel-backed, and nothing is wrong",
+                                    "1", "the promise is best effort, or something is wrong",
+                                    "2", "a mistake in the options",
+                                    "3", "not even a trial job can be started",
+                                    NULL};
+
+const struct cli_command cmd_doctor = {
+    .name = "doctor",
+    .summary = "what this machine gives, and how to mend what is missing",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .exits = exits,
+    .run = run,
+};

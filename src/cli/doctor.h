@@ -1,0 +1,71 @@
+/* doctor: what this machine gives: which layers of containment hold, where the state is, the GPUs and who holds them,
+ * each with the reason and the mend where something is missing. */
+#ifndef TARE_CLI_DOCTOR_H
+#define TARE_CLI_DOCTOR_H
+
+#include "base/text.h"
+#include "contain/contain.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum finding_mark {
+    FINDING_YES,
+    FINDING_NO,   /* missing, and harmless as long as the promise is kernel-backed */
+    FINDING_FACT, /* neither */
+    FINDING_WRONG
+};
+
+struct finding {
+    const char *section; /* "Containment" */
+    const char *name;    /* "pid namespace": stays the same, for programs */
+    enum finding_mark mark;
+    char *text;   /* one sentence */
+    char *reason; /* why it is not there, or NULL */
+    char *mend;   /* a command, or what to do; NULL: none is known, or none is needed */
+    json_t *data; /* the same for programs, where the text holds more than one thing; or NULL */
+};
+
+struct findings {
+    struct finding *items;
+    size_t count, capacity;
+};
+
+/* Takes the texts and the data. */
+void findings_add(struct findings *findings, struct finding finding);
+void findings_fini(struct findings *findings);
+bool findings_any_wrong(const struct findings *findings);
+
+/* On whose behalf, and where /proc, /sys and /run are looked into. */
+struct doctor_machine {
+    const char *root; /* "": this machine; else a folder in which tests play another */
+    uid_t uid;
+    const char *user;
+};
+
+/* Pure but for reading files under the root and in the cgroup that was found. */
+void doctor_containment(const struct doctor_machine *machine, const struct containment *containment,
+                        struct findings *out);
+
+/* The real ones. Gives how many processes that are not tare's to end have a GPU open, which doctor_gpus tells. */
+size_t doctor_state(struct findings *out);
+void doctor_gpus(const struct doctor_machine *machine, size_t users, struct findings *out);
+void doctor_kernel(const struct doctor_machine *machine, struct findings *out);
+
+struct doctor_page {
+    const struct containment *containment;
+    const struct findings *findings;
+    bool kernel_backed;
+    size_t width; /* columns */
+    bool colour;
+};
+void doctor_text(const struct doctor_page *page, struct text *out);
+void doctor_json(const struct doctor_page *page, struct text *out);
+
+/* One line of a small file under the machine's root, without its end: fresh, or NULL. */
+char *doctor_read_line(const struct doctor_machine *machine, const char *path);
+bool doctor_exists(const struct doctor_machine *machine, const char *path);
+
+#endif

@@ -1,0 +1,127 @@
+#include "cli/gpus.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "gpu/visible.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *gpus_root(void)
+{
+    const char *root = getenv("TARE_SYSROOT");
+    return root ? root : "";
+}
+
+bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)
+{
+    const char *wanted = getenv("TARE_LOCK_DIR");
+    if (wanted && *wanted)
+        return gpu_lock_folder_open(wanted, NULL, out, err);
+    return gpu_lock_folder_open(GPU_LOCK_FOLDER, getenv("XDG_RUNTIME_DIR"), out, err);
+}
+
+static void warn_of(const char *value, const struct gpu_visible *visible)
+{
+    if (visible->twice)
+        cli_warning("CUDA_VISIBLE_DEVICES=%s names a GPU twice: CUDA shows none, and none is locked", value);
+    if (visible->ended_by)
+        cli_warning("CUDA_VISIBLE_DEVICES=%s: '%s' is no GPU of this machine; CUDA ends the list there", value,
+                    visible->ended_by);
+    if (visible->unsupported)
+        cli_warning("CUDA_VISIBLE_DEVICES=%s: slices of a GPU (MIG) are not locked", value);
+    if (visible->guessed_number)
+        cli_warning("CUDA_VISIBLE_DEVICES=%s counts unlike GPUs, the fastest first: the lock may be that of another "
+                    "one; CUDA_DEVICE_ORDER=PCI_BUS_ID makes it sure",
+                    value);
+}
+
+static void select_for(const struct gpu_devices *devices, const char *value, const char *order, bool *used)
+{
+    struct gpu_visible visible;
+    gpu_visible_find(devices, value, order, &visible);
+    for (size_t i = 0; i < visible.count; i++)
+        used[visible.items[i]] = true;
+    if (value)
+        warn_of(value, &visible);
+    gpu_visible_fini(&visible);
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static const char *job_variable(const struct plan_job *job, const struct strv *environment, const char *name)
+{
+    const char *own = job ? strv_env_get(&job->env, name) : NULL;
+    return own ? own : strv_env_get(environment, name);
+}
+
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool *used)
+{
+    const char *value_before = NULL, *order_before = NULL;
+    size_t count = 0, jobs = plan ? plan->count : 1;
+    for (size_t i = 0; i < jobs; i++) {
+        const struct plan_job *job = plan ? &plan->experiments[i].foreground : NULL;
+        const char *value = job_variable(job, environment, "CUDA_VISIBLE_DEVICES");
+        const char *order = job_variable(job, environment, "CUDA_DEVICE_ORDER");
+        /* Usually all experiments have the same, and one warning is enough. */
+        if (i == 0 || !same(value, value_before) || !same(order, order_before))
+            select_for(devices, value, order, used);
+        value_before = value;
+        order_before = order;
+    }
+    for (size_t i = 0; i < devices->count; i++)
+        count += used[i];
+    return count;
+}
+
+char *gpus_name(const struct gpu_devices *devices, size_t place)
+{
+    const struct gpu_device *device = &devices->items[place];
+    const char *model = *device->model ? device->model : "unknown model";
+    size_t number = 0;
+    if (device->excluded)
+        return mem_printf("excluded GPU (%s, %s)", model, gpu_lock_label(device));
+    for (size_t i = 0; i < place; i++)
+        number += !devices->items[i].excluded;
+    return mem_printf("GPU %zu (%s, %s)", number, model, gpu_lock_label(device));
+}
+
+static void add_since(struct text *text, int64_t since_s, int64_t now_s)
+{
+    char stamp[40], age[32];
+    struct tm local;
+    time_t since = (time_t)since_s;
+    if (since_s == 0 || !localtime_r(&since, &local) || strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local) == 0)
+        return;
+    text_addf(text, " since %s", stamp);
+    if (now_s < since_s)
+        return;
+    clock_format_duration((double)(now_s - since_s), age);
+    text_addf(text, " (%s)", age);
+}
+
+char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gpu_holder *self, int64_t now_s)
+{
+    const struct gpu_holder *holder = &conflict->holder;
+    struct text text = {0};
+    if (!conflict->has_holder || holder->pid == 0)
+        return mem_strdup("a process that has not said who it is");
+    text_addf(&text, "process %d", (int)holder->pid);
+    if (*holder->host && strcmp(holder->host, self->host) != 0)
+        text_addf(&text, " on %s", holder->host);
+    else if (holder->pid_namespace && holder->pid_namespace != self->pid_namespace)
+        text_add(&text, " of another container");
+    if (*holder->user)
+        text_addf(&text, " of user %s", holder->user);
+    add_since(&text, holder->since_s, now_s);
+    if (*holder->run)
+        text_addf(&text, ", run %s", holder->run);
+    return text_take(&text);
+}

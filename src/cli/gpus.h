@@ -1,0 +1,33 @@
+/* gpus: the GPUs of this machine as the commands need them: which of them jobs will see, and words for people. */
+#ifndef TARE_CLI_GPUS_H
+#define TARE_CLI_GPUS_H
+
+#include "base/strv.h"
+#include "gpu/devices.h"
+#include "gpu/holder.h"
+#include "gpu/lock.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/gpus.md). */
+const char *gpus_root(void);
+
+/* $TARE_LOCK_DIR, /run/lock/NAME, or the user's own folder (gpu_lock_folder_open). */
+bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
+
+/* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,
+ * will see. Warns of entries of CUDA_VISIBLE_DEVICES that are not what a person will have meant. Gives how many. */
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool *used);
+
+/* "GPU 0 (NVIDIA H200, GPU-73fe8c24-...)", numbered as nvidia-smi does. Fresh. */
+char *gpus_name(const struct gpu_devices *devices, size_t place);
+
+/* "process 12 of user ada since 2026-11-21 09:30:00 (2 h 03 min), run /home/ada/results/run_...": what is known. self:
+ * this process, so that another machine or container is named; now_s: seconds of the clock on the wall. Fresh. */
+char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gpu_holder *self, int64_t now_s);
+
+#endif

@@ -1,0 +1,61 @@
+#include "fixture.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int fixture_setup(void **out)
+{
+    struct fixture *fixture = mem_alloc(sizeof *fixture);
+    strcpy(fixture->top, "/tmp/gpu-test.XXXXXX");
+    assert_non_null(mkdtemp(fixture->top));
+    *out = fixture;
+    return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+int fixture_teardown(void **out)
+{
+    struct fixture *fixture = *out;
+    nftw(fixture->top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(fixture);
+    return 0;
+}
+
+char *fixture_path(const struct fixture *fixture, const char *name)
+{
+    return mem_printf("%s/%s", fixture->top, name);
+}
+
+void fixture_write(const struct fixture *fixture, const char *name, const char *text)
+{
+    AUTO_FREE char *path = fixture_path(fixture, name);
+    AUTO_FREE char *folder = fs_dirname(path);
+    AUTO_CLOSE int dir = fs_make_path(folder, 0755, NULL);
+    assert_true(dir >= 0);
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_true(fs_write_all(fd, text, strlen(text), NULL));
+}
+
+char *fixture_read(const struct fixture *fixture, const char *name)
+{
+    AUTO_FREE char *path = fixture_path(fixture, name);
+    struct text text = {0};
+    assert_true(fs_read(path, 65536, &text, NULL));
+    return text_take(&text);
+}
