@@ -6,6 +6,7 @@ floors='
 base 0
 mutate 1
 pattern 1
+gpu 1
 contain 1
 state 2
 config 2
