@@ -11,20 +11,51 @@
 /* Where processes and devices are looked for. */
 extern const struct census_roots clean_roots;
 
-/* Two tables, or a sentence where there is nothing. */
-void clean_table(const struct leftovers *leftovers, struct text *out);
+struct clean {
+    struct state *state; /* NULL: there is none */
+    struct census_roots roots;
+    bool all_users; /* root ends what other users' dead runs left, too */
+};
+
+/* What there is at one moment. */
+struct clean_view {
+    struct leftovers leftovers;
+    bool has_driver;          /* NVIDIA's is there */
+    bool has_memory;
+    struct nvml_memory memory;
+    struct err memory_err;    /* of has_driver without has_memory: why */
+};
+
+/* Under sudo what the caller's own dead runs left is in it as well. */
+bool clean_look(const struct clean *clean, struct clean_view *out, struct err *err);
+void clean_view_fini(struct clean_view *view);
+
+/* A table for each dead run, and one for those who have a GPU open, as wide as width columns (0: as they are); a sentence where
+ * there is nothing. */
+void clean_table(const struct clean_view *view, size_t width, struct text *out);
 
 /* The same for programs. */
-void clean_json(const struct leftovers *leftovers, struct text *out);
+void clean_json(const struct clean_view *view, struct text *out);
+
+/* The caller frees. */
+char *clean_user_name(uid_t uid);
+char *clean_age_text(double age_s);  /* "13 d 04 h"; "?" unknown */
+char *clean_size_text(uint64_t bytes); /* "5.5 GiB" */
 
 /* "process 123 (python train.py) of user ada, 2 h 03 min old, with /dev/nvidia0 open": fresh. */
 char *clean_describe(const struct leftover *leftover);
 
 /* Ends what is tare's own, and says what it ended. False: it could not look (err). */
-bool clean_end_own(struct state *state, struct err *err);
+bool clean_end_own(const struct clean *clean, struct err *err);
 
 /* One process that a person named: shown, asked about unless yes is true, then TERM, and KILL when that does not help.
  * start_time: it must have this one, 0: any. Gives the exit code: CLI_OK when it is gone. */
-int clean_end_one(struct state *state, pid_t pid, uint64_t start_time, bool yes);
+int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, bool yes);
+
+/* Root under sudo: who called. Their state folder is opened by a child that has become them for good; what it finds is shown, what
+ * it ends it ends with that user's rights alone. False: there is nobody else. */
+bool clean_caller_known(uid_t *uid);
+void clean_caller_claims(const struct clean *clean, struct clean_view *view);
+void clean_caller_recover(double timeout_s);
 
 #endif

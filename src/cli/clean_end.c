@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /* What is killed may take a while to be gone on a machine that is busy; what is stuck in the kernel never goes. */
-static const double RECOVERY_S = 30;
+static const double RECOVERY_S = 10;
 static const int64_t TAGGED_NS = 10 * NS_PER_S;
-enum { PASS_MS = 20, GRACE_MS = 10000, KILL_MS = 10000 };
+enum { NAMES_SHOWN = 3, PASS_MS = 20, GRACE_MS = 10000, KILL_MS = 10000 };
 
 static bool was_there(const struct leftovers *before, const struct census_process *process)
 {
@@ -25,51 +25,81 @@ static bool was_there(const struct leftovers *before, const struct census_proces
     return old && old->stat.start_time == process->stat.start_time;
 }
 
-/* One pass: how many are left, and how many were killed that the pass before had not seen. */
-static size_t kill_tagged(const struct leftovers *now, const struct leftovers *before, size_t *killed, struct err *err)
+static bool may_end(const struct clean *clean, uid_t uid)
+{
+    uid_t caller;
+    return clean->all_users || uid == geteuid() || (clean_caller_known(&caller) && uid == caller);
+}
+
+/* What the passes did. */
+struct sweep {
+    const struct clean *clean;
+    struct leftovers before; /* what the last pass saw */
+    size_t killed, others;   /* others: of other users, left alone */
+    struct text names;
+};
+
+/* One pass: how many are left. What was not there before is counted and named. */
+static size_t kill_tagged(struct sweep *sweep, const struct leftovers *now)
 {
     size_t left = 0;
+    sweep->others = 0;
     for (size_t i = 0; i < now->count; i++) {
-        struct err why = {0};
+        const struct census_process *process = now->items[i].process;
         if (now->items[i].kind != LEFTOVER_TAGGED)
             continue;
+        if (!may_end(sweep->clean, process->uid)) {
+            sweep->others++;
+            continue;
+        }
         left++;
-        if (leftover_kill(&clean_roots, &now->items[i], &why))
-            *killed += !was_there(before, now->items[i].process);
-        else
-            *err = why;
+        if (!leftover_kill(&sweep->clean->roots, &now->items[i], NULL) || was_there(&sweep->before, process))
+            continue;
+        if (sweep->killed++ < NAMES_SHOWN)
+            text_addf(&sweep->names, "%s%s (pid %d)", sweep->killed > 1 ? ", " : "", process->stat.comm,
+                      (int)process->stat.pid);
     }
     return left;
 }
 
-static bool end_tagged(struct state *state, struct err *err)
+static void say_swept(const struct sweep *sweep)
+{
+    if (sweep->killed > 0)
+        cli_note("ended %zu process%s that a dead run left, which one is not known: %s%s", sweep->killed,
+                 sweep->killed == 1 ? "" : "es", text_get(&sweep->names), sweep->killed > NAMES_SHOWN ? ", ..." : "");
+    if (sweep->others > 0)
+        cli_note("left alone %zu process%s of other users: --all-users ends what their dead runs left, too",
+                 sweep->others, sweep->others == 1 ? "" : "es");
+}
+
+static bool end_tagged(const struct clean *clean, struct err *err)
 {
     int64_t deadline = clock_monotonic_ns() + TAGGED_NS;
-    struct leftovers before = {0};
-    struct err why = {0};
-    size_t killed = 0;
+    struct sweep sweep = {.clean = clean};
+    bool looked;
     for (;;) {
         struct leftovers now;
-        if (!leftovers_find(state, &clean_roots, &now, err)) {
-            leftovers_fini(&before);
-            return false;
-        }
-        size_t left = kill_tagged(&now, &before, &killed, &why);
-        leftovers_fini(&before);
-        before = now;
+        looked = leftovers_find(clean->state, &clean->roots, &now, err);
+        if (!looked)
+            break;
+        size_t left = kill_tagged(&sweep, &now);
+        leftovers_fini(&sweep.before);
+        sweep.before = now;
         if (left == 0 || clock_monotonic_ns() >= deadline)
             break;
         poll(NULL, 0, PASS_MS);
     }
-    leftovers_fini(&before);
-    if (killed > 0)
-        cli_note("ended %zu process%s that carried the tag of a job of no live run", killed, killed == 1 ? "" : "es");
-    return true;
+    say_swept(&sweep);
+    leftovers_fini(&sweep.before);
+    text_fini(&sweep.names);
+    return looked;
 }
 
-bool clean_end_own(struct state *state, struct err *err)
+bool clean_end_own(const struct clean *clean, struct err *err)
 {
-    return (!state || state_recover(state, RECOVERY_S, registration_say, NULL, err)) && end_tagged(state, err);
+    clean_caller_recover(RECOVERY_S);
+    return (!clean->state || state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
+           end_tagged(clean, err);
 }
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
@@ -119,13 +149,13 @@ static int end_held(int pidfd, pid_t pid)
     return CLI_OK;
 }
 
-static int end_shown(const struct leftover *leftover, bool yes)
+static int end_shown(const struct clean *clean, const struct leftover *leftover, bool yes)
 {
     struct err err = {0};
     pid_t pid = leftover->process->stat.pid;
     AUTO_FREE char *text = clean_describe(leftover);
     /* From here on it cannot be mistaken for another, however long the answer takes. */
-    AUTO_CLOSE int pidfd = census_hold(&clean_roots, leftover->process, &err);
+    AUTO_CLOSE int pidfd = census_hold(&clean->roots, leftover->process, &err);
     if (pidfd < 0) {
         cli_error("%s", err.text);
         return CLI_SOME_FAILED;
@@ -138,20 +168,20 @@ static int end_shown(const struct leftover *leftover, bool yes)
     return end_held(pidfd, pid);
 }
 
-int clean_end_one(struct state *state, pid_t pid, uint64_t start_time, bool yes)
+int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, bool yes)
 {
     struct err err = {0};
-    struct leftovers leftovers;
+    struct clean_view view;
     int code = CLI_USAGE;
     if (!yes && !isatty(STDIN_FILENO)) {
         cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes goes without");
         return CLI_USAGE;
     }
-    if (!leftovers_find(state, &clean_roots, &leftovers, &err)) {
+    if (!clean_look(clean, &view, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    const struct leftover *leftover = find(&leftovers, pid);
+    const struct leftover *leftover = find(&view.leftovers, pid);
     if (!leftover)
         cli_error("process %d is none that is listed here: no leftover, and no GPU open that can be seen", (int)pid);
     else if (start_time && leftover->process->stat.start_time != start_time)
@@ -160,7 +190,7 @@ int clean_end_one(struct state *state, pid_t pid, uint64_t start_time, bool yes)
     else if (leftover->kind == LEFTOVER_LIVE_GPU)
         cli_error("process %d belongs to a live run of %s: stop that run", (int)pid, TARE_NAME);
     else
-        code = end_shown(leftover, yes);
-    leftovers_fini(&leftovers);
+        code = end_shown(clean, leftover, yes);
+    clean_view_fini(&view);
     return code;
 }

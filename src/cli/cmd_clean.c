@@ -3,15 +3,28 @@
 #include "cli/clean.h"
 #include "cli/command.h"
 #include "tare_build.h"
+#include "ui/width.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { OPTION_KILL, OPTION_PID, OPTION_START_TIME, OPTION_YES, OPTION_JSON, OPTION_COUNT };
+enum {
+    OPTION_KILL,
+    OPTION_ALL_USERS,
+    OPTION_PID,
+    OPTION_START_TIME,
+    OPTION_YES,
+    OPTION_JSON,
+    OPTION_DEV,
+    OPTION_COUNT
+};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_KILL] = {.short_name = "-k", .long_name = "--kill", .help = "end what " TARE_NAME " left behind"},
+    [OPTION_ALL_USERS] = {.long_name = "--all-users",
+                          .help = "with --kill, as root: what the dead runs of all users left"},
     [OPTION_PID] = {.long_name = "--pid",
                     .argument = "PID",
                     .type = CLI_INT,
@@ -26,68 +39,89 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .help = "with --pid: only if its start time is this, as --json gave it"},
     [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "with --pid: do not ask"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    /* Where GPUs' device files are looked for; the tests have their own. */
+    [OPTION_DEV] = {.long_name = "--dev",
+                    .argument = "DIR",
+                    .type = CLI_FOLDER,
+                    .help = "folder of the device files",
+                    .hidden = true},
 };
 
 /* Without it, dead runs are not known, but tags and GPUs are. */
 static struct state *open_state(void)
 {
     struct err err = {0};
-    AUTO_FREE char *path = state_path(&err);
-    struct state *state = path ? state_open(path, &err) : NULL;
+    struct state *state = state_open_user(&err);
     if (!state)
         cli_warning("what dead runs left is found by its tag only: %s", err.text);
     return state;
 }
 
-static void say_limits(const struct leftovers *leftovers)
+static bool has_nvidia(const struct leftovers *leftovers)
 {
+    for (size_t i = 0; i < leftovers->count; i++)
+        for (size_t k = 0; k < leftovers->items[i].process->devices.count; k++)
+            if (strstr(leftovers->items[i].process->devices.items[k], "/nvidia"))
+                return true;
+    return false;
+}
+
+static void say_limits(const struct clean_view *view)
+{
+    const struct leftovers *leftovers = &view->leftovers;
     for (size_t i = 0; i < leftovers->kept.count; i++)
         cli_note("left alone in the state folder: %s", leftovers->kept.items[i]);
+    /* To root, who sees what everybody has open, it matters only where there is something. */
+    if (view->has_driver && !view->has_memory && (leftovers->count > 0 || geteuid() != 0))
+        cli_note("who holds how much GPU memory is not known: %s", view->memory_err.text);
+    else if (!view->has_driver && has_nvidia(leftovers))
+        cli_note("who holds how much GPU memory is not known: NVIDIA's driver is not there");
+    if (view->memory.failed > 0)
+        cli_note("%zu GPU%s did not tell who holds memory", view->memory.failed, view->memory.failed == 1 ? "" : "s");
     if (geteuid() != 0 && leftovers->census.closed > 0)
-        cli_note("%zu processes of other users could not be looked into: only root sees what they have open",
-                 leftovers->census.closed);
+        cli_note("%zu processes of other users could not be looked into: what they have open, only root sees%s",
+                 leftovers->census.closed, view->has_memory ? "; memory that they hold is listed" : "");
 }
 
 /* The exit code: whether something of ours is left. */
-static int list(struct state *state, bool json)
+static int list(const struct clean *clean, bool json)
 {
     struct err err = {0};
-    struct leftovers leftovers;
+    struct clean_view view;
     AUTO_TEXT struct text text = {0};
-    if (!leftovers_find(state, &clean_roots, &leftovers, &err)) {
+    if (!clean_look(clean, &view, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
     if (json)
-        clean_json(&leftovers, &text);
+        clean_json(&view, &text);
     else
-        clean_table(&leftovers, &text);
+        clean_table(&view, isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0, &text);
     fwrite(text_get(&text), 1, text.length, stdout);
     bool written = fflush(stdout) == 0;
     if (!written)
         cli_error("cannot write to standard output");
     if (!json)
-        say_limits(&leftovers);
-    int code = leftovers_count_ours(&leftovers) > 0 ? CLI_SOME_FAILED : CLI_OK;
-    leftovers_fini(&leftovers);
+        say_limits(&view);
+    int code = leftovers_count_ours(&view.leftovers) > 0 ? CLI_SOME_FAILED : CLI_OK;
+    clean_view_fini(&view);
     return written ? code : CLI_BROKEN;
 }
 
-static int clean(const struct cli_call *call, struct state *state)
+static int clean_and_list(const struct cli_value *values, const struct clean *clean)
 {
-    const struct cli_value *values = call->values;
     struct err err = {0};
     int ended = CLI_OK;
-    if (values[OPTION_KILL].given && !clean_end_own(state, &err)) {
+    if (values[OPTION_KILL].given && !clean_end_own(clean, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
     if (values[OPTION_PID].given)
-        ended = clean_end_one(state, (pid_t)values[OPTION_PID].integer, (uint64_t)values[OPTION_START_TIME].integer,
+        ended = clean_end_one(clean, (pid_t)values[OPTION_PID].integer, (uint64_t)values[OPTION_START_TIME].integer,
                               values[OPTION_YES].given);
     if (ended == CLI_USAGE || ended == CLI_BROKEN)
         return ended;
-    int left = list(state, values[OPTION_JSON].given);
+    int left = list(clean, values[OPTION_JSON].given);
     return left == CLI_OK ? ended : left;
 }
 
@@ -97,21 +131,29 @@ static int run(const struct cli_call *call)
     if (!values[OPTION_PID].given && (values[OPTION_YES].given || values[OPTION_START_TIME].given))
         return cli_usage_error(call->command, "%s goes with --pid only",
                                values[OPTION_YES].given ? "--yes" : "--start-time");
-    struct state *state = open_state();
-    int code = clean(call, state);
-    state_close(state);
+    if (values[OPTION_ALL_USERS].given && (!values[OPTION_KILL].given || geteuid() != 0))
+        return cli_usage_error(call->command, "--all-users goes with --kill only, and as root");
+    struct clean clean = {.state = open_state(), .roots = clean_roots, .all_users = values[OPTION_ALL_USERS].given};
+    if (values[OPTION_DEV].given)
+        clean.roots.dev = values[OPTION_DEV].text;
+    int code = clean_and_list(values, &clean);
+    state_close(clean.state);
     return code;
 }
 
-static const char *const usage[] = {"clean [--kill] [--json]", "clean --pid PID [--yes] [--start-time TICKS]", NULL};
+static const char *const usage[] = {"clean [--kill [--all-users]] [--json]",
+                                    "clean --pid PID [--yes] [--start-time TICKS]", NULL};
 
 static const char *const description[] = {
     "Lists what dead runs of this user left behind: processes of their jobs that still live, and processes that carry "
-    "the tag of a job (TARE_JOB in the environment) of no live run. Then all other processes that have a GPU open.",
+    "the tag of a job (TARE_JOB in the environment) of no live run. Then all other processes that have a GPU open or "
+    "hold its memory: whose they are, how old, who started them, how much they hold.",
     "Nothing is ended without --kill, which ends what is listed first, and nothing else. Any other process of the "
     "list is ended only by its --pid, after a question: TERM, and KILL after ten seconds.",
     "Commands that run jobs end what dead runs left before they start; this command is there to look, and for what is "
-    "left when nothing more is to be run. Root sees the processes of all users, but only root's own dead runs.",
+    "left when nothing more is to be run. Root sees the processes of all users, and ends what root's own dead runs "
+    "and, "
+    "under sudo, the caller's left; those of others with --all-users.",
     NULL};
 
 static const char *const exits[] = {"0", "nothing of this program's is left",

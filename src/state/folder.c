@@ -64,19 +64,44 @@ static int open_top(const char *path, struct err *err)
     return check(fd, plain, err);
 }
 
-int folder_open(const char *path, struct err *err)
+/* The folder name in above, which is shown as path. */
+static int open_in(int above, const char *name, const char *path, bool make, struct err *err)
 {
-    AUTO_CLOSE int top = open_top(path, err);
-    if (top < 0)
-        return -1;
-    AUTO_FREE char *runs = mem_printf("%s/runs", path);
-    int fd = openat(top, "runs", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        fd = fs_make_dir_at(top, "runs", 0700, err);
+    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && !make) {
+        err_sys(err, "open folder %s/%s", path, name);
+    } else if (fd < 0) {
+        fd = fs_make_dir_at(above, name, 0700, err);
         if (fd < 0)
             err_wrap(err, "%s", path);
     }
-    return check(fd, runs, err);
+    AUTO_FREE char *what = mem_printf("%s/%s", path, name);
+    return check(fd, what, err);
+}
+
+int folder_open(const char *path, struct err *err)
+{
+    AUTO_CLOSE int top = open_top(path, err);
+    return top < 0 ? -1 : open_in(top, "runs", path, true, err);
+}
+
+int folder_open_shared(const char *path, bool make, struct err *err)
+{
+    AUTO_FREE char *parent = fs_dirname(path);
+    AUTO_FREE char *last = fs_basename(path);
+    AUTO_CLOSE int above = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat status;
+    if (above < 0 || fstat(above, &status) != 0) {
+        err_sys(err, "open folder %s", parent);
+        return -1;
+    }
+    if ((status.st_mode & OTHERS_MAY_WRITE) && !(status.st_mode & S_ISVTX)) {
+        err_set(err, "others may write to %s, and it is not sticky (mode %04o)", parent,
+                (unsigned)status.st_mode & 07777);
+        return -1;
+    }
+    AUTO_CLOSE int top = open_in(above, last, parent, make, err);
+    return top < 0 ? -1 : open_in(top, "runs", path, make, err);
 }
 
 static bool is_run_file(const char *name)

@@ -11,6 +11,10 @@
 /* The folder "runs" in the state folder at path, both made where there are none: -1 and err. */
 int folder_open(const char *path, struct err *err);
 
+/* The same for a folder beside other users' (in /tmp), made only when make: -1 when it is not there. Its parent is not made, and
+ * must be one in which nobody can put something else in its place. */
+int folder_open_shared(const char *path, bool make, struct err *err);
+
 /* The names of the runs' files. */
 bool folder_list(int runs, struct strv *out, struct err *err);
 

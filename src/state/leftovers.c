@@ -2,10 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "contain/cgroup.h"
 #include "contain/sys.h"
-#include "contain/tree.h"
 #include "state/folder.h"
+#include "state/members.h"
 #include "state/state_private.h"
 #include "tare_build.h"
 
@@ -15,11 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MAX = 1000, MEMBERS_MAX = 65536 };
+enum { ANCESTORS_MAX = 1000 };
 
 struct finder {
     struct leftovers *out;
-    struct strv live; /* tags of jobs that live runs know, and of what this process belongs to */
+    const struct nvml_memory *memory; /* NULL: unknown */
+    struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
 };
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
@@ -41,50 +41,51 @@ static void add_of_dead_run(struct leftovers *out, const struct record_header *r
     const struct census_process *process = census_find(&out->census, pid);
     if (!process || process->stat.start_time != start_time || find(out, pid))
         return;
-    add(out,
-        (struct leftover){
-            .process = process, .kind = LEFTOVER_OF_DEAD_RUN, .run = run->kind, .run_dir = mem_strdup(run->run_dir)});
+    add(out, (struct leftover){.process = process,
+                               .kind = LEFTOVER_OF_DEAD_RUN,
+                               .run = run->kind,
+                               .run_dir = mem_strdup(run->run_dir),
+                               .run_age_s = state_age_s(run->start_time)});
 }
 
-/* The members that job_recover would end, and the init. */
 static void add_job(struct leftovers *out, const struct record_header *run, const struct job_identity *job)
 {
-    bool has_leaf = job->cgroup && cgroup_is_leaf_of(job->cgroup, job->tag);
-    struct tree_seed seed = {
-        .root = job->pid, .start_time = job->start_time, .cgroup = has_leaf ? job->cgroup : NULL, .tag = job->tag};
-    struct tree tree;
-    tree_scan(&seed, &tree, NULL);
-    size_t count = tree_live(&tree, &seed, NULL, 0);
-    count = count < MEMBERS_MAX ? count : MEMBERS_MAX;
-    struct job_member *members = mem_array(count + 1, sizeof *members);
-    tree_live(&tree, &seed, members, count);
-    if (tree.root_alive)
+    AUTO(members_fini) struct members members = {0};
+    members_take(job, &members);
+    if (members.init_alive)
         add_of_dead_run(out, run, job->pid, job->start_time);
-    for (size_t i = 0; i < count; i++)
-        add_of_dead_run(out, run, members[i].pid, members[i].start_time);
-    free(members);
-    tree_fini(&tree);
+    for (size_t i = 0; i < members.count; i++)
+        add_of_dead_run(out, run, members.items[i].pid, members.items[i].start_time);
 }
 
-static bool ask_runs(struct finder *finder, struct state *state, struct err *err)
+static void ask_run(struct finder *finder, const struct entry *entry)
+{
+    for (size_t i = 0; i < entry->record.count; i++) {
+        const struct job_identity *job = &entry->record.jobs[i];
+        if (entry->life == ENTRY_LIVE)
+            strv_add(&finder->live, job->tag);
+        else if (entry->life == ENTRY_DEAD && !strv_has(&finder->live, job->tag))
+            add_job(finder->out, &entry->record.header, job);
+    }
+    if (entry->life == ENTRY_KEPT)
+        strv_add_owned(&finder->out->kept, mem_printf("%s: %s", entry->name, entry->reason));
+}
+
+static bool ask_runs(struct finder *finder, const struct state *state, struct err *err)
 {
     AUTO(record_header_fini) struct record_header own = {0};
-    AUTO_STRV struct strv names = {0};
-    if (!record_header_own(STATE_RUN, NULL, &own, err) || !folder_list(state->runs, &names, err))
+    if (!record_header_own(STATE_RUN, NULL, &own, err))
         return false;
-    for (size_t i = 0; i < names.count; i++) {
-        struct entry entry;
-        entry_open(state->runs, names.items[i], &own, &entry);
-        for (size_t k = 0; k < entry.record.count; k++) {
-            const struct job_identity *job = &entry.record.jobs[k];
-            if (entry.life == ENTRY_LIVE)
-                strv_add(&finder->live, job->tag);
-            else if (entry.life == ENTRY_DEAD && !strv_has(&finder->live, job->tag))
-                add_job(finder->out, &entry.record.header, job);
+    for (size_t place = 0; place < STATE_PLACES; place++) {
+        AUTO_STRV struct strv names = {0};
+        if (state->places[place] >= 0 && !folder_list(state->places[place], &names, err))
+            return false;
+        for (size_t i = 0; i < names.count; i++) {
+            struct entry entry;
+            entry_open(state->places[place], names.items[i], &own, &entry);
+            ask_run(finder, &entry);
+            entry_fini(&entry);
         }
-        if (entry.life == ENTRY_KEPT)
-            strv_add_owned(&finder->out->kept, mem_printf("%s: %s", entry.name, entry.reason));
-        entry_fini(&entry);
     }
     return true;
 }
@@ -101,19 +102,59 @@ static bool is_below_init(const struct census *census, const struct census_proce
     return false;
 }
 
+/* The driver's numbers may be of another pid namespace: a process that is seen to have no GPU open is not meant. */
+static bool holds_memory(const struct finder *finder, const struct census_process *process)
+{
+    if (!finder->memory || (process->looked_into && process->devices.count == 0))
+        return false;
+    for (size_t i = 0; i < finder->memory->count; i++)
+        if (finder->memory->items[i].pid == process->stat.pid)
+            return true;
+    return false;
+}
+
 static void judge(struct finder *finder, const struct census_process *process)
 {
     struct leftovers *out = finder->out;
     bool mine = process->uid == geteuid() || geteuid() == 0;
+    bool has_gpu = process->devices.count > 0 || holds_memory(finder, process);
     if (find(out, process->stat.pid) || process->stat.pid == getpid())
         return;
-    if (!(process->tag && mine) && process->devices.count == 0)
+    if (!(process->tag && mine) && !has_gpu)
         return;
     bool live = is_below_init(&out->census, process) || (process->tag && strv_has(&finder->live, process->tag));
     if (process->tag && mine && !live)
         add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
-    else if (process->devices.count > 0)
+    else if (has_gpu)
         add(out, (struct leftover){.process = process, .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
+}
+
+static void add_unseen(struct leftovers *out, const struct nvml_memory *memory, size_t i)
+{
+    const struct nvml_use *use = &memory->items[i];
+    const struct census_process *process = census_find(&out->census, use->pid);
+    if (process && !(process->looked_into && process->devices.count == 0))
+        return;
+    out->unseen_bytes += use->has_bytes ? use->bytes : 0;
+    if (i > 0 && memory->items[i - 1].pid == use->pid)
+        return;
+    text_addf(&out->unseen_pids, "%s%d", out->unseen ? " " : "", (int)use->pid);
+    out->unseen++;
+}
+
+static void fill_memory(struct leftover *leftover, const struct nvml_memory *memory)
+{
+    const struct census_process *process = leftover->process;
+    if (!process->looked_into || process->devices.count > 0)
+        leftover->has_memory = nvml_memory_of(memory, process->stat.pid, &leftover->memory_bytes);
+}
+
+static void add_memory(struct leftovers *out, const struct nvml_memory *memory)
+{
+    for (size_t i = 0; i < out->count; i++)
+        fill_memory(&out->items[i], memory);
+    for (size_t i = 0; i < memory->count; i++)
+        add_unseen(out, memory, i);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -122,20 +163,56 @@ static int by_pid(const void *a, const void *b)
     return (left->process->stat.pid > right->process->stat.pid) - (left->process->stat.pid < right->process->stat.pid);
 }
 
+static void sort(struct leftovers *leftovers)
+{
+    if (leftovers->count)
+        qsort(leftovers->items, leftovers->count, sizeof *leftovers->items, by_pid);
+}
+
 bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out, struct err *err)
 {
-    struct finder finder = {.out = out};
+    return leftovers_find_holding(state, roots, NULL, out, err);
+}
+
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct nvml_memory *memory,
+                            struct leftovers *out, struct err *err)
+{
+    struct finder finder = {.out = out, .memory = memory};
     *out = (struct leftovers){0};
     census_own_tags(roots, &finder.live);
     bool found = census_take(roots, &out->census, err) && (!state || ask_runs(&finder, state, err));
     for (size_t i = 0; found && i < out->census.count; i++)
         judge(&finder, &out->census.items[i]);
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, by_pid);
+    if (found && memory)
+        add_memory(out, memory);
+    sort(out);
     strv_fini(&finder.live);
     if (!found)
         leftovers_fini(out);
     return found;
+}
+
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct nvml_memory *memory)
+{
+    const struct census_process *process = census_find(&leftovers->census, claim->pid);
+    if (!process || process->uid != claim->uid || process->stat.start_time != claim->start_time)
+        return;
+    struct leftover *known = NULL;
+    for (size_t i = 0; i < leftovers->count && !known; i++)
+        if (leftovers->items[i].process == process)
+            known = &leftovers->items[i];
+    if (!known) {
+        add(leftovers, (struct leftover){.process = process});
+        known = &leftovers->items[leftovers->count - 1];
+        if (memory)
+            fill_memory(known, memory);
+    }
+    known->kind = LEFTOVER_OF_DEAD_RUN;
+    known->run = claim->run;
+    known->run_age_s = claim->run_age_s;
+    free(known->run_dir);
+    known->run_dir = claim->run_dir ? census_command_text(claim->run_dir, strlen(claim->run_dir)) : NULL;
+    sort(leftovers);
 }
 
 void leftovers_fini(struct leftovers *leftovers)
@@ -144,6 +221,7 @@ void leftovers_fini(struct leftovers *leftovers)
         free(leftovers->items[i].run_dir);
     free(leftovers->items);
     strv_fini(&leftovers->kept);
+    text_fini(&leftovers->unseen_pids);
     census_fini(&leftovers->census);
     *leftovers = (struct leftovers){0};
 }

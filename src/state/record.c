@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "state/census.h"
 #include "tare_build.h"
 
 #include <limits.h>
@@ -113,6 +114,7 @@ static bool take_header(struct record *record, const json_t *line)
 {
     struct record_header header = {0};
     const char *kind = json_get_text(line, "kind"), *host = json_get_text(line, "host");
+    const char *run_dir = json_get_text(line, "run_dir");
     uint64_t pid;
     if (!kind || !host || !get_boot_id(line, header.boot_id) || !get_count(line, "pid", INT_MAX, &pid) ||
         !get_count(line, "start_time", INT64_MAX, &header.start_time) ||
@@ -120,8 +122,9 @@ static bool take_header(struct record *record, const json_t *line)
         return false;
     header.kind = strcmp(kind, kind_names[STATE_EXEC]) == 0 ? STATE_EXEC : STATE_RUN;
     header.pid = (pid_t)pid;
-    header.host = mem_strdup(host);
-    header.run_dir = mem_strdup(json_get_text(line, "run_dir"));
+    /* Both are only shown, and must not steer a terminal. */
+    header.host = census_command_text(host, strlen(host));
+    header.run_dir = run_dir ? census_command_text(run_dir, strlen(run_dir)) : NULL;
     record->header = header;
     record->has_header = true;
     return true;

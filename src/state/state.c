@@ -7,6 +7,7 @@
 #include "state/folder.h"
 #include "state/record.h"
 #include "state/state_private.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,47 +26,97 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-char *state_path(struct err *err)
+static char *proper_path(bool borrowed)
 {
-    const char *chosen = variable("TARE_STATE_DIR"), *xdg = variable("XDG_STATE_HOME"), *home = variable("HOME");
-    bool borrowed = geteuid() == 0 && variable("SUDO_UID");
-    if (chosen && chosen[0] != '/') {
-        err_set(err, "TARE_STATE_DIR: '%s' is no absolute path", chosen);
-        return NULL;
-    }
-    if (chosen)
-        return mem_strdup(chosen);
+    const char *xdg = variable("XDG_STATE_HOME"), *home = variable("HOME");
     /* The XDG rules: a relative path is not heeded. */
     if (xdg && xdg[0] == '/' && !borrowed)
-        return mem_printf("%s/tare", xdg);
+        return mem_printf("%s/" TARE_NAME, xdg);
     if (!home || borrowed) {
         const struct passwd *user = getpwuid(geteuid());
         home = user ? user->pw_dir : NULL;
     }
-    if (!home || home[0] != '/') {
-        err_set(err, "user %u has no home", (unsigned)geteuid());
-        return NULL;
+    return home && home[0] == '/' ? mem_printf("%s/.local/state/" TARE_NAME, home) : NULL;
+}
+
+/* Not $XDG_RUNTIME_DIR: it is removed when its user logs out, and runs go on. */
+static char *fallback_path(bool borrowed)
+{
+    const char *temporary = variable("TMPDIR");
+    if (!temporary || temporary[0] != '/' || borrowed)
+        temporary = "/tmp";
+    return mem_printf("%s/" TARE_NAME "-%u", temporary, (unsigned)geteuid());
+}
+
+bool state_paths(struct strv *out, struct err *err)
+{
+    const char *chosen = variable("TARE_STATE_DIR");
+    bool borrowed = geteuid() == 0 && variable("SUDO_UID");
+    if (chosen && chosen[0] != '/')
+        return err_set(err, "TARE_STATE_DIR: '%s' is no absolute path", chosen);
+    if (chosen) {
+        strv_add(out, chosen);
+        return true;
     }
-    return mem_printf("%s/.local/state/tare", home);
+    AUTO_FREE char *proper = proper_path(borrowed);
+    if (proper)
+        strv_add(out, proper);
+    strv_add_owned(out, fallback_path(borrowed));
+    return true;
+}
+
+char *state_path(struct err *err)
+{
+    AUTO_STRV struct strv paths = {0};
+    return state_paths(&paths, err) ? mem_strdup(paths.items[0]) : NULL;
+}
+
+/* Of two places that could not be used. */
+static void tell_both(const struct err *first, const struct err *second, struct err *err)
+{
+    bool both = first->text[0] && second->text[0];
+    err_set(err, "%s%s%s", first->text, both ? "; and " : "", second->text);
+}
+
+struct state *state_open_either(const char *path, const char *fallback, struct err *err)
+{
+    struct err first = {0}, second = {0};
+    struct state *state = mem_alloc(sizeof *state);
+    *state = (struct state){.places = {-1, -1}, .home = -1, .file = -1, .fallback = mem_strdup(fallback)};
+    if (path)
+        state->places[0] = folder_open(path, &first);
+    if (fallback)
+        state->places[1] = folder_open_shared(fallback, state->places[0] < 0, &second);
+    if (state->places[0] >= 0 || state->places[1] >= 0)
+        return state;
+    tell_both(&first, &second, err);
+    state_close(state);
+    return NULL;
+}
+
+struct state *state_open_user(struct err *err)
+{
+    AUTO_STRV struct strv paths = {0};
+    if (!state_paths(&paths, err))
+        return NULL;
+    bool chosen = variable("TARE_STATE_DIR") != NULL;
+    const char *last = paths.items[paths.count - 1];
+    return state_open_either(chosen || paths.count > 1 ? paths.items[0] : NULL, chosen ? NULL : last, err);
 }
 
 struct state *state_open(const char *path, struct err *err)
 {
-    int runs = folder_open(path, err);
-    if (runs < 0)
-        return NULL;
-    struct state *state = mem_alloc(sizeof *state);
-    *state = (struct state){.runs = runs, .file = -1};
-    return state;
+    return state_open_either(path, NULL, err);
 }
 
 void state_close(struct state *state)
 {
     if (!state)
         return;
-    if (state->file >= 0)
-        close(state->file);
-    close(state->runs);
+    cleanup_close(&state->file);
+    for (size_t i = 0; i < STATE_PLACES; i++)
+        cleanup_close(&state->places[i]);
+    free(state->fallback);
     free(state->name);
     free(state);
 }
@@ -74,7 +125,7 @@ void state_close(struct state *state)
  * dead, and removes it. 0: try another name. */
 static int make_file(struct state *state, const char *name, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(state->runs, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
+    AUTO_CLOSE int fd = openat(state->home, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0600);
     struct stat status;
     if (fd < 0) {
         if (errno == EEXIST)
@@ -84,7 +135,7 @@ static int make_file(struct state *state, const char *name, struct err *err)
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int code = errno;
-        unlinkat(state->runs, name, 0);
+        unlinkat(state->home, name, 0);
         if (code == EWOULDBLOCK)
             return 0;
         errno = code;
@@ -131,18 +182,36 @@ static bool append(struct state *state, const struct text *line, struct err *err
     return !state->torn || err_set(err, "write to the state folder: only a part of a line could be written");
 }
 
+static bool register_in(struct state *state, int home, const struct text *line, struct err *err)
+{
+    state->home = home;
+    state->torn = false;
+    if (!make_own_file(state, err))
+        return false;
+    if (append(state, line, err))
+        return true;
+    state_end(state);
+    return false;
+}
+
 bool state_register(struct state *state, enum state_kind kind, const char *run_dir, struct err *err)
 {
     AUTO(record_header_fini) struct record_header header = {0};
     AUTO_TEXT struct text line = {0};
+    struct err first = {0}, second = {0};
     if (state->file >= 0)
         return err_set(err, "this process is registered already");
-    if (!record_header_own(kind, run_dir, &header, err) || !make_own_file(state, err))
+    if (!record_header_own(kind, run_dir, &header, err))
         return false;
     record_add_header(&line, &header);
-    if (append(state, &line, err))
+    if (state->places[0] >= 0 && register_in(state, state->places[0], &line, &first))
         return true;
-    state_end(state);
+    /* A home that is full or read-only. */
+    if (state->fallback && state->places[1] < 0)
+        state->places[1] = folder_open_shared(state->fallback, true, &second);
+    if (state->places[1] >= 0 && register_in(state, state->places[1], &line, &second))
+        return true;
+    tell_both(&first, &second, err);
     return false;
 }
 
@@ -174,7 +243,7 @@ void state_end(struct state *state)
     if (state->file < 0)
         return;
     if (state->living == 0)
-        unlinkat(state->runs, state->name, 0);
+        unlinkat(state->home, state->name, 0);
     close(state->file);
     state->file = -1;
     free(steal_ptr(state->name));

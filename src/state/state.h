@@ -4,6 +4,7 @@
 #define TARE_STATE_STATE_H
 
 #include "base/err.h"
+#include "base/strv.h"
 #include "contain/contain.h"
 
 #include <stdbool.h>
@@ -13,12 +14,19 @@ enum state_kind { STATE_RUN, STATE_EXEC };
 
 struct state;
 
-/* Where the folder is: $TARE_STATE_DIR, else $XDG_STATE_HOME/tare, else .local/state/tare at home. For root under sudo the last
- * one, with root's home of the user database: the environment is another user's. NULL: err; the caller frees. */
-char *state_path(struct err *err);
+/* Where the folder may be, best first: $TARE_STATE_DIR alone; else $XDG_STATE_HOME/tare or .local/state/tare at home (when there is
+ * a home), and behind it tare-UID in $TMPDIR or /tmp: for a home that cannot be written. For root under sudo root's home of the
+ * user database, and /tmp: the environment is another user's. */
+bool state_paths(struct strv *out, struct err *err);
+char *state_path(struct err *err); /* the best of them; NULL: err; the caller frees */
 
-/* Opens the folder, making it (0700) where there is none. Refused: a link, somebody else's, one that others may write. */
+/* Opens the folder at path, making it (0700) where there is none. Refused: a link, somebody else's, one that others may write. */
 struct state *state_open(const char *path, struct err *err);
+
+/* The same with a second folder, which is looked into as well where it is there, and is made when the first (NULL: none) cannot be
+ * had or written. Its parent must be nobody else's to write, or sticky as /tmp is. */
+struct state *state_open_either(const char *path, const char *fallback, struct err *err);
+struct state *state_open_user(struct err *err); /* by state_paths: what every command uses */
 void state_close(struct state *state); /* lets go of the lock, leaves the file; NULL: nothing */
 
 /* From now on this process is a live run; once. Only system calls, no wait for a disk: what a power failure takes from the file,
@@ -44,7 +52,9 @@ struct state_report {
     enum state_kind kind;
     const char *file;    /* its name in the folder's "runs" */
     const char *run_dir; /* NULL: an exec, or unknown */
+    double age_s;        /* since its runner started; below 0: unknown */
     size_t killed;
+    const char *names;   /* of what was killed: "python3 (pid 17), sleep (pid 18)"; "" where it was not seen */
     const char *reason;
 };
 typedef void state_report_fn(void *context, const struct state_report *report);

@@ -59,5 +59,6 @@ bool schema_make(sqlite3 *db, struct err *err);
 
 /* Refuses a database that holds no run or was made by a newer tare. */
 bool schema_check(sqlite3 *db, struct err *err);
+bool schema_no_plan(struct err *err); /* gives false */
 
 #endif

@@ -48,6 +48,12 @@ bool schema_make(sqlite3 *db, struct err *err)
     return db_run(db, err, format, "");
 }
 
+bool schema_no_plan(struct err *err)
+{
+    return err_set(err, "it holds no run: the program ended before the plan was written, so nothing of it has started; "
+                        "run its settings anew, and remove this folder");
+}
+
 bool schema_check(sqlite3 *db, struct err *err)
 {
     int64_t format;
@@ -57,6 +63,6 @@ bool schema_check(sqlite3 *db, struct err *err)
         return err_set(err, "run.db has format %lld, made by a newer version; this one reads up to format %d",
                        (long long)format, DB_FORMAT);
     if (format < 1)
-        return err_set(err, "run.db holds no run: the program ended before the plan was written");
+        return schema_no_plan(err);
     return true;
 }

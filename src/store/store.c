@@ -177,17 +177,25 @@ static void add_files(struct store *store, size_t number, store_done_fn *done, v
     worker_add(&store->worker, item, NULL);
 }
 
+static bool has_file(int dir, const char *name)
+{
+    struct stat status;
+    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 struct store *store_open(int dir, const char *dir_path, struct err *err)
 {
-    struct stat st;
-    if (fstatat(dir, "run.db", &st, AT_SYMLINK_NOFOLLOW) < 0) {
+    /* A run begins with its lock; in a folder without one nothing is made. */
+    if (!has_file(dir, "run.db") && !has_file(dir, "run.lock")) {
+        errno = ENOENT;
         err_sys(err, "%s holds no run: open run.db", dir_path);
         return NULL;
     }
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
-    store->db = db_open_at(dir, dir_path, "run.db", false, err);
+    bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
+    store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);

@@ -294,6 +294,7 @@ static void on_report(void *context, const struct state_report *report)
     said->last = *report;
     keep_text(said->file, &said->last.file);
     keep_text(said->run_dir, &said->last.run_dir);
+    keep_text(said->names, &said->last.names);
     keep_text(said->reason, &said->last.reason);
 }
 

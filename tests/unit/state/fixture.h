@@ -61,7 +61,7 @@ char *only_run_file(const struct fixture *fixture);
 struct said {
     size_t count;
     struct state_report last; /* texts in the buffers below */
-    char file[256], run_dir[256], reason[256];
+    char file[256], run_dir[256], names[256], reason[256];
 };
 const struct said *recover(struct state *state); /* until the next call */
 

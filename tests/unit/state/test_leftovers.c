@@ -92,6 +92,109 @@ static void an_ordinary_user_has_no_claim_on_others_tags(void **out)
     leftovers_fini(&leftovers);
 }
 
+/* What the driver says: pids are offsets to FIRST_PID. */
+static void add_use(struct nvml_memory *memory, int pid, uint64_t bytes, bool has_bytes)
+{
+    memory->items = mem_room(memory->items, memory->count, &memory->capacity, sizeof *memory->items);
+    memory->items[memory->count++] = (struct nvml_use){.pid = FIRST_PID + pid, .bytes = bytes, .has_bytes = has_bytes};
+}
+
+static void look_with(const struct fake *fake, const struct nvml_memory *memory, struct leftovers *out)
+{
+    struct err err = {0};
+    if (!leftovers_find_holding(NULL, &fake->roots, memory, out, &err))
+        fail_msg("%s", err.text);
+}
+
+static void memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    struct nvml_memory memory = {0};
+    fake_init(*out, &fake);
+    for (int pid = 1; pid <= 3; pid++)
+        fake_add(&fake, &(struct fake_process){.pid = pid, .parent = -1, .name = "x", .devices = {"nvidia0"}});
+    add_use(&memory, 1, 1000, true);
+    add_use(&memory, 1, 24, true);
+    add_use(&memory, 2, 0, false);
+    look_with(&fake, &memory, &leftovers);
+    assert_int_equal(leftovers.count, 3);
+    assert_true(find(&leftovers, FIRST_PID + 1)->has_memory);
+    assert_int_equal(find(&leftovers, FIRST_PID + 1)->memory_bytes, 1024);
+    assert_false(find(&leftovers, FIRST_PID + 2)->has_memory);
+    assert_false(find(&leftovers, FIRST_PID + 3)->has_memory);
+    assert_int_equal(leftovers.unseen, 0);
+    leftovers_fini(&leftovers);
+    nvml_memory_fini(&memory);
+}
+
+/* In a container the driver's numbers may be the host's: the same number here is then somebody else. */
+static void a_number_of_the_driver_is_not_pinned_on_a_process_without_a_gpu(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    struct nvml_memory memory = {0};
+    fake_init(*out, &fake);
+    fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "innocent"});
+    add_use(&memory, 1, 100, true);
+    add_use(&memory, 8, 20, true);
+    add_use(&memory, 8, 3, true);
+    look_with(&fake, &memory, &leftovers);
+    assert_int_equal(leftovers.count, 0);
+    assert_int_equal(leftovers.unseen, 2);
+    assert_int_equal(leftovers.unseen_bytes, 123);
+    assert_string_equal(text_get(&leftovers.unseen_pids), "5000001 5000008");
+    leftovers_fini(&leftovers);
+    nvml_memory_fini(&memory);
+}
+
+static void the_driver_names_holders_that_cannot_be_looked_into(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    struct nvml_memory memory = {0};
+    fake_init(*out, &fake);
+    fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "theirs", .uid = geteuid() + 1});
+    AUTO_FREE char *fds = mem_printf("%s/%d/fd", fake.proc, FIRST_PID + 1);
+    assert_int_equal(rmdir(fds), 0); /* for root, too, it cannot be read now */
+    add_use(&memory, 1, 100, true);
+    look_with(&fake, &memory, &leftovers);
+    assert_kind(&leftovers, 1, LEFTOVER_NONE_GPU);
+    assert_int_equal(find(&leftovers, FIRST_PID + 1)->memory_bytes, 100);
+    assert_int_equal(leftovers.unseen, 0);
+    leftovers_fini(&leftovers);
+    look_with(&fake, NULL, &leftovers);
+    assert_int_equal(leftovers.count, 0);
+    leftovers_fini(&leftovers);
+    nvml_memory_fini(&memory);
+}
+
+static void a_claim_counts_only_for_the_claimants_own_process(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    uint64_t start_time = 400 * (uint64_t)sysconf(_SC_CLK_TCK);
+    struct leftover_claim claim = {
+        .pid = FIRST_PID + 1, .start_time = start_time, .uid = 1000, .run_dir = "/d/\x1b", .run_age_s = 7};
+    fake_init(*out, &fake);
+    fake_add(&fake, &(struct fake_process){.pid = 1, .parent = -1, .name = "theirs", .uid = 1000});
+    look_with(&fake, NULL, &leftovers);
+    claim.uid = 1001;
+    leftovers_claim(&leftovers, &claim, NULL);
+    assert_int_equal(leftovers.count, 0);
+    claim.uid = 1000;
+    claim.start_time = start_time + 1;
+    leftovers_claim(&leftovers, &claim, NULL);
+    assert_int_equal(leftovers.count, 0);
+    claim.start_time = start_time;
+    leftovers_claim(&leftovers, &claim, NULL);
+    leftovers_claim(&leftovers, &claim, NULL);
+    assert_int_equal(leftovers.count, 1);
+    assert_kind(&leftovers, 1, LEFTOVER_OF_DEAD_RUN);
+    assert_string_equal(leftovers.items[0].run_dir, "/d/?");
+    leftovers_fini(&leftovers);
+}
+
 /* The only process of the job of a run that was killed. */
 static const struct leftover *only_of(const struct leftovers *leftovers, const char *tag)
 {
@@ -176,6 +279,10 @@ int main(void)
         TEST(a_tag_without_a_live_init_above_it_is_left),
         TEST(who_has_a_gpu_open_is_listed_but_not_ours),
         TEST(an_ordinary_user_has_no_claim_on_others_tags),
+        TEST(memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown),
+        TEST(a_number_of_the_driver_is_not_pinned_on_a_process_without_a_gpu),
+        TEST(the_driver_names_holders_that_cannot_be_looked_into),
+        TEST(a_claim_counts_only_for_the_claimants_own_process),
         TEST(the_job_of_a_killed_run_is_listed_with_its_run_and_lives_on),
         TEST(the_tag_of_a_registered_live_job_is_not_left),
         TEST(a_tagged_process_is_killed_only_with_its_tag),

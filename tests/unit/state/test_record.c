@@ -106,6 +106,20 @@ static void an_empty_file_holds_nothing(void **state)
     record_fini(&record);
 }
 
+static void what_is_shown_of_a_header_cannot_steer_a_terminal(void **state)
+{
+    (void)state;
+    struct record record;
+    const char *line =
+        "{\"kind\":\"run\",\"run_dir\":\"/data/\\u001b[2Jrun\\n\",\"host\":\"h\\u0007\",\"boot_id\":\"b\","
+        "\"pid\":1,\"start_time\":2,\"pid_namespace\":3,\"version\":\"1\"}\n";
+    record_parse(line, strlen(line), &record);
+    assert_true(record.has_header);
+    assert_string_equal(record.header.run_dir, "/data/?[2Jrun?");
+    assert_string_equal(record.header.host, "h?");
+    record_fini(&record);
+}
+
 static void lines_are_written_as_documented(void **state)
 {
     (void)state;
@@ -128,6 +142,7 @@ int main(void)
         cmocka_unit_test(damaged_lines_are_passed_over_and_counted),
         cmocka_unit_test(jobs_with_impossible_facts_are_not_taken),
         cmocka_unit_test(an_empty_file_holds_nothing),
+        cmocka_unit_test(what_is_shown_of_a_header_cannot_steer_a_terminal),
         cmocka_unit_test(lines_are_written_as_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,28 @@ static void what_a_killed_run_left_is_ended_and_its_file_removed(void **out)
     assert_int_equal(said->last.kind, STATE_RUN);
     assert_string_equal(said->last.run_dir, "/data/results/run_7");
     assert_int_equal(said->last.killed, 1);
+    assert_memory_equal(said->last.names, "sleep (pid ", 11);
+    /* Its runner was started in this test. */
+    assert_true(said->last.age_s >= 0 && said->last.age_s < 3600);
     assert_int_equal(run_file_count(fixture), 0);
     assert_int_equal(recover(state)->count, 0);
+    state_close(state);
+}
+
+/* A run that could not register in its proper place is found when that place is there again. */
+static void a_dead_run_in_the_fallback_is_found_beside_the_proper_folder(void **out)
+{
+    struct fixture *fixture = *out;
+    struct other_run run;
+    struct err err = {0};
+    AUTO_FREE char *proper = mem_printf("%s/proper", fixture->top);
+    other_run_start(fixture, STATE_RUN, NULL, &run);
+    other_run_kill(&run);
+    struct state *state = state_open_either(proper, fixture->path, &err);
+    assert_non_null(state);
+    assert_int_equal(recover(state)->last.killed, 1);
+    assert_true(lock_gets_free(fixture->lock));
+    assert_int_equal(run_file_count(fixture), 0);
     state_close(state);
 }
 
@@ -303,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_a_killed_run_left_is_ended_and_its_file_removed),
+        TEST(a_dead_run_in_the_fallback_is_found_beside_the_proper_folder),
         TEST(a_live_run_is_never_touched),
         TEST(our_own_registration_is_live),
         TEST(neither_guardian_nor_init_holds_the_lock_of_a_dead_runner),

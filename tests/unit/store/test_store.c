@@ -92,7 +92,13 @@ static void a_folder_without_a_run_is_refused(void **state)
     assert_true(fd >= 0);
     close(fd);
     assert_null(store_open(run.dir, run.path, &err));
-    assert_non_null(strstr(err.text, "holds no run"));
+    assert_non_null(strstr(err.text,
+                           "ended before the plan was written, so nothing of it has started; run its settings "
+                           "anew, and remove this folder"));
+    assert_int_equal(unlinkat(run.dir, "run.db", 0), 0); /* killed earlier still */
+    assert_true(run_has(&run, "run.lock"));
+    assert_null(store_open(run.dir, run.path, &err));
+    assert_non_null(strstr(err.text, "ended before the plan was written"));
     run_remove(&run);
 }
 
