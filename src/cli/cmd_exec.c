@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/registration.h"
 #include "contain/contain.h"
@@ -15,12 +16,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The codes that env(1) and timeout(1) use too. */
 enum { EXIT_TIMEOUT = 124, EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_VERBOSE, OPTION_COUNT };
+enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_AS_ROOT, OPTION_VERBOSE, OPTION_COUNT };
 
 enum { LEFTOVERS_SHOWN = 20 };
 
@@ -284,23 +283,19 @@ static pid_t terminal_group(void)
     return fd < 0 ? -1 : tcgetpgrp(fd);
 }
 
-static int run(const struct cli_call *call)
+static void fill_times(const struct cli_call *call, struct exec *exec)
+{
+    exec->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
+    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
+        exec->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+}
+
+/* The program is found, root given up. */
+static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+                       const struct strv *env)
 {
     struct err err = {0};
     struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given};
-    AUTO_STRV struct strv argv = {0};
-    AUTO_STRV struct strv env = {0};
-    enum containment_wish wish = CONTAINMENT_AUTO;
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    exec.grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
-    strv_add_all(&argv, &call->operands);
-    for (size_t i = 0; environ[i]; i++)
-        strv_add(&env, environ[i]);
-    if (!open_closed_stdio())
-        return EXIT_OURS;
-    int missing = find_program(&argv);
-    if (missing)
-        return missing;
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
@@ -313,13 +308,12 @@ static int run(const struct cli_call *call)
     exec.foreground_tty = !is_ignored(SIGHUP) && has_terminal();
     pid_t group = exec.foreground_tty ? terminal_group() : -1;
     exec.signals = signals_open();
-    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        exec.timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+    fill_times(call, &exec);
     struct containment containment;
     containment_assume(wish, &containment);
     struct job_request request = {.containment = &containment,
-                                  .argv = &argv,
-                                  .env = &env,
+                                  .argv = argv,
+                                  .env = env,
                                   .stdin_fd = STDIN_FILENO,
                                   .stdout_fd = STDOUT_FILENO,
                                   .stderr_fd = STDERR_FILENO,
@@ -331,6 +325,30 @@ static int run(const struct cli_call *call)
     close(exec.signals);
     containment_fini(&containment);
     return code;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO_STRV struct strv argv = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    enum containment_wish wish = CONTAINMENT_AUTO;
+    bool as_root = call->values[OPTION_AS_ROOT].given;
+    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
+    if (!open_closed_stdio())
+        return EXIT_OURS;
+    bool became = wish == CONTAINMENT_SWEEP ? caller_become(as_root, &caller, &err)
+                                            : caller_become_with_cgroup(as_root, &caller, &err);
+    if (!became) {
+        cli_error("%s", err.text);
+        return EXIT_OURS;
+    }
+    if (caller.became && call->values[OPTION_VERBOSE].given)
+        cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
+                 caller.environment_from);
+    strv_add_all(&argv, &call->operands);
+    int missing = find_program(&argv);
+    return missing ? missing : run_program(call, wish, &argv, &caller.environment);
 }
 
 static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
@@ -358,6 +376,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                             .choices = containments,
                             .default_text = "auto",
                             .help = "how to hold the processes together"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
                         .type = CLI_FLAG,
@@ -375,6 +394,8 @@ static const char *const description[] = {
     "parents, sessions and a tag in the environment, which is best effort. -v says what held.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
+    "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "
+    "'run' do. --as-root opts out.",
     NULL};
 
 static const char *const exits[] = {"124",   "the time was over",

@@ -187,7 +187,8 @@ static bool leaf_start(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     const char *parent = start->request->containment->cgroup_parent;
-    AUTO_FREE char *found = parent ? NULL : cgroup_find_parent(err);
+    bool insist = job->layers.wish == CONTAINMENT_CGROUP;
+    AUTO_FREE char *found = parent ? NULL : cgroup_find_parent(insist, err);
     if (!parent && !found)
         return false;
     AUTO_FREE char *leaf = cgroup_leaf_path(parent ? parent : found, job->identity.tag);

@@ -72,7 +72,7 @@ static void a_wish_is_given_or_refused_with_a_reason(void **state)
     assert_true(!pidns || one.pidns);
     containment_fini(&one);
     bool cgroup = containment_probe(CONTAINMENT_CGROUP, &one, &err);
-    assert_true(cgroup == all.cgroup);
+    assert_true(cgroup || !all.cgroup); /* a scope that would end with the login is taken only when asked for */
     assert_true(!cgroup || (one.cgroup && !one.pidns));
     if (!cgroup)
         assert_memory_equal(err.text, "containment cgroup: ", strlen("containment cgroup: "));
