@@ -7,6 +7,7 @@
 #include "cli/registration.h"
 #include "contain/contain.h"
 #include "contain/guardian.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,8 @@ enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_AS_ROOT, OPTION_
 
 enum { LEFTOVERS_SHOWN = 20 };
 
-/* How long what was killed may take to be gone before it is called unkillable. */
-static const int64_t PROOF_NS = 30 * NS_PER_S;
+/* What takes longer to die than this is not looked at a thousand times a second. */
+static const int64_t QUICK_NS = NS_PER_S / 4;
 
 struct exec {
     struct job *job;
@@ -62,6 +63,8 @@ static void stop(struct exec *exec, int signal_number)
         job_kill(exec->job);
         return;
     }
+    if (exec->verbose)
+        job_usage(exec->job);
     job_signal(exec->job, signal_number);
     job_signal(exec->job, SIGCONT); /* stopped ones hear it too */
     exec->kill_ns = clock_monotonic_ns() + exec->grace_ns;
@@ -136,23 +139,26 @@ static bool end_all(struct exec *exec)
     /* The init ends with its last child: usually now. */
     bool ended = poll(&end, 1, 2) == 1;
     size_t count = ended ? 0 : job_members(exec->job, members, LEFTOVERS_SHOWN);
-    if (exec->verbose)
+    if (exec->verbose) {
         show_members("left behind and ended", members, count);
-    int64_t deadline = clock_monotonic_ns() + PROOF_NS;
+        job_usage(exec->job);
+    }
+    int64_t start = clock_monotonic_ns(), took = 0;
     if (!ended)
         job_kill(exec->job);
-    for (int pause_ms = 0;; pause_ms = 1) {
+    for (int pause_ms = 0; took < JOB_PROOF_MAX_S * NS_PER_S; pause_ms = took < QUICK_NS ? 1 : 20) {
         poll(&end, end.fd >= 0, pause_ms);
         if (job_prove_step(exec->job, members, LEFTOVERS_SHOWN, &count))
             return true;
         job_kill(exec->job);
         if (poll(&end, 1, 0) == 1)
             poll(NULL, 0, pause_ms); /* only a cgroup or a sweep is waited for */
-        if (clock_monotonic_ns() >= deadline)
-            break;
+        took = clock_monotonic_ns() - start;
     }
     cli_error("not everything of the command could be ended");
     show_members("still there", members, count);
+    cli_note("nobody can end a process that sleeps uninterruptibly in the kernel; '%s clean' shows what is left",
+             TARE_NAME);
     return false;
 }
 
@@ -175,6 +181,8 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
         cli_note("cpu time: %.3f s", usage.cpu_s);
     if (usage.has_peak_memory)
         cli_note("peak memory: %.1f MiB", (double)usage.peak_memory_bytes / 1048576);
+    if (usage.has_processes)
+        cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
 }
 
@@ -184,6 +192,9 @@ static int exit_code(const struct exec *exec, const struct job_exit *end, const 
         cli_error("%s: %s", name, strerror(end->exec_errno));
         return end->exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     }
+    const char *hint = end->signalled || end->code != 0 ? setuid_hint(job_layers(exec->job)) : NULL;
+    if (hint && setuid_root_program(name))
+        cli_note("%s", hint);
     if (exec->timed_out)
         return EXIT_TIMEOUT;
     return end->signalled ? 128 + end->code : end->code;
