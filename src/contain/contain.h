@@ -35,8 +35,8 @@ void containment_fini(struct containment *containment);
  * and wants it soon. Never fails: a wish the machine cannot give is then an error of job_start. */
 void containment_assume(enum containment_wish wish, struct containment *out);
 
-/* pidns or cgroup held: kernel-backed; the sweep alone: best effort. (A cgroup alone is left by a job that runs as root; then it
- * counts as best effort when tare runs as root.) */
+/* A pid namespace held: kernel-backed; else best effort. (A cgroup alone is left by a job that runs as root, and by one of the user to
+ * whom the cgroups above it belong, as they must, for the runner to make leaves there.) */
 bool containment_kernel_backed(const struct containment *containment);
 char *containment_describe(const struct containment *containment); /* "pid namespace, cgroup, sweep"; the caller frees */
 
