@@ -34,7 +34,9 @@ bad=$(
     }
     owner 'sqlite3\.h' store
     owner 'libsmartcols(/libsmartcols)?\.h' 'report|cli'
+    owner 'systemd/sd-bus\.h' contain
     owner 'systemd/sd-event\.h' 'run|cli'
+    owner 'systemd/sd-bus\.h' contain
     owner 'pcre2\.h' pattern
 )
 [ -z "$bad" ] || {

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "contain/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +155,7 @@ static bool set_environ(const struct strv *environment, struct err *err)
     return true;
 }
 
-static bool become(uid_t uid, gid_t gid, struct caller *out, struct err *err)
+static bool become(uid_t uid, gid_t gid, bool with_cgroup, struct caller *out, struct err *err)
 {
     AUTO_STRV struct strv callers = {0};
     AUTO_STRV struct strv ours = {0};
@@ -164,6 +165,8 @@ static bool become(uid_t uid, gid_t gid, struct caller *out, struct err *err)
     out->environment_from = from ? from : "a safe default";
     caller_merge(&callers, &ours, user ? user->pw_name : getenv("SUDO_USER"), user ? user->pw_dir : NULL,
                  user ? user->pw_shell : NULL, &out->environment);
+    if (with_cgroup)
+        cgroup_delegate(uid, gid, NULL);
     if (!drop_root(user, uid, gid, err) || !set_environ(&out->environment, err))
         return false;
     out->became = true;
@@ -172,7 +175,7 @@ static bool become(uid_t uid, gid_t gid, struct caller *out, struct err *err)
     return true;
 }
 
-bool caller_become(bool as_root, struct caller *out, struct err *err)
+static bool become_caller(bool as_root, bool with_cgroup, struct caller *out, struct err *err)
 {
     *out = (struct caller){.uid = geteuid(), .gid = getegid()};
     unsigned uid, gid;
@@ -181,10 +184,20 @@ bool caller_become(bool as_root, struct caller *out, struct err *err)
         if (!number_from_env("SUDO_UID", &uid) || !number_from_env("SUDO_GID", &gid))
             return err_set(err, "SUDO_UID and SUDO_GID are no user and group numbers; --as-root runs as root");
         if (uid != 0)
-            return become(uid, gid, out, err);
+            return become(uid, gid, with_cgroup, out, err);
     }
     copy_environ(&out->environment);
     return true;
+}
+
+bool caller_become(bool as_root, struct caller *out, struct err *err)
+{
+    return become_caller(as_root, false, out, err);
+}
+
+bool caller_become_with_cgroup(bool as_root, struct caller *out, struct err *err)
+{
+    return become_caller(as_root, true, out, err);
 }
 
 void caller_fini(struct caller *caller)

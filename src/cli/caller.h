@@ -21,6 +21,10 @@ struct caller {
  * as_root: the process becomes that user for good (initgroups, setresgid, setresuid), and its environment that
  * user's. Else it stays as it is. False: root could not be given up (err); the program must end. */
 bool caller_become(bool as_root, struct caller *out, struct err *err);
+
+/* The same, for a command that starts jobs in cgroups: root's last work is to hand the user one in which this process can make them
+ * (cgroup_delegate). Where that is refused, containment says later which layers held. */
+bool caller_become_with_cgroup(bool as_root, struct caller *out, struct err *err);
 void caller_fini(struct caller *caller);
 
 /* Fills out with NAME=VALUE from bytes of /proc/PID/environ (each ended by a NUL). What has no '=' or an empty name

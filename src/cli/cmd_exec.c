@@ -2,11 +2,13 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/gpu_hold.h"
 #include "cli/registration.h"
 #include "contain/contain.h"
 #include "contain/guardian.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +21,20 @@
 /* The codes that env(1) and timeout(1) use too. */
 enum { EXIT_TIMEOUT = 124, EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { OPTION_TIMEOUT, OPTION_GRACE, OPTION_CONTAINMENT, OPTION_GPU_LOCK, OPTION_VERBOSE, OPTION_COUNT };
+enum {
+    OPTION_TIMEOUT,
+    OPTION_GRACE,
+    OPTION_CONTAINMENT,
+    OPTION_GPU_LOCK,
+    OPTION_AS_ROOT,
+    OPTION_VERBOSE,
+    OPTION_COUNT
+};
 
 enum { LEFTOVERS_SHOWN = 20 };
 
-/* How long what was killed may take to be gone before it is called unkillable. */
-static const int64_t PROOF_NS = 30 * NS_PER_S;
+/* What takes longer to die than this is not looked at a thousand times a second. */
+static const int64_t QUICK_NS = NS_PER_S / 4;
 
 struct exec {
     struct job *job;
@@ -62,6 +72,8 @@ static void stop(struct exec *exec, int signal_number)
         job_kill(exec->job);
         return;
     }
+    if (exec->verbose)
+        job_usage(exec->job);
     job_signal(exec->job, signal_number);
     job_signal(exec->job, SIGCONT); /* stopped ones hear it too */
     exec->kill_ns = clock_monotonic_ns() + exec->grace_ns;
@@ -136,23 +148,26 @@ static bool end_all(struct exec *exec)
     /* The init ends with its last child: usually now. */
     bool ended = poll(&end, 1, 2) == 1;
     size_t count = ended ? 0 : job_members(exec->job, members, LEFTOVERS_SHOWN);
-    if (exec->verbose)
+    if (exec->verbose) {
         show_members("left behind and ended", members, count);
-    int64_t deadline = clock_monotonic_ns() + PROOF_NS;
+        job_usage(exec->job);
+    }
+    int64_t start = clock_monotonic_ns(), took = 0;
     if (!ended)
         job_kill(exec->job);
-    for (int pause_ms = 0;; pause_ms = 1) {
+    for (int pause_ms = 0; took < JOB_PROOF_MAX_S * NS_PER_S; pause_ms = took < QUICK_NS ? 1 : 20) {
         poll(&end, end.fd >= 0, pause_ms);
         if (job_prove_step(exec->job, members, LEFTOVERS_SHOWN, &count))
             return true;
         job_kill(exec->job);
         if (poll(&end, 1, 0) == 1)
             poll(NULL, 0, pause_ms); /* only a cgroup or a sweep is waited for */
-        if (clock_monotonic_ns() >= deadline)
-            break;
+        took = clock_monotonic_ns() - start;
     }
     cli_error("not everything of the command could be ended");
     show_members("still there", members, count);
+    cli_note("nobody can end a process that sleeps uninterruptibly in the kernel; '%s clean' shows what is left",
+             TARE_NAME);
     return false;
 }
 
@@ -175,6 +190,8 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
         cli_note("cpu time: %.3f s", usage.cpu_s);
     if (usage.has_peak_memory)
         cli_note("peak memory: %.1f MiB", (double)usage.peak_memory_bytes / 1048576);
+    if (usage.has_processes)
+        cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
 }
 
@@ -184,6 +201,9 @@ static int exit_code(const struct exec *exec, const struct job_exit *end, const 
         cli_error("%s: %s", name, strerror(end->exec_errno));
         return end->exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     }
+    const char *hint = end->signalled || end->code != 0 ? setuid_hint(job_layers(exec->job)) : NULL;
+    if (hint && setuid_root_program(name))
+        cli_note("%s", hint);
     if (exec->timed_out)
         return EXIT_TIMEOUT;
     return end->signalled ? 128 + end->code : end->code;
@@ -304,13 +324,19 @@ static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_h
     return code;
 }
 
-static int run_command(const struct cli_call *call, struct strv *argv, struct strv *env)
+static void fill_times(const struct cli_call *call, struct exec *exec)
+{
+    exec->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
+    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
+        exec->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+}
+
+/* The program is found, root given up. */
+static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+                       const struct strv *env)
 {
     struct err err = {0};
     struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given};
-    enum containment_wish wish = CONTAINMENT_AUTO;
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    exec.grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
@@ -323,8 +349,7 @@ static int run_command(const struct cli_call *call, struct strv *argv, struct st
     exec.foreground_tty = !is_ignored(SIGHUP) && has_terminal();
     pid_t group = exec.foreground_tty ? terminal_group() : -1;
     exec.signals = signals_open();
-    if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        exec.timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+    fill_times(call, &exec);
     struct containment containment;
     containment_assume(wish, &containment);
     struct job_request request = {.containment = &containment,
@@ -345,19 +370,30 @@ static int run_command(const struct cli_call *call, struct strv *argv, struct st
 
 static int run(const struct cli_call *call)
 {
-    AUTO_STRV struct strv argv = {0};
-    AUTO_STRV struct strv env = {0};
+    struct err err = {0};
     struct gpu_hold *gpus = NULL;
-    strv_add_all(&argv, &call->operands);
-    for (size_t i = 0; environ[i]; i++)
-        strv_add(&env, environ[i]);
+    AUTO_STRV struct strv argv = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    enum containment_wish wish = CONTAINMENT_AUTO;
+    bool as_root = call->values[OPTION_AS_ROOT].given;
+    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
     if (!open_closed_stdio())
         return EXIT_OURS;
+    bool became = wish == CONTAINMENT_SWEEP ? caller_become(as_root, &caller, &err)
+                                            : caller_become_with_cgroup(as_root, &caller, &err);
+    if (!became) {
+        cli_error("%s", err.text);
+        return EXIT_OURS;
+    }
+    if (caller.became && call->values[OPTION_VERBOSE].given)
+        cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
+                 caller.environment_from);
+    strv_add_all(&argv, &call->operands);
     int code = find_program(&argv);
     if (code == 0)
-        code = take_gpus(call, &env, &gpus);
+        code = take_gpus(call, &caller.environment, &gpus);
     if (code == 0)
-        code = run_command(call, &argv, &env);
+        code = run_program(call, wish, &argv, &caller.environment);
     gpu_hold_end(gpus);
     return code;
 }
@@ -393,6 +429,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                          .choices = gpu_hold_modes,
                          .default_text = "off",
                          .help = "take the locks of the GPUs that the command will see, as a run does"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
                         .type = CLI_FLAG,
@@ -412,6 +449,8 @@ static const char *const description[] = {
     "that is not set), and runs wait for it.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
+    "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "
+    "'run' do. --as-root opts out.",
     NULL};
 
 static const char *const exits[] = {"124",   "the time was over",

@@ -318,11 +318,20 @@ static int run_as_caller(const struct cli_call *call, const struct caller *calle
     return code;
 }
 
+static bool wants_cgroup(const struct cli_call *call)
+{
+    return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given &&
+           strcmp(call->values[OPTION_CONTAINMENT].text, containment_wish_name(CONTAINMENT_SWEEP)) != 0;
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
+    bool as_root = call->values[OPTION_AS_ROOT].given;
+    bool became =
+        wants_cgroup(call) ? caller_become_with_cgroup(as_root, &caller, &err) : caller_become(as_root, &caller, &err);
+    if (!became) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }

@@ -5,11 +5,13 @@
 #include "contain/cgroup_tree.h"
 #include "contain/mountinfo.h"
 #include "contain/procfs.h"
+#include "contain/scope.h"
 #include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,22 +62,26 @@ static void memory_hand_down(const char *parent)
         cgroup_write(parent, "cgroup.subtree_control", "+memory");
 }
 
-static bool parent_try(const char *parent, struct err *err)
+/* Makes a folder there, which stays when it has a name to keep. */
+static bool parent_try(const char *parent, const char *kept, struct err *err)
 {
-    AUTO_FREE char *trial = mem_printf("%s/" TARE_NAME "-trial-%d", parent, (int)getpid());
+    AUTO_FREE char *trial =
+        kept ? mem_printf("%s/%s", parent, kept) : mem_printf("%s/" TARE_NAME "-trial-%d", parent, (int)getpid());
     if (mkdir(trial, 0755) != 0 && errno != EEXIST)
         return err_sys(err, "mkdir %s", trial);
     AUTO_FREE char *procs = mem_printf("%s/cgroup.procs", trial);
     bool usable = access(procs, W_OK) == 0;
     if (!usable)
         err_sys(err, "write %s", procs);
-    rmdir(trial);
+    if (!usable || !kept)
+        rmdir(trial);
     if (usable)
         memory_hand_down(parent);
     return usable;
 }
 
-char *cgroup_find_parent(struct err *err)
+/* NULL: no cgroup v2 that holds this process. */
+static char *own_folder(bool at_root, struct err *err)
 {
     AUTO_FREE char *mounts = mem_alloc(MOUNTINFO_MAX);
     char own[CGROUP_FILE_MAX];
@@ -85,13 +91,73 @@ char *cgroup_find_parent(struct err *err)
         err_sys(err, "read /proc/self/mountinfo and cgroup");
         return NULL;
     }
-    err_set(err, "no cgroup v2 is mounted that holds this process");
-    for (int at_root = 0; at_root <= (geteuid() == 0); at_root++) {
-        AUTO_FREE char *parent = cgroup_own_path(mounts, (size_t)mounts_length, own, (size_t)own_length, at_root);
-        if (parent && parent_try(parent, err))
-            return steal_ptr(parent);
-    }
+    char *folder = cgroup_own_path(mounts, (size_t)mounts_length, own, (size_t)own_length, at_root);
+    if (!folder)
+        err_set(err, "no cgroup v2 is mounted that holds this process");
+    return folder;
+}
+
+char *cgroup_own(struct err *err)
+{
+    return own_folder(false, err);
+}
+
+/* The first of these that can be used, stolen; what cannot, err tells. */
+static char *parent_of_own(const char *kept, struct err *err)
+{
+    static const char runner[] = "/" TARE_NAME "-runner-";
+    AUTO_FREE char *own = cgroup_own(err);
+    char *name = own ? strrchr(own, '/') : NULL;
+    if (name && strncmp(name, runner, sizeof runner - 1) == 0)
+        *name = '\0';
+    return own && parent_try(own, kept, err) ? steal_ptr(own) : NULL;
+}
+
+static char *parent_of_scope(bool insist, const char *kept, struct err *err)
+{
+    static const char linger[] = "/var/lib/systemd/linger";
+    struct err why = {0};
+    AUTO_FREE char *own = cgroup_own(err);
+    const struct passwd *user = getpwuid(geteuid());
+    if (!own)
+        return NULL;
+    if (!scope_manager_there())
+        err_set(&why, "there is no systemd user manager");
+    else if (!insist && !scope_outlives_login(own, geteuid(), linger, user ? user->pw_name : NULL))
+        err_set(&why, "a scope of systemd's user manager would end with your last login ('loginctl enable-linger' "
+                      "changes that, '--containment cgroup' takes it as it is)");
+    else if (scope_enter(&why))
+        return parent_of_own(kept, err);
+    AUTO_FREE char *first = mem_strdup(err->text);
+    err_set(err, "%s; %s", first, why.text);
     return NULL;
+}
+
+static char *find_parent(bool insist, const char *kept, struct err *err)
+{
+    struct err local = {0};
+    char *parent = parent_of_own(kept, &local);
+    if (!parent && geteuid() == 0) {
+        AUTO_FREE char *root = own_folder(true, &local);
+        parent = root && parent_try(root, kept, &local) ? steal_ptr(root) : NULL;
+    } else if (!parent) {
+        parent = parent_of_scope(insist, kept, &local);
+    }
+    if (!parent && err)
+        *err = local;
+    return parent;
+}
+
+char *cgroup_find_parent(bool insist, struct err *err)
+{
+    return find_parent(insist, NULL, err);
+}
+
+char *cgroup_find_leaf(bool insist, const char *tag, char **parent, struct err *err)
+{
+    AUTO_FREE char *name = cgroup_leaf_path("", tag);
+    *parent = find_parent(insist, name + 1, err);
+    return *parent ? cgroup_leaf_path(*parent, tag) : NULL;
 }
 
 char *cgroup_leaf_path(const char *parent, const char *tag)

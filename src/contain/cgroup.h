@@ -9,9 +9,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The folder in which this process may make leaves: its own cgroup, as root else the mount's root. It is seen by
- * making a folder there and removing it. NULL: none (err says why); the caller frees. */
-char *cgroup_find_parent(struct err *err);
+/* The folder in which this process may make leaves: its own cgroup (or the one above, when that is what cgroup_enter_runner made); as
+ * root else the mount's root; as an ordinary user else a scope that systemd's user manager delegates, which this process then enters
+ * (scope.h). insist: even where that scope would end with the user's last login. It is seen by making a folder there and removing it.
+ * NULL: none (err says why); the caller frees. */
+char *cgroup_find_parent(bool insist, struct err *err);
+
+/* The same with the leaf of this tag, made there and left: for one job this is faster. parent: the folder above; both the caller's. */
+char *cgroup_find_leaf(bool insist, const char *tag, char **parent, struct err *err);
+
+/* The folder of this process's own cgroup. NULL: none (err); the caller frees. */
+char *cgroup_own(struct err *err);
+
+/* Makes a cgroup for this process below parent and moves it there: a cgroup with processes of its own cannot hand controllers to its
+ * children. */
+bool cgroup_enter_runner(const char *parent, struct err *err);
+
+/* As root, before it is given up for this user: moves this process below a cgroup of that user's, in which it can make leaves
+ * afterwards (Documentation/admin-guide/cgroup-v2.rst, Delegation). What is left of it is empty and goes with the next call. */
+bool cgroup_delegate(uid_t uid, gid_t gid, struct err *err);
 
 /* Where mountinfo and /proc/self/cgroup say that our own cgroup is: pure, for cgroup_find_parent. The mount's point
  * alone when at_root. NULL: no cgroup v2 mounted, or our cgroup is outside what is mounted. */
@@ -21,8 +37,8 @@ char *cgroup_own_path(const char *mountinfo, size_t mountinfo_length, const char
 char *cgroup_leaf_path(const char *parent, const char *tag); /* the caller frees */
 bool cgroup_make(const char *leaf, struct err *err);
 
-/* Removes empty leaves in which nobody has been for a minute: the runner and the guardian of each were killed
- * together. */
+/* Removes what is ours by name and in which nobody has been for a minute: leaves whose runner and guardian were killed together, and
+ * cgroups of runners that have ended. */
 void cgroup_clean(const char *parent);
 
 /* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this

@@ -97,14 +97,24 @@ bool cgroup_remove(const char *leaf)
     return access(leaf, F_OK) != 0 && errno == ENOENT;
 }
 
+/* "runner": where a runner was; "user": what root has handed to somebody. */
+static bool is_ours(const char *name)
+{
+    static const char *const kinds[] = {TARE_NAME "-job-", TARE_NAME "-trial-", TARE_NAME "-runner-",
+                                        TARE_NAME "-user-"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(name, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
 void cgroup_clean(const char *parent)
 {
-    static const char job[] = TARE_NAME "-job-", trial[] = TARE_NAME "-trial-";
     DIR *listing = opendir(parent);
     int64_t now_ns = clock_realtime_ns();
     for (struct dirent *entry; listing && (entry = readdir(listing));) {
         struct stat info;
-        if (strncmp(entry->d_name, job, sizeof job - 1) != 0 && strncmp(entry->d_name, trial, sizeof trial - 1) != 0)
+        if (!is_ours(entry->d_name))
             continue;
         /* A leaf is made a moment before its job enters it; one that has been made lately may be such a one. */
         if (fstatat(dirfd(listing), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||

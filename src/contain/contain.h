@@ -35,8 +35,8 @@ void containment_fini(struct containment *containment);
  * and wants it soon. Never fails: a wish the machine cannot give is then an error of job_start. */
 void containment_assume(enum containment_wish wish, struct containment *out);
 
-/* pidns or cgroup held: kernel-backed; the sweep alone: best effort. (A cgroup alone is left by a job that runs as root; then it
- * counts as best effort when tare runs as root.) */
+/* A pid namespace held: kernel-backed; else best effort. (A cgroup alone is left by a job that runs as root, and by one of the user to
+ * whom the cgroups above it belong, as they must, for the runner to make leaves there.) */
 bool containment_kernel_backed(const struct containment *containment);
 char *containment_describe(const struct containment *containment); /* "pid namespace, cgroup, sweep"; the caller frees */
 
@@ -109,24 +109,32 @@ struct job_member {
 };
 
 /* One step of the proof: after job_kill, asks whether anything of the tree is left. Does not wait. True: proven gone (pid
- * namespace empty, cgroup populated 0 and removed, no process with the tag). False: members (at most max) are what is still
- * there, and what could be killed was killed again. Call again after a moment; the caller bounds it. */
+ * namespace empty, cgroup populated 0 and removed, no process with the tag). False: count processes are still there (members: the
+ * first max of them), and what could be killed was killed again. Call again after a moment; the caller bounds it. */
 bool job_prove_step(struct job *job, struct job_member *members, size_t max, size_t *count);
+
+/* How long the caller should go on with that before it calls what is left unkillable: a process that sleeps uninterruptibly in the
+ * kernel is ended by nobody, one that gives back hundreds of GB takes seconds. */
+#define JOB_PROOF_MAX_S 15
 
 /* Readable (poll) when the job's init has ended: then a step of the proof is worth its cost at once. */
 int job_end_fd(const struct job *job);
 
-/* The tree's members now, without the init: asked when the command has ended, they are its leftovers. */
+/* The tree's members now, without the init: asked when the command has ended, they are its leftovers. Gives how many there are, of
+ * which the first max are in members. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
 
 struct job_usage {
-    double cpu_s;
+    double cpu_s; /* of the cgroup, else of the reaped and the living */
     bool has_cpu;
-    uint64_t peak_memory_bytes; /* of the cgroup; without a memory controller of the largest process that was reaped */
+    uint64_t peak_memory_bytes; /* of the cgroup; without a memory controller of the largest process that was reaped or seen alive */
     bool has_peak_memory;
-    uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace) */
+    uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace). Only a pid
+                         * namespace counts them, and only when the command ended before the init was killed. */
     bool has_processes;
 };
+
+/* What is known now; a job that is to be killed is asked before, as it says nothing afterwards. */
 struct job_usage job_usage(struct job *job);
 
 /* Frees; kills first when the tree is not proven gone. */
@@ -136,6 +144,15 @@ void job_free(struct job *job);
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
  * its init not counted. */
 bool job_recover(const struct job_identity *identity, double timeout_s, size_t *killed, struct err *err);
+
+/* Whether text tells of a program that did not become root by its setuid bit: sudo(8) and its like say so. */
+bool setuid_refusal_told(const char *text);
+
+/* Whether this file makes whoever executes it root. */
+bool setuid_root_program(const char *path);
+
+/* What to tell of a job of these layers in which that failed; NULL: they are not the reason. */
+const char *setuid_hint(const struct containment *layers);
 
 bool boot_id_read(char out[40], struct err *err);
 bool process_start_time(pid_t pid, uint64_t *out); /* false: no such process */

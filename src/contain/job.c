@@ -73,10 +73,7 @@ static void exit_from_report(struct job *job, const struct init_report *report)
         (struct job_exit){.ended = true, .exec_failed = report->exec_errno != 0, .exec_errno = report->exec_errno};
     job->exit.signalled = WIFSIGNALED(report->status);
     job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);
-    if (report->max_rss_kib && !job->usage.has_peak_memory) {
-        job->usage.peak_memory_bytes = report->max_rss_kib * 1024;
-        job->usage.has_peak_memory = true;
-    }
+    job_peak_keep(job, report->max_rss_kib * 1024);
     if (report->last_pid > 1) {
         job->usage.processes = report->last_pid - 1;
         job->usage.has_processes = true;

@@ -18,13 +18,16 @@ struct job {
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
     struct job_usage usage; /* what is known for good; job_usage adds what can be read now */
-    uint64_t cpu_ticks;     /* largest sum seen in /proc */
+    bool peak_of_cgroup;    /* usage.peak_memory_bytes is the tree's, not the largest process's */
 };
 
 struct tree_seed job_seed(const struct job *job);
 
 /* Reaps the init if it has ended; never waits. */
 bool job_reap(struct job *job);
+
+/* The peak of one process, 0: unknown; kept when it is the largest and the cgroup tells nothing better. */
+void job_peak_keep(struct job *job, uint64_t bytes);
 
 /* Keeps what /proc and the cgroup say now, which is gone after the end. */
 void job_usage_keep(struct job *job);

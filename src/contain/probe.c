@@ -79,7 +79,7 @@ bool containment_probe(enum containment_wish wish, struct containment *out, stru
 
 bool containment_kernel_backed(const struct containment *containment)
 {
-    return containment->pidns || (containment->cgroup && geteuid() != 0);
+    return containment->pidns;
 }
 
 char *containment_describe(const struct containment *containment)

@@ -26,6 +26,17 @@ size_t job_members(struct job *job, struct job_member *members, size_t max)
     return count;
 }
 
+/* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */
+static size_t leaf_members(const struct job *job, struct job_member *members, size_t max)
+{
+    struct tree_seed seed = {.cgroup = job->identity.cgroup};
+    struct tree tree;
+    tree_scan(&seed, &tree, NULL);
+    size_t count = tree_live(&tree, &seed, members, max);
+    tree_fini(&tree);
+    return count;
+}
+
 static bool leaf_gone(struct job *job)
 {
     const char *leaf = job->identity.cgroup;
@@ -57,7 +68,7 @@ static bool prove_pidns(struct job *job, struct job_member *members, size_t max,
     if (job_reap(job)) {
         if (leaf_gone(job))
             return true;
-        *count = job_members(job, members, max);
+        *count = leaf_members(job, members, max);
         return false;
     }
     if (job->killed_ns)

@@ -187,11 +187,11 @@ static bool leaf_start(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     const char *parent = start->request->containment->cgroup_parent;
-    AUTO_FREE char *found = parent ? NULL : cgroup_find_parent(err);
-    if (!parent && !found)
-        return false;
-    AUTO_FREE char *leaf = cgroup_leaf_path(parent ? parent : found, job->identity.tag);
-    if (!cgroup_make(leaf, err))
+    AUTO_FREE char *found = NULL;
+    bool insist = job->layers.wish == CONTAINMENT_CGROUP;
+    AUTO_FREE char *leaf =
+        parent ? cgroup_leaf_path(parent, job->identity.tag) : cgroup_find_leaf(insist, job->identity.tag, &found, err);
+    if (!leaf || (parent && !cgroup_make(leaf, err)))
         return false;
     start->cgroup = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (start->cgroup < 0) {

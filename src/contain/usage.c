@@ -1,7 +1,12 @@
 #include "contain/cgroup.h"
 #include "contain/job_private.h"
+#include "contain/procfs.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
+
+enum { STATUS_MAX = 8192 };
 
 /* What living members and their reaped children have used; each dead one's share went to whoever reaped it. */
 static void ticks_keep(struct job *job)
@@ -31,13 +36,43 @@ void job_usage_keep(struct job *job)
     }
     if (job->identity.cgroup && cgroup_peak_memory(job->identity.cgroup, &peak)) {
         job->usage.peak_memory_bytes = peak;
-        job->usage.has_peak_memory = true;
+        job->usage.has_peak_memory = job->peak_of_cgroup = true;
     }
+}
+
+void job_peak_keep(struct job *job, uint64_t bytes)
+{
+    if (bytes == 0 || job->peak_of_cgroup || (job->usage.has_peak_memory && job->usage.peak_memory_bytes >= bytes))
+        return;
+    job->usage.peak_memory_bytes = bytes;
+    job->usage.has_peak_memory = true;
+}
+
+/* What living members had in memory at most: nobody will reap those that are about to be killed. */
+static void members_peak_keep(struct job *job)
+{
+    struct tree_seed seed = job_seed(job);
+    struct tree tree;
+    tree_scan(&seed, &tree, NULL);
+    for (size_t i = 0; i < tree.count; i++) {
+        const struct tree_process *process = &tree.processes[i];
+        char path[40], status[STATUS_MAX];
+        uint64_t kib = 0;
+        if (!process->member || process->stat.pid == job->identity.pid)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/status", (int)process->stat.pid);
+        ssize_t length = proc_read_at(AT_FDCWD, path, status, sizeof status);
+        if (length > 0 && proc_keyed_number(status, (size_t)length, "VmHWM:", &kib))
+            job_peak_keep(job, kib * 1024);
+    }
+    tree_fini(&tree);
 }
 
 struct job_usage job_usage(struct job *job)
 {
     if (!job->proven)
         job_usage_keep(job);
+    if (!job->proven && !job->reaped && !job->peak_of_cgroup)
+        members_peak_keep(job);
     return job->usage;
 }

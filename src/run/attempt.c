@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "run/aftermath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ void attempt_fini(struct attempt *attempt)
     close_fd(&attempt->times_fd);
     close_fd(&attempt->folder);
     free(attempt->detail);
+    free(attempt->log_held);
     attempt_init(attempt, NULL, 0);
 }
 
@@ -249,15 +251,19 @@ void attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};
     int64_t now_ns = clock_monotonic_ns();
-    bool kept = true;
+    bool kept = true, at_end = !attempt->log || attempt->pipe < 0;
     /* Bounded: a process that is none of the job's may hold the pipe and write for ever. */
     for (int i = 0; attempt->log && attempt->pipe >= 0 && i < DRAIN_READS_MAX; i++) {
         int got = joblog_read(attempt->log, attempt->pipe, now_ns, &err);
+        at_end = got == -1;
         if (got == -2)
             kept = false;
         else if (got != 1)
             break;
     }
+    /* Whoever survived has it, of course. */
+    if (!at_end && attempt->survivor_count == 0 && !attempt->log_held)
+        attempt->log_held = aftermath_log_holders(attempt->pipe);
     close_fd(&attempt->pipe);
     if (attempt->log && !joblog_end(attempt->log, now_ns, &err))
         kept = false;
@@ -265,6 +271,13 @@ void attempt_close_log(struct attempt *attempt)
         attempt->log_failed = true;
         attempt->log_err = err;
     }
+}
+
+const char *attempt_setuid_hint(const struct attempt *attempt)
+{
+    if (!attempt->job || attempt->folder < 0 || !aftermath_setuid_refused(attempt->folder, log_name))
+        return NULL;
+    return setuid_hint(job_layers(attempt->job));
 }
 
 double attempt_duration_s(const struct attempt *attempt, bool *valid)

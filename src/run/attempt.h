@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; more are counted by those */
+#define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; their counts tell of more */
 
 struct attempt {
     const struct plan_experiment *experiment;
@@ -35,6 +35,8 @@ struct attempt {
     size_t leftover_count;
     struct job_member survivors[ATTEMPT_MEMBERS_MAX];
     size_t survivor_count;
+    bool unproven;  /* no survivor is seen, and yet the proof was not had */
+    char *log_held; /* who had the log's pipe after the proof, in words; NULL: nobody */
     struct err log_err; /* the first failure to keep the log */
     bool log_failed;
 };
@@ -70,6 +72,9 @@ void attempt_take_usage(struct attempt *attempt);
 /* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
 void attempt_close_log(struct attempt *attempt);
 
+/* Once the log is closed: whether a program that becomes root failed in it because of the job's layers. */
+const char *attempt_setuid_hint(const struct attempt *attempt); /* what to tell, or NULL */
+
 double attempt_duration_s(const struct attempt *attempt, bool *valid);
 enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error);
 
@@ -79,7 +84,7 @@ json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
 
-/* "12 python, 13 sh": for people. The caller frees it. */
+/* "12 python, 13 sh": for people; of more than ATTEMPT_MEMBERS_MAX the first, "and 7 more". The caller frees it. */
 char *attempt_members_text(const struct job_member *members, size_t count);
 
 #endif

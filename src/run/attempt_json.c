@@ -79,7 +79,7 @@ static json_t *member_json(const struct job_member *member)
 static json_t *members_json(const struct job_member *members, size_t count)
 {
     json_t *json = json_array();
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++)
         json_array_append_new(json, member_json(&members[i]));
     return json;
 }
@@ -139,10 +139,12 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
 char *attempt_members_text(const struct job_member *members, size_t count)
 {
     struct text text = {0};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < ATTEMPT_MEMBERS_MAX; i++) {
         text_addf(&text, "%s%ld %s", i ? ", " : "", (long)members[i].pid, members[i].command);
-        if (members[i].wchan[0])
-            text_addf(&text, " (state %c, in %s)", members[i].state, members[i].wchan);
+        if (members[i].wchan[0] || members[i].state == 'D')
+            text_addf(&text, " (state %c%s%s)", members[i].state, members[i].wchan[0] ? ", in " : "", members[i].wchan);
     }
+    if (count > ATTEMPT_MEMBERS_MAX)
+        text_addf(&text, ", and %zu more", count - ATTEMPT_MEMBERS_MAX);
     return text_take(&text);
 }

@@ -165,12 +165,24 @@ static void retry_pause(struct lane *lane)
     lane_after(lane, pause_us(lane, lane->runner->plan->timing.before_retry_s), after_attempt);
 }
 
+/* Once a run: the training cannot know why. */
+static void say_setuid(struct lane *lane)
+{
+    const char *hint = lane->runner->setuid_said ? NULL : attempt_setuid_hint(&lane->attempt);
+    if (!hint)
+        return;
+    lane->runner->setuid_said = true;
+    lane_say(lane, mem_printf("%s: %s", lane->experiment->id, hint));
+}
+
 void lane_attempt_ended(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     AUTO_FREE char *error = NULL;
     lane->phase = LANE_STEPPING;
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error);
+    if (lane->outcome == OUTCOME_FAILED)
+        say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);

@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "contain/guardian.h"
+#include "run/aftermath.h"
 #include "state/state.h"
 #include "tare_build.h"
 
 #include <signal.h>
+#include <unistd.h>
 
-#define PROOF_MAX_NS (5 * NS_PER_S)
+#define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
 enum {
     PROOF_POLL_US = 500,
@@ -22,7 +24,7 @@ static void unguard_job(struct lane *lane)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct state *state = lane->runner->request->state;
-    if (lane->attempt.survivor_count > 0)
+    if (lane->attempt.survivor_count > 0 || lane->attempt.unproven)
         return;
     if (guardian)
         guardian_release(guardian, job_identity(lane->attempt.job));
@@ -51,10 +53,32 @@ static void record_members(struct lane *lane)
     if (attempt->survivor_count > 0) {
         struct err err;
         AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-        record_evidence(lane, "unkillable", mem_printf("still alive after SIGKILL: %s", names));
-        err_set(&err, "%s: SIGKILL does not end: %s", lane->experiment->id, names);
+        record_evidence(lane, "unkillable", mem_printf("still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names));
+        err_set(&err,
+                "%s: SIGKILL does not end: %s; '" TARE_NAME
+                " clean' shows what is left, go on with --resume %s when it "
+                "is gone",
+                lane->experiment->id, names, lane->runner->run_dir);
         runner_break(lane->runner, &err);
     }
+    if (attempt->unproven)
+        record_evidence(lane, "not_proven",
+                        mem_strdup("no process of the job is seen, but its cgroup cannot be removed"));
+}
+
+/* What is none of the job's, as far as can be told: never ended, only named. */
+static void record_aftermath(struct lane *lane)
+{
+    const struct run_request *request = lane->runner->request;
+    const struct attempt *attempt = &lane->attempt;
+    if (attempt->log_held)
+        record_evidence(lane, "log_pipe_held", mem_strdup(attempt->log_held));
+    if (attempt->survivor_count > 0 || !attempt->gate_open)
+        return;
+    char *holders = aftermath_gpu_holders(request->roots, job_identity(attempt->job),
+                                          request->change_user ? request->uid : geteuid());
+    if (holders)
+        record_evidence(lane, "gpu_held", holders);
 }
 
 static void close_log(struct lane *lane)
@@ -112,6 +136,7 @@ static void proven(struct lane *lane, double seconds)
     lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
     lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
     record_members(lane);
+    record_aftermath(lane);
     lane_attempt_ended(lane);
 }
 
@@ -123,6 +148,7 @@ static void prove(struct lane *lane)
     int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
     if (gone || took_ns > PROOF_MAX_NS) {
         attempt->survivor_count = gone ? 0 : count;
+        attempt->unproven = !gone && count == 0;
         proven(lane, (double)took_ns / (double)NS_PER_S);
         return;
     }

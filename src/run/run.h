@@ -22,6 +22,7 @@ struct run_listener {
 
 struct guardian; /* contain/guardian.h */
 struct state;    /* state/state.h */
+struct census_roots; /* state/census.h */
 
 struct run_request {
     struct store *store; /* open; stays the caller's */
@@ -35,6 +36,7 @@ struct run_request {
     uid_t uid;
     gid_t gid;
     struct run_listener listener;
+    const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
     bool resumed;
 };
 

@@ -28,6 +28,7 @@ struct runner {
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
     bool memory_said;  /* that the memory limit is not held */
+    bool setuid_said;  /* why programs that become root do not work */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };

@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+    unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND
     ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     TARE=${TARE:-${BUILD_DIR:-$ROOT/build}/src/cli/tare}
     DIR=$(mktemp -d "${BATS_TMPDIR:-/tmp}/exec.XXXXXX")

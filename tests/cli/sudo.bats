@@ -95,3 +95,48 @@ reachable() {
     [ "$status" -eq 3 ]
     [ ! -e results ]
 }
+
+# What root made for that user is empty when the program has ended; it would stay until the next time.
+forget_cgroups() {
+    local mount
+    for mount in $(awk '$3 == "cgroup2" { print $2 }' /proc/mounts); do
+        find "$mount" -depth -type d -path "*/$NAME-user-$USER_ID*" -exec rmdir {} \; 2>/dev/null || true
+    done
+}
+
+need_cgroup() { "$TARE" exec --containment cgroup -- true 2>/dev/null || skip "root cannot make a cgroup here"; }
+
+@test "exec runs its command as the caller too, and as root with --as-root" {
+    reachable
+    theirs
+    run --separate-stderr as_sudo "$TARE" exec -- sh -c 'echo "$(id -u):$(id -g) ${SUDO_UID:-none} $LOGNAME"'
+    forget_cgroups
+    [ "$status" -eq 0 ]
+    [ "$output" = "$USER_ID:$USER_ID none $(getent passwd $USER_ID | cut -d: -f1)" ]
+    run --separate-stderr as_sudo "$TARE" exec --as-root -- id -u
+    [ "$status" -eq 0 ]
+    [ "$output" = 0 ]
+}
+
+@test "the caller's jobs are held by a cgroup that only root could make" {
+    reachable
+    need_cgroup
+    need_python
+    theirs
+    run --separate-stderr as_sudo "$TARE" exec --containment cgroup -- sh -c 'id -u; grep ^0:: /proc/self/cgroup'
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" -eq $USER_ID ]
+    [[ "${lines[1]}" =~ ^0::.*/$NAME-user-$USER_ID/$NAME-job-[0-9a-f]{32}$ ]]
+    run as_sudo "$TARE" run settings.json
+    [ "$status" -eq 0 ]
+    python3 - "$(run_folder)/toy_small_001/experiment.json" <<'END'
+import json, sys
+containment = json.load(open(sys.argv[1]))["tare"]["containment"]
+assert containment["layers"]["cgroup"] is True, containment
+END
+    forget_cgroups
+    for mount in $(awk '$3 == "cgroup2" { print $2 }' /proc/mounts); do
+        [ -z "$(find "$mount" -path "*/$NAME-user-$USER_ID/$NAME-job-*" 2>/dev/null)" ]
+    done
+}

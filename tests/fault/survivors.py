@@ -11,6 +11,7 @@ usage: survivors.py TARE FOLDER_WITH_THE_PROGRAMS"""
 import concurrent.futures
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,9 @@ import time
 
 MODES = ("pidns", "cgroup", "sweep")
 NOBODY = 65534
+# Root that was called by sudo: the only way to a cgroup for an ordinary user without systemd.
+UNDER_SUDO = -1
+LEAF = re.compile("-(job-[0-9a-f]{32}|user-[0-9]+)$")
 WORKERS = 4
 # Generous: only what goes wrong waits so long. Best-effort cells are expected to leave something now and then.
 READY_S, END_S, GONE_S, GONE_BEST_EFFORT_S, GONE_OUTSIDE_S = 40, 60, 30, 8, 0.5
@@ -70,10 +74,14 @@ def become(uid):
 def spawn(command, uid, folder, stdout, stderr, stdin=subprocess.DEVNULL):
     # A home of its own: no run may end what another has left, before it was counted.
     home = tempfile.mkdtemp(prefix="home-", dir=folder)
+    env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": home}
+    if uid == UNDER_SUDO:
+        uid = os.getuid()
+        env.update(SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY), SUDO_USER="nobody")
     os.chown(home, uid, -1)
     with spawning:
         return subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=stdout, stderr=stderr, preexec_fn=become(uid),
-                                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": home})
+                                env=env)
 
 
 def wait_until(condition, seconds):
@@ -174,8 +182,18 @@ def leaves():
         for line in mounts:
             _, point, kind = line.split()[:3]
             if kind == "cgroup2":
-                found |= {os.path.join(point, name) for name in os.listdir(point) if name.startswith("tare-job-")}
+                found |= {os.path.join(point, name) for name in os.listdir(point) if LEAF.search(name)}
     return found
+
+
+def forget_cgroup(folder):
+    """Removes it and what is below it, where nobody is; no leaf of somebody else's that is just being made."""
+    try:
+        if "-user-" in folder or time.time() - os.stat(folder).st_ctime > 5:
+            for inner, _, _ in os.walk(folder, topdown=False):
+                os.rmdir(inner)
+    except OSError:
+        pass
 
 
 def guardian_of(runner):
@@ -333,7 +351,8 @@ class World:
 
 def columns():
     users = [("root", 0), ("nobody", NOBODY)] if os.getuid() == 0 else [("user", os.getuid())]
-    return [(mode, user, uid) for mode in MODES for user, uid in users]
+    under_sudo = [("cgroup", "by sudo", UNDER_SUDO)] if os.getuid() == 0 else []
+    return [(mode, user, uid) for mode in MODES for user, uid in users] + under_sudo
 
 
 def show_table(cells, used):
@@ -347,7 +366,8 @@ def show_table(cells, used):
         shown = (row[(mode, uid)].shown().rjust(14) if (mode, uid) in row else "".rjust(14) for mode, _, uid in used)
         remark = "  (outside the promise)" if name.split(",")[0] in OUTSIDE_THE_PROMISE else ""
         print("#", name.ljust(width), *shown, remark, sep=" ")
-    print("# pidns is kernel-backed: 0 is required. cgroup and sweep are only counted and shown.")
+    print("# pidns is kernel-backed: 0 is required. cgroup and sweep are only counted and shown. by sudo: an ordinary user's, "
+          "in a cgroup that root made.")
     for note in sorted({f"{cell.name()} ({cell.mode}): {cell.note}" for cell in cells if cell.note}):
         print("#", note)
 
@@ -379,12 +399,7 @@ def main():
     finally:
         world.close()
         for leaf in leaves() - leaves_before:
-            try:
-                # Never one of somebody else's that is just being made.
-                if time.time() - os.stat(leaf).st_ctime > 5:
-                    os.rmdir(leaf)
-            except OSError:
-                pass
+            forget_cgroup(leaf)
     show_table(cells, used)
     print(f"# {len(cells)} runs in {time.monotonic() - started:.0f} s")
     number = 0

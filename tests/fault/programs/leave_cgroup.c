@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool own_cgroup(char *out, unsigned size)
@@ -36,6 +37,36 @@ static bool freeze_below(const char *point, const char *own)
     return write_file(path, "1");
 }
 
+/* The process in the inner cgroup cannot say that it is frozen any more; the kernel does. */
+static void wait_until_frozen(const char *point, const char *own, pid_t pid)
+{
+    char path[8192], text[256];
+    int status;
+    snprintf(path, sizeof path, "%s%s/deeper/cgroup.events", point, own);
+    while (!lifetime_over()) {
+        FILE *file = fopen(path, "r");
+        size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+        text[length] = '\0';
+        if (file)
+            fclose(file);
+        if (strstr(text, "frozen 1"))
+            return;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            cannot("freeze a cgroup below");
+        pause_ms(5);
+    }
+}
+
+/* Where a process may go from its own cgroup: to the root; else, where its user owns it, to the one above. */
+static bool way_out(const char *point, const char *own, char *out, size_t size)
+{
+    snprintf(out, size, "%s/cgroup.procs", point);
+    if (access(out, W_OK) == 0)
+        return true;
+    snprintf(out, size, "%s%.*s/cgroup.procs", point, (int)(strrchr(own, '/') - own), own);
+    return access(out, W_OK) == 0;
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -45,13 +76,18 @@ int main(int argc, char **argv)
         cannot("find a cgroup v2");
     if (strcmp(own, "/") == 0)
         cannot("leave the root cgroup");
-    snprintf(path, sizeof path, "%s/cgroup.procs", point);
-    if (must_fork() == 0) {
+    if (!way_out(point, own, path, sizeof path))
+        cannot("move to another cgroup");
+    pid_t frozen = must_fork();
+    if (frozen == 0) {
         signal(SIGTERM, SIG_IGN);
-        freeze_below(point, own);
+        if (!freeze_below(point, own))
+            _exit(77);
         linger();
     }
-    if (must_fork() == 0) {
+    wait_until_frozen(point, own, frozen);
+    pid_t leaver = must_fork();
+    if (leaver == 0) {
         signal(SIGTERM, SIG_IGN);
         setsid();
         if (!write_file(path, "0"))
@@ -59,7 +95,8 @@ int main(int argc, char **argv)
         ready(argv[1]);
         linger();
     }
-    if (access(path, W_OK) != 0)
-        cannot("move to the root cgroup");
+    int status = 0;
+    if (waitpid(leaver, &status, 0) == leaver && WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        cannot("move to another cgroup");
     linger();
 }

@@ -18,10 +18,11 @@ int main(int argc, char **argv)
     setsid();
     if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
         cannot("become nobody");
-    prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
     signal(SIGUSR1, SIG_IGN);
     if (must_fork() != 0)
         _exit(0);
+    /* Neither is inherited from a parent: what lives on asks for itself. */
+    prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
     ready(argv[1]);
     linger();
 }

@@ -135,6 +135,7 @@ void world_run(struct world *world)
         .containment = &world->containment,
         .environment = &world->environment,
         .listener = world->listener,
+        .roots = world->roots,
         .resumed = resumed,
     };
     world->err = (struct err){0};

@@ -15,6 +15,7 @@ struct world {
     struct containment containment;
     struct strv environment;
     struct run_listener listener;
+    const struct census_roots *roots; /* NULL: the machine's own */
     struct run_summary summary; /* of the last world_run */
     struct err err;
     bool ok;

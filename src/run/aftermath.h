@@ -1,0 +1,23 @@
+/* aftermath: what is found beside a job that is proven gone, told and never touched: who still has its log's pipe, and who has a GPU
+ * open and might do so for it. Private to run/. */
+#ifndef TARE_RUN_AFTERMATH_H
+#define TARE_RUN_AFTERMATH_H
+
+#include "contain/contain.h"
+#include "state/census.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Who has the log's pipe (our end) open for writing. NULL: nobody, by now; the caller frees. */
+char *aftermath_log_holders(int pipe);
+
+/* Processes of this user that began after the job, have a GPU open and are explained by nothing: neither another job of ours, nor of
+ * the runner itself. Work that the job handed to somebody else's daemon looks so, and so does another program of the user's. NULL: none;
+ * the caller frees. roots: NULL for the machine's own. */
+char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid);
+
+/* Whether the end of this training.log tells of a program that did not become root by its setuid bit. */
+bool aftermath_setuid_refused(int folder, const char *log_name);
+
+#endif
