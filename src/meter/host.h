@@ -1,0 +1,78 @@
+/* host: the host's side of the meter. Readings at the edges of windows and once a second between them: energy of the
+ * CPU packages and DRAM, what the machine's CPUs did and for whom, pressure, and what each job uses. A library:
+ * nothing here can hang as a driver can. */
+#ifndef TARE_METER_HOST_H
+#define TARE_METER_HOST_H
+
+#include "base/text.h"
+#include "meter/host_job.h"
+#include "meter/host_parse.h"
+#include "meter/rapl.h"
+
+struct host_meter;
+
+/* Opens the counters, without proving them (host_meter_prove). Under sudo: before root's rights are given up. Never
+ * fails. */
+struct host_meter *host_meter_new(const struct rapl_places *places);
+void host_meter_free(struct host_meter *meter);
+
+/* As rapl_prove. Left out, counters that stand still become unavailable a second after their first reading. */
+void host_meter_prove(struct host_meter *meter, double max_s);
+const struct rapl *host_meter_rapl(const struct host_meter *meter);
+
+/* Readings of a domain's counter, one a second and edge, for a window's energy; NULL beyond the last domain. forget:
+ * what was read before that moment is not needed any more, except the last of it. */
+const struct series *host_meter_series(const struct host_meter *meter, size_t domain);
+void host_meter_forget(struct host_meter *meter, int64_t before_ns);
+
+/* Watches this job: its number, from 0. end: it is proven gone; cpu_s is all it used if the caller knows (job_usage),
+ * else negative. */
+size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity);
+void host_meter_end(struct host_meter *meter, size_t job, double cpu_s);
+
+/* A process of our own beside this one (meters, guardian): its CPU time is not others'. */
+void host_meter_own(struct host_meter *meter, pid_t pid);
+
+enum host_resource { HOST_CPU, HOST_MEMORY, HOST_IO, HOST_RESOURCES };
+const char *host_resource_name(enum host_resource resource); /* "cpu", "memory", "io" */
+
+/* Everything at one moment; sums are since boot, or since the beginning of what was watched. */
+struct host_edge {
+    int64_t t_ns;         /* CLOCK_MONOTONIC */
+    int64_t suspended_ns; /* the machine slept, since boot */
+    struct host_cpu cpu;
+    bool has_cpu;
+    struct reading jobs_cpu_s; /* of all jobs, those that ended too; absent when a living one cannot be seen */
+    size_t jobs_unseen;        /* ended without having been seen: a window in which this grew knows nothing of others */
+    double own_cpu_s;
+    struct host_pressure pressure[HOST_RESOURCES];
+};
+void host_meter_edge(struct host_meter *meter, struct host_edge *out);
+
+/* Once a second: readings of the counters (so that no wrap is missed) and of every job, as often as that is cheap
+ * (host_job_tick). */
+void host_meter_tick(struct host_meter *meter);
+
+/* What the last edge or tick saw of a job; for one that has ended, its last. */
+const struct host_job_figures *host_meter_job(const struct host_meter *meter, size_t job);
+
+/* Between two edges. Shares are of all the CPU time there was: of every CPU, busy or not. */
+struct host_window {
+    double duration_s;
+    double suspended_s;
+    struct reading busy_share;   /* of all processes */
+    struct reading jobs_share;
+    struct reading own_share;    /* of tare itself */
+    struct reading others_share; /* of processes that are neither the jobs' nor tare's; not below 0 */
+    struct reading stolen_share; /* of the hypervisor's other guests */
+    struct {
+        struct reading some_share, full_share; /* of the time, in which some (all) waited for it */
+    } pressure[HOST_RESOURCES];
+};
+void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out);
+
+/* Whether others took more than 5 % of the CPU time (other processes and other guests together): then the text says
+ * so. Never for less than a second: too few clock ticks. */
+bool host_window_evidence(const struct host_window *window, struct text *out);
+
+#endif

@@ -1,0 +1,35 @@
+/* host_job: what one job uses of the host. From its cgroup where that has the controller, else summed over its
+ * processes. */
+#ifndef TARE_METER_HOST_JOB_H
+#define TARE_METER_HOST_JOB_H
+
+#include "contain/contain.h"
+#include "meter/series.h"
+
+/* Absent is not zero. */
+struct host_job_figures {
+    struct reading cpu_s;             /* since the job began; never falls */
+    struct reading memory_bytes;      /* now */
+    struct reading memory_peak_bytes; /* the highest so far: of the kernel, or of our samples */
+    bool memory_charged;              /* by the cgroup; else resident sizes added up: what is shared counts for each */
+    struct reading read_bytes;        /* from and to storage since the job began; never fall */
+    struct reading written_bytes;
+    struct reading processes;         /* alive, the job's init not counted */
+};
+
+struct host_job;
+
+/* sysroot as in rapl.h ("" for this machine): where /proc and /sys are, and the cgroup's folder that the identity
+ * names. */
+struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity);
+void host_job_free(struct host_job *job);
+
+/* Costs some 10 µs for each process of the job, less where the cgroup has the controllers; without a cgroup some 10
+ * µs for each process of the machine. When the job is gone: what was known last, without what is only of now. */
+void host_job_sample(struct host_job *job, struct host_job_figures *out);
+
+/* Called once a second: samples, unless earlier samples have cost so much that it waits: on the average less than 1
+ * ms of CPU a call, whatever the job's size. False: not now, out stays as it is. */
+bool host_job_tick(struct host_job *job, struct host_job_figures *out);
+
+#endif

@@ -1,0 +1,75 @@
+/* What two edges say about the time between them. */
+#include "base/clock.h"
+#include "meter/host.h"
+
+#include <unistd.h>
+
+static const double OTHERS_MAX_SHARE = 0.05;
+static const double EVIDENCE_MIN_S = 1.0;
+
+static struct reading share(double part_s, double whole_s)
+{
+    double value = part_s / whole_s;
+    return (struct reading){value > 0 ? value : 0, whole_s > 0};
+}
+
+static struct reading between(struct reading from, struct reading to, double whole_s)
+{
+    if (!from.valid || !to.valid)
+        return (struct reading){0};
+    return share(to.value - from.value, whole_s);
+}
+
+static double ticks_s(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static void cpu_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+{
+    unsigned cpus = from->cpu.cpus > to->cpu.cpus ? from->cpu.cpus : to->cpu.cpus;
+    double whole_s = out->duration_s * cpus;
+    double busy_s = ticks_s(from->cpu.busy_ticks, to->cpu.busy_ticks);
+    double own_s = to->own_cpu_s - from->own_cpu_s;
+    if (!from->has_cpu || !to->has_cpu)
+        return;
+    out->busy_share = share(busy_s, whole_s);
+    out->stolen_share = share(ticks_s(from->cpu.stolen_ticks, to->cpu.stolen_ticks), whole_s);
+    out->own_share = share(own_s, whole_s);
+    if (from->jobs_unseen == to->jobs_unseen)
+        out->jobs_share = between(from->jobs_cpu_s, to->jobs_cpu_s, whole_s);
+    if (out->jobs_share.valid)
+        out->others_share = share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
+}
+
+void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+{
+    *out = (struct host_window){0};
+    if (to->t_ns <= from->t_ns)
+        return;
+    out->duration_s = (double)(to->t_ns - from->t_ns) / 1e9;
+    out->suspended_s = (double)(to->suspended_ns - from->suspended_ns) / 1e9;
+    /* The two clocks are read one after the other. */
+    if (out->suspended_s < 0.001)
+        out->suspended_s = 0;
+    cpu_between(from, to, out);
+    for (int i = 0; i < HOST_RESOURCES; i++) {
+        const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];
+        out->pressure[i].some_share = between(before->some_s, after->some_s, out->duration_s);
+        out->pressure[i].full_share = between(before->full_s, after->full_s, out->duration_s);
+    }
+}
+
+bool host_window_evidence(const struct host_window *window, struct text *out)
+{
+    double others = window->others_share.valid ? window->others_share.value : 0;
+    double stolen = window->stolen_share.valid ? window->stolen_share.value : 0;
+    if (window->duration_s < EVIDENCE_MIN_S || others + stolen <= OTHERS_MAX_SHARE)
+        return false;
+    text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes", 100 * (others + stolen),
+              100 * others);
+    if (stolen > 0)
+        text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
+    text_addf(out, ")");
+    return true;
+}
