@@ -16,6 +16,7 @@
 #include "ui/progress.h"
 #include "ui/width.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,7 +161,9 @@ static void print_closing(const struct session *session, const struct results *r
         text_add_char(&text, '\n');
     closing_text(results, &options, &text);
     fputs(text_get(&text), stdout);
-    fflush(stdout);
+    /* A reader that has seen enough is no mistake. */
+    if (fflush(stdout) != 0 && errno != EPIPE)
+        cli_warning("the closing table cannot be written: %s", strerror(errno));
 }
 
 static int exit_code(const struct run_summary *summary, const struct results *results)

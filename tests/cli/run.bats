@@ -460,6 +460,16 @@ END
     [ "$(summary_column "$(run_folder)" experiment_id)" = $'toy_small_001\ntoy_small_002' ]
 }
 
+@test "a closing table that cannot be written is told, and the run is as good as it was" {
+    [ -c /dev/full ] || skip "there is no /dev/full"
+    two_runs
+    code=0
+    "$TARE" run settings.json > /dev/full 2> said || code=$?
+    [ "$code" -eq 0 ]
+    grep -qx "$NAME: warning: the closing table cannot be written: No space left on device" said
+    [ "$(summary_column "$(run_folder)" training_success)" = $'True\nTrue' ]
+}
+
 @test "a reader of the progress that goes away does not end the run" {
     two_runs
     "$TARE" run settings.json 2> err | head -1 > first
