@@ -217,7 +217,7 @@ static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_wish *wish)
     if (hold->devices.count == 0)
         return false;
     size_t count = gpus_select(&hold->devices, wish->environment, wish->plan, hold->used);
-    hold->takes_all = count > 1 && !strv_env_get(wish->environment, "CUDA_VISIBLE_DEVICES");
+    hold->takes_all = count > 1 && !gpus_are_chosen(wish->environment, wish->plan);
     return count > 0;
 }
 

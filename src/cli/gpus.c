@@ -61,6 +61,16 @@ static const char *job_variable(const struct plan_job *job, const struct strv *e
     return own ? own : strv_env_get(environment, name);
 }
 
+bool gpus_are_chosen(const struct strv *environment, const struct plan *plan)
+{
+    if (strv_env_get(environment, "CUDA_VISIBLE_DEVICES"))
+        return true;
+    for (size_t i = 0; plan && i < plan->count; i++)
+        if (!strv_env_get(&plan->experiments[i].foreground.env, "CUDA_VISIBLE_DEVICES"))
+            return false;
+    return plan != NULL;
+}
+
 size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                    bool *used)
 {

@@ -23,6 +23,9 @@ bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                    bool *used);
 
+/* Whether CUDA_VISIBLE_DEVICES is set for each of these jobs. */
+bool gpus_are_chosen(const struct strv *environment, const struct plan *plan);
+
 /* "GPU 0 (NVIDIA H200, GPU-73fe8c24-...)", numbered as nvidia-smi does. Fresh. */
 char *gpus_name(const struct gpu_devices *devices, size_t place);
 

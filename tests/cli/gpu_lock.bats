@@ -165,6 +165,20 @@ said() { grep -qF -- "$1" err; }
     let_go
 }
 
+@test "who has not chosen among several GPUs is told that all are needed" {
+    two_gpus
+    job 'true'
+    registry '"env": {"CUDA_VISIBLE_DEVICES": "0,1"}'
+    settings 1
+    hold
+    run "$TARE" exec --gpu-lock refuse -- true
+    [[ "$output" == *"CUDA_VISIBLE_DEVICES is not set, so all GPUs are needed"* ]]
+    run tare_run --gpu-lock refuse
+    [ "$status" -eq 3 ]
+    [[ "$output" != *"is not set"* ]]
+    let_go
+}
+
 @test "an entry that CUDA ends the list at, or a GPU named twice, is told" {
     two_gpus
     CUDA_VISIBLE_DEVICES=0,7 run "$TARE" exec --gpu-lock wait -- true
