@@ -77,6 +77,9 @@ static void say_log(struct lane *lane)
         return;
     for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
+        bool is_mark = result->role == JOBLOG_MARK_START || result->role == JOBLOG_MARK_END;
+        if (is_mark && result->matches == 0)
+            lane_say(lane, mem_printf("%s: mark '%s' was on no line of the log", lane->experiment->id, result->name));
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
         if (result->matches > 0)
@@ -101,6 +104,7 @@ static void proven(struct lane *lane, double seconds)
     unguard_job(lane);
     lane_job_sources_fini(lane);
     close_log(lane);
+    lane_marks_end(lane);
     say_log(lane);
     lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
     lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);

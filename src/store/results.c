@@ -112,7 +112,8 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
         item_init(&items[i], &plan->experiments[i]);
     if (each_row(db, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns FROM experiments",
                  take_experiment, items, plan->count, err) &&
-        each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items, plan->count, err) &&
+        each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items,
+                 plan->count, err) &&
         each_row(db,
                  "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
                  " ORDER BY experiment, attempt, role, number",
@@ -147,7 +148,7 @@ bool results_read(const char *run_dir, struct results *out, struct err *err)
     struct snapshot snapshot;
     if (!snapshot_open(run_dir, &snapshot, err))
         return false;
-    bool ok = schema_check(snapshot.db, err) && results_load(snapshot.db, out, err);
+    bool ok = schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err) && results_load(snapshot.db, out, err);
     snapshot_close(&snapshot);
     return ok || err_wrap(err, "%s", run_dir);
 }

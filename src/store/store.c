@@ -188,7 +188,8 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!store)
         return NULL;
     store->db = db_open_at(dir, dir_path, "run.db", false, err);
-    if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && begin(store, err))
+    if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
+        begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);

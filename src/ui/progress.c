@@ -370,6 +370,7 @@ static void take_event(struct progress *progress, const struct event *event)
         say_text(progress, event, "");
         break;
     case EVENT_JOB_BORN:
+    case EVENT_MARK:
     case EVENT_ATTEMPT_STOPPING:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
