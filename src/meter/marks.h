@@ -25,6 +25,13 @@ struct marks_counts {
     uint64_t taken, repeated, limited;
 };
 
+struct marks_name {
+    struct mark last;
+    int64_t first_ns;
+    uint64_t taken;
+    bool only_log_starts; /* every one of them */
+};
+
 struct marks_source {
     double credit;
     int64_t credit_ns; /* when it was last counted; 0: never */
@@ -32,7 +39,7 @@ struct marks_source {
 };
 
 struct marks {
-    struct mark last[MARKS_NAMES_MAX]; /* of each name */
+    struct marks_name names[MARKS_NAMES_MAX];
     size_t name_count;
     struct marks_source sources[2]; /* by enum mark_source */
     struct marks_counts counts;
@@ -45,5 +52,10 @@ void marks_fini(struct marks *marks);
 /* now_ns: CLOCK_MONOTONIC, for the rate. What is taken is pending until marks_clear. */
 enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
 void marks_clear(struct marks *marks);
+
+/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at the end of what
+ * they name: three or more, after the last one hardly anything (a tenth of the usual), before the first one at least half the
+ * usual. start_ns, end_ns: of the attempt. */
+bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_ns, int64_t end_ns);
 
 #endif

@@ -61,6 +61,7 @@ int lane_marks_watch(struct lane *lane); /* as sd-event says it */
 void lane_marks_take(void *lane, const struct mark *mark);
 void lane_marks_record(struct lane *lane);
 void lane_marks_end(struct lane *lane);
+void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */
 void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
 

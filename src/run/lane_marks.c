@@ -83,3 +83,15 @@ void lane_marks_end(struct lane *lane)
     }
     lane_marks_record(lane);
 }
+
+void lane_marks_doubt(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    for (size_t i = 0; i < attempt->marks.name_count; i++) {
+        const char *name = attempt->marks.names[i].last.name;
+        if (marks_look_like_ends(&attempt->marks, i, attempt->start_ns, attempt->end_ns))
+            lane_say(lane, mem_printf("%s: the lines of mark '%s' look as if they were printed at the end of what they "
+                                      "name; if so, the registry should say \"%s\": {\"end\": ...}",
+                                      lane->experiment->id, name, name));
+    }
+}

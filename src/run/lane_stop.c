@@ -88,6 +88,7 @@ static void say_log(struct lane *lane)
         else
             lane_say(lane, mem_printf("%s: metric '%s' was on no line of the log", lane->experiment->id, result->name));
     }
+    lane_marks_doubt(lane);
     if (joblog_totals(attempt->log).capped)
         lane_say(lane, mem_printf("%s: the log reached its cap; what came behind was matched but not kept",
                                   lane->experiment->id));

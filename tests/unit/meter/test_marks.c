@@ -147,6 +147,52 @@ static void what_is_over_the_rate_does_not_hide_what_comes_later(void **state)
     assert_int_equal(marks_take(marks, &mark, 2 * NS_PER_S), MARK_TAKEN);
 }
 
+static void take_log(struct marks *marks, const char *label, int64_t t_ms)
+{
+    struct mark mark = made("epoch", label, false);
+    mark.source = MARK_LOG;
+    mark.t_ns = t_ms * NS_PER_MS;
+    assert_int_equal(marks_take(marks, &mark, mark.t_ns), MARK_TAKEN);
+}
+
+/* An attempt from 1000 ms on. */
+static bool looks_like_ends(const struct marks *marks, int64_t end_ms)
+{
+    return marks_look_like_ends(marks, 0, 1000 * NS_PER_MS, end_ms * NS_PER_MS);
+}
+
+static void lines_printed_at_the_end_are_seen(void **state)
+{
+    struct marks *marks = *state;
+    take_log(marks, "1", 2000);
+    take_log(marks, "2", 3000);
+    assert_false(looks_like_ends(marks, 3001)); /* two say little */
+    take_log(marks, "3", 4000);
+    assert_true(looks_like_ends(marks, 4001));
+    assert_true(looks_like_ends(marks, 4100));
+    assert_false(looks_like_ends(marks, 4101)); /* more than a tenth of an epoch comes behind */
+}
+
+static void lines_printed_at_the_beginning_are_not_doubted(void **state)
+{
+    struct marks *marks = *state;
+    take_log(marks, "1", 1100); /* a short startup: less than half an epoch */
+    take_log(marks, "2", 2100);
+    take_log(marks, "3", 3100);
+    assert_false(looks_like_ends(marks, 3101));
+    assert_false(looks_like_ends(marks, 4100));
+}
+
+static void what_a_program_says_itself_is_not_doubted(void **state)
+{
+    struct marks *marks = *state;
+    take_log(marks, "1", 2000);
+    take_log(marks, "2", 3000);
+    take_log(marks, "3", 4000);
+    assert_int_equal(take(marks, "epoch", "3", true), MARK_TAKEN);
+    assert_false(looks_like_ends(marks, 4000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +205,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(there_is_an_end_to_all_marks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_without_end_are_limited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_over_the_rate_does_not_hide_what_comes_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_printed_at_the_end_are_seen, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lines_printed_at_the_beginning_are_not_doubted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_program_says_itself_is_not_doubted, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
