@@ -9,10 +9,11 @@
  *         ...
  *     }
  *
- * Nothing is linked. It never waits, and where no tare runs the program it does nothing. Each call writes one line to the
- * FIFO that $TARE_MARKS names, which is opened by the first call; docs/epochs.md says what a line looks like.
+ * Nothing is linked. It never waits, and where no tare runs the program it does nothing. Each call writes one line to
+ * the FIFO that $TARE_MARKS names, which is opened by the first call; docs/epochs.md says what a line looks like.
  *
- * name: 1 to 64 letters, digits, '_', '-', '.'; label: NULL or at most 100 bytes of UTF-8 without control characters. Each gives
+ * name: 1 to 64 letters, digits, '_', '-', '.'; label: NULL or at most 100 bytes of UTF-8 without control characters.
+ * Each gives
  *  0  when the mark was written,
  *  1  when there is nobody to tell,
  *  -1 when it cannot be written; errno says why: EINVAL (name or label), EAGAIN (nobody reads fast enough), ... */

@@ -63,8 +63,8 @@ struct joblog;
  * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
  * cap; lines that begin beyond it get no row, and all rows together take at most 4 * cap_bytes + 1 MiB. metric_fn
  * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics.
- * mark_fn (may be NULL) is told of each line that matches a mark's pattern, in the order of the lines: its label is what
- * the pattern's first group held, its time that of the line's arrival. Neither may use the joblog. */
+ * mark_fn (may be NULL) is told of each line that matches the pattern of a mark, in the order of the lines: its label is
+ * what the first group held, its time that of the arrival of the line. Neither may use the joblog. */
 typedef void joblog_metric_fn(void *context, const char *name, double number);
 typedef void joblog_mark_fn(void *context, const struct mark *mark);
 

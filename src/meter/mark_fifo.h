@@ -12,9 +12,9 @@
 
 struct mark_fifo;
 
-/* Makes NAME in an open folder, mode 0600, and opens it for both directions, so that a writer neither waits for a reader nor
- * leaves an end of file behind. What an earlier life left there is removed first, unless it is a folder. owner: who is to
- * have it; (uid_t)-1: nobody else. The folder stays the caller's and must stay open. */
+/* Makes NAME in an open folder, mode 0600, and opens it for both directions, so that a writer neither waits for a
+ * reader nor leaves an end of file behind. What an earlier life left there is removed first, unless it is a folder.
+ * owner: who is to have it; (uid_t)-1: nobody else. The folder stays the caller's and must stay open. */
 struct mark_fifo *mark_fifo_new(int dir, const char *name, uid_t owner, struct err *err);
 
 /* Closes it, and removes it when it is still the one that was made. */

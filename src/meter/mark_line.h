@@ -15,8 +15,9 @@
 #define MARK_CLOCK_BACK_NS INT64_C(1000000000)
 
 /* A line without its end, as it arrived at now_ns (CLOCK_MONOTONIC). The label is all between the name and the clock
- * field, its inner blanks kept. A clock field from the last second is the mark's time; any other counts as not given:
- * the time is now_ns then. False: no valid name, or a label that is too long, no UTF-8, or holds a control character. */
+ * field, its inner blanks kept. A clock field from the last second is the mark's time; any other counts as not
+ * given: the time is now_ns then. False: no valid name, or a label that is too long, no UTF-8, or holds a control
+ * character. */
 bool mark_line_parse(const char *line, size_t length, int64_t now_ns, struct mark *out);
 
 /* Whether a label can be written in a line: at most MARK_LABEL_MAX bytes of UTF-8, no control characters. */

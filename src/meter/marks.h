@@ -1,5 +1,5 @@
-/* marks: the marks of one attempt on their way to the journal: of several ranks that print the same, one counts; a job that
- * marks without end is held to a rate. Constant memory. Pure. */
+/* marks: the marks of one attempt on their way to the journal: of several ranks that print the same, one counts; a
+ * job that marks without end is held to a rate. Constant memory. Pure. */
 #ifndef TARE_METER_MARKS_H
 #define TARE_METER_MARKS_H
 
@@ -53,9 +53,9 @@ void marks_fini(struct marks *marks);
 enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
 void marks_clear(struct marks *marks);
 
-/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at the end of what
- * they name: three or more, after the last one hardly anything (a tenth of the usual), before the first one at least half the
- * usual. start_ns, end_ns: of the attempt. */
+/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at
+ * the end of what they name: three or more, after the last one hardly anything (a tenth of the usual), before the
+ * first one at least half the usual. start_ns, end_ns: of the attempt. */
 bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_ns, int64_t end_ns);
 
 #endif

@@ -54,8 +54,8 @@ void lane_job_start(struct lane *lane);      /* EVENT_ATTEMPT_PREPARED is durabl
 void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
 void lane_job_sources_fini(struct lane *lane);
 
-/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is recorded about
- * once a second, and the rest when the job is gone. */
+/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is
+ * recorded about once a second, and the rest when the job is gone. */
 void lane_marks_make(struct lane *lane);
 int lane_marks_watch(struct lane *lane); /* as sd-event says it */
 void lane_marks_take(void *lane, const struct mark *mark);
