@@ -58,7 +58,7 @@ void lane_job_sources_fini(struct lane *lane);
  * recorded about once a second, and the rest when the job is gone. */
 void lane_marks_make(struct lane *lane);
 int lane_marks_watch(struct lane *lane); /* as sd-event says it */
-void lane_marks_take(void *lane, const struct mark *mark);
+void lane_marks_take(void *context, const struct mark *mark); /* context: the lane */
 void lane_marks_record(struct lane *lane);
 void lane_marks_end(struct lane *lane);
 void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */
