@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct cli_command *const cli_commands[] = {&cmd_run, &cmd_list, &cmd_exec, &cmd_clean, &cmd_doctor, NULL};
+const struct cli_command *const cli_commands[] = {&cmd_run, &cmd_list, &cmd_exec, &cmd_mark, &cmd_clean, &cmd_doctor, NULL};
 
 static const struct cli_command *find_command(const char *name)
 {

@@ -17,6 +17,13 @@ struct registry_metric {
     char *pattern;
 };
 
+/* A mark's name and what is printed when what it names begins and when it ends: patterns, one of them may be NULL. */
+struct registry_mark {
+    char *name;
+    char *start;
+    char *end;
+};
+
 /* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
  * */
 struct repo {
@@ -38,6 +45,8 @@ struct repo {
     struct strv command_prefix;
     struct registry_metric *metrics;
     size_t metric_count;
+    struct registry_mark *marks;
+    size_t mark_count;
     struct strv success; /* patterns, all of which must match; default none */
     struct strv errors;  /* patterns, none of which may match; default: ^Traceback \(most recent call last\) */
     bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
@@ -54,6 +63,9 @@ struct registry {
 bool registry_read(const char *path, struct registry *out, struct problems *problems);
 bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems);
 void registry_fini(struct registry *registry);
+
+struct registry_mark registry_mark_copy(const struct registry_mark *mark);
+void registry_marks_fini(struct registry_mark *marks, size_t count); /* frees the array too */
 
 /* The reference of every key in Markdown; docs/settings.md holds it word for word. */
 void registry_describe(struct text *out);

@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "config/registry_mark.h"
 #include "config/registry_param.h"
 
 #include <stdlib.h>
@@ -110,6 +111,12 @@ static const struct field other_rows[] = {
      .expected = "an object",
      .initial = "none",
      .help = "numbers to take from the output"},
+    {.key = "marks",
+     .kind = FIELD_OTHER,
+     .expected = "an object of regular expressions or objects",
+     .initial = "none",
+     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins one, "
+             "or to an object with start and end"},
 };
 
 static const struct field metrics_rows[] = {
@@ -345,6 +352,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_params(source, path, json, out);
         read_required_args(source, path, json, &out->required_args);
         read_metrics(source, path, json, out);
+        registry_read_marks(source, path, json, out);
     } else {
         AUTO_FREE char *shown = field_shown(json);
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
@@ -374,12 +382,13 @@ void registry_repo_fini(struct repo *repo)
         free(repo->metrics[i].pattern);
     }
     free(repo->metrics);
+    registry_marks_fini(repo->marks, repo->mark_count);
 }
 
 void registry_repo_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&other_table, &row_table, &repo_table, &registry_param_table,
-                                                &metrics_table};
+    const struct field_table *const tables[] = {&other_table,          &row_table,     &repo_table,
+                                                &registry_param_table, &metrics_table, &registry_mark_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

@@ -56,7 +56,7 @@ static const char *next_end(struct ends *ends, const char *from)
 
 static void match_batch(struct joblog *log)
 {
-    matcher_take(&log->matcher, log->batch, log->batched, log->totals.lines - log->batched + 1);
+    matcher_take(&log->matcher, log->batch, log->batched, log->totals.lines - log->batched + 1, log->now_ns);
     for (size_t i = 0; i < log->batched; i++)
         log->totals.limited_lines += log->batch[i].limited;
     log->batched = 0;

@@ -5,6 +5,7 @@
 #define TARE_JOBLOG_JOBLOG_H
 
 #include "base/err.h"
+#include "base/mark.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +14,12 @@
 #define JOBLOG_LINE_MAX 65536
 #define JOBLOG_TEXT_MAX 256 /* of a match kept for people */
 
-enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR };
+enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR, JOBLOG_MARK_START, JOBLOG_MARK_END };
 
 /* What to look for; the strings are copied. */
 struct joblog_pattern {
     enum joblog_role role;
-    const char *name;   /* a metric's name; else the pattern itself */
+    const char *name;   /* a metric's or a mark's name; else the pattern itself */
     const char *source; /* PCRE2 */
 };
 
@@ -61,9 +62,11 @@ struct joblog;
 /* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds from start_ns until it
  * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
  * cap; lines that begin beyond it get no row, and all rows together take at most 4 * cap_bytes + 1 MiB. metric_fn
- * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics; it
- * must not use the joblog. */
+ * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics.
+ * mark_fn (may be NULL) is told of each line that matches the pattern of a mark, in the order of the lines: its label is
+ * what the first group held, its time that of the arrival of the line. Neither may use the joblog. */
 typedef void joblog_metric_fn(void *context, const char *name, double number);
+typedef void joblog_mark_fn(void *context, const struct mark *mark);
 
 struct joblog_options {
     int log_fd, times_fd;
@@ -72,7 +75,8 @@ struct joblog_options {
     const struct joblog_pattern *patterns;
     size_t pattern_count;
     joblog_metric_fn *metric;
-    void *context;
+    joblog_mark_fn *mark;
+    void *context; /* of both */
 };
 
 struct joblog *joblog_new(const struct joblog_options *options, struct err *err);

@@ -5,6 +5,7 @@
 #include "joblog/legible.h"
 #include "joblog/number.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,6 +45,19 @@ static void account(struct pass *pass, size_t bytes)
     pass->tried_bytes = 0;
 }
 
+static bool is_mark(enum joblog_role role)
+{
+    return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
+}
+
+static void note_mark(struct pass *pass, const struct line *line, struct pattern_match match)
+{
+    struct matcher *matcher = pass->matcher;
+    matcher->marks = mem_room(matcher->marks, matcher->mark_count, &matcher->mark_capacity, sizeof *matcher->marks);
+    matcher->marks[matcher->mark_count++] = (struct matcher_mark){
+        .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
+}
+
 static void note_match(struct pass *pass, const struct line *line, struct pattern_match match)
 {
     struct matcher *matcher = pass->matcher;
@@ -52,6 +66,8 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
     pass->last = line;
     pass->last_match = match;
     double number = 0;
+    if (is_mark(result->role) && matcher->mark)
+        note_mark(pass, line, match);
     if (result->role != JOBLOG_METRIC ||
         !number_read(line->start + match.start, match.end - match.start, matcher->c_locale, &number))
         return;
@@ -115,7 +131,7 @@ static void try_lines_with_needles(struct pass *pass, const struct needles *need
 
 static void keep_text(struct joblog_result *result, const struct line *line, struct pattern_match match)
 {
-    if (result->role == JOBLOG_METRIC)
+    if (result->role == JOBLOG_METRIC || is_mark(result->role))
         legible_copy(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
     else
         legible_copy(line->start, line->length, result->text, sizeof result->text);
@@ -144,17 +160,45 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
     }
 }
 
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first)
+static int compare_marks(const void *a, const void *b)
+{
+    const struct matcher_mark *one = a, *other = b;
+    if (one->line != other->line)
+        return one->line < other->line ? -1 : 1;
+    return one->item < other->item ? -1 : one->item > other->item;
+}
+
+static void tell_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
+{
+    if (matcher->mark_count > 1)
+        qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
+    for (size_t i = 0; i < matcher->mark_count; i++) {
+        const struct matcher_mark *found = &matcher->marks[i];
+        const struct matcher_item *item = &matcher->items[found->item];
+        const char *text = lines[found->line].start + found->match.start;
+        struct mark mark = {.is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
+        snprintf(mark.name, sizeof mark.name, "%s", item->name);
+        /* Without a group nothing tells one such line from the next. */
+        if (found->match.grouped)
+            legible_copy(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+        matcher->mark(matcher->context, &mark);
+    }
+    matcher->mark_count = 0;
+}
+
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first, int64_t now_ns)
 {
     if (count == 0)
         return;
     for (size_t i = 0; i < matcher->count; i++)
         match_batch(matcher, &matcher->items[i], lines, count, first);
+    tell_marks(matcher, lines, now_ns);
 }
 
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err)
 {
     matcher->metric = options->metric;
+    matcher->mark = options->mark;
     matcher->context = options->context;
     matcher->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (matcher->c_locale == (locale_t)0)
@@ -180,6 +224,7 @@ void matcher_fini(struct matcher *matcher)
         free(matcher->items[i].name);
     }
     free(matcher->items);
+    free(matcher->marks);
     if (matcher->c_locale != (locale_t)0)
         freelocale(matcher->c_locale);
     *matcher = (struct matcher){0};

@@ -23,18 +23,29 @@ struct matcher_item {
     unsigned rest_dense; /* batches still to be matched line by line: needles stood in too many lines */
 };
 
+/* A line on which a mark's pattern matched, until the batch is through: its patterns are tried one after the other, and
+ * marks are told in the order of the lines. */
+struct matcher_mark {
+    size_t line, item; /* places in the batch and in items */
+    struct pattern_match match;
+};
+
 struct matcher {
     struct matcher_item *items;
     size_t count;
     locale_t c_locale;
     joblog_metric_fn *metric;
+    joblog_mark_fn *mark;
     void *context;
+    struct matcher_mark *marks; /* of this batch: at most a line and pattern each */
+    size_t mark_count, mark_capacity;
 };
 
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err);
 void matcher_fini(struct matcher *matcher);
 
-/* Lines that stand one behind the other in one buffer, whose numbers begin with first. */
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first);
+/* Lines that stand one behind the other in one buffer, whose numbers begin with first, and which all were complete at
+ * now_ns. */
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first, int64_t now_ns);
 
 #endif

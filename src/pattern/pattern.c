@@ -136,6 +136,7 @@ static void first_group(const struct pattern *pattern, struct pattern_match *mat
     for (size_t i = 1; i < count && chosen == 0; i++)
         if (places[2 * i] != PCRE2_UNSET)
             chosen = i;
+    match->grouped = chosen > 0;
     match->start = places[2 * chosen];
     match->end = places[2 * chosen + 1];
     if (match->start > match->end) /* \K in an assertion, which older versions of PCRE2 allow */

@@ -23,6 +23,7 @@ void pattern_free(struct pattern *pattern);
 struct pattern_match {
     bool matched;
     bool limited;      /* the match limit ended the search */
+    bool grouped;      /* start and end are of a group */
     size_t start, end; /* of the first group that took part, or of the whole match when the pattern has none; bytes of the line */
 };
 

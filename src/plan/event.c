@@ -12,6 +12,7 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_JOB_BORN] = "job_born",
     [EVENT_ATTEMPT_STARTED] = "attempt_started",
     [EVENT_METRIC] = "metric",
+    [EVENT_MARK] = "mark",
     [EVENT_ATTEMPT_STOPPING] = "attempt_stopping",
     [EVENT_JOB_EXITED] = "job_exited",
     [EVENT_JOB_PROVEN] = "job_proven",

@@ -22,6 +22,7 @@ void plan_job_fini(struct plan_job *job)
         free(job->metrics[i].pattern);
     }
     free(job->metrics);
+    registry_marks_fini(job->marks, job->mark_count);
     strv_fini(&job->success);
     strv_fini(&job->errors);
     *job = (struct plan_job){0};

@@ -32,6 +32,8 @@ struct plan_job {
     struct strv path_prepend;
     struct registry_metric *metrics;
     size_t metric_count;
+    struct registry_mark *marks;
+    size_t mark_count;
     struct strv success, errors;
     bool exit_code_required;
 };

@@ -47,6 +47,19 @@ static json_t *metrics_to_json(const struct plan_job *job)
     return array;
 }
 
+static json_t *marks_to_json(const struct plan_job *job)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < job->mark_count; i++) {
+        json_t *one = json_object();
+        set_text(one, "name", job->marks[i].name);
+        set_text(one, "start", job->marks[i].start);
+        set_text(one, "end", job->marks[i].end);
+        json_array_append_new(array, one);
+    }
+    return array;
+}
+
 static json_t *job_to_json(const struct plan_job *job)
 {
     json_t *json = json_object();
@@ -59,6 +72,8 @@ static json_t *job_to_json(const struct plan_job *job)
     set_list(json, "env", &job->env);
     set_list(json, "path_prepend", &job->path_prepend);
     json_object_set_new(json, "metrics", metrics_to_json(job));
+    if (job->mark_count > 0)
+        json_object_set_new(json, "marks", marks_to_json(job));
     set_list(json, "success", &job->success);
     set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
@@ -189,6 +204,26 @@ static bool metrics_from_json(const json_t *json, struct plan_job *job, struct e
     return true;
 }
 
+/* Plans made before there were marks hold none. */
+static bool marks_from_json(const json_t *json, struct plan_job *job, struct err *err)
+{
+    const json_t *array = json_object_get(json, "marks");
+    if (!array)
+        return true;
+    if (!json_is_array(array))
+        return err_set(err, "'marks' is no list");
+    job->marks = mem_array(json_array_size(array), sizeof *job->marks);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *one = json_array_get(array, i);
+        struct registry_mark *mark = &job->marks[job->mark_count++];
+        if (!get_text(one, "name", &mark->name, err))
+            return false;
+        mark->start = mem_strdup(json_get_text(one, "start"));
+        mark->end = mem_strdup(json_get_text(one, "end"));
+    }
+    return true;
+}
+
 static bool job_from_json(const json_t *json, struct plan_job *job, struct err *err)
 {
     const char *mode = json_get_text(json, "mode");
@@ -199,7 +234,8 @@ static bool job_from_json(const json_t *json, struct plan_job *job, struct err *
            params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
            get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&
            get_list(json, "path_prepend", &job->path_prepend, err) && metrics_from_json(json, job, err) &&
-           get_list(json, "success", &job->success, err) && get_list(json, "errors", &job->errors, err) &&
+           marks_from_json(json, job, err) && get_list(json, "success", &job->success, err) &&
+           get_list(json, "errors", &job->errors, err) &&
            get_bool(json, "exit_code_required", &job->exit_code_required, err);
 }
 

@@ -255,6 +255,10 @@ static void make_job(const struct planner *planner, const struct space *space, c
     for (size_t i = 0; i < repo->metric_count; i++)
         job->metrics[i] =
             (struct registry_metric){mem_strdup(repo->metrics[i].name), mem_strdup(repo->metrics[i].pattern)};
+    job->marks = mem_array(repo->mark_count, sizeof *job->marks);
+    job->mark_count = repo->mark_count;
+    for (size_t i = 0; i < repo->mark_count; i++)
+        job->marks[i] = registry_mark_copy(&repo->marks[i]);
     strv_add_all(&job->success, &repo->success);
     strv_add_all(&job->errors, &repo->errors);
     job->exit_code_required = repo->exit_code_required;

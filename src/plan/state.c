@@ -33,7 +33,7 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
         },
     [STATE_RUNNING] =
         {
-            STAYS(STATE_RUNNING), [EVENT_METRIC] = TO(STATE_RUNNING),
+            STAYS(STATE_RUNNING), [EVENT_METRIC] = TO(STATE_RUNNING), [EVENT_MARK] = TO(STATE_RUNNING),
             [EVENT_JOB_BORN] = TO(STATE_RUNNING),   /* a background job starts again */
             [EVENT_JOB_EXITED] = TO(STATE_RUNNING), /* its exit, or the foreground's before the stop is written */
             [EVENT_ATTEMPT_STOPPING] = TO(STATE_STOPPING),
@@ -43,6 +43,7 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
         {
             STAYS(STATE_STOPPING),
             [EVENT_METRIC] = TO(STATE_STOPPING),
+            [EVENT_MARK] = TO(STATE_STOPPING), /* what came last is written when all is gone */
             [EVENT_ATTEMPT_STOPPING] =
                 TO(STATE_STOPPING), /* a second reason: interrupted while the timeout's grace runs */
             [EVENT_JOB_EXITED] = TO(STATE_STOPPING),

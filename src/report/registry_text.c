@@ -106,7 +106,13 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
         text_add(out, "metrics  ");
     for (size_t i = 0; i < repo->metric_count; i++)
         text_addf(out, "%s%s", i ? ", " : "", repo->metrics[i].name);
-    text_add(out, repo->metric_count ? "\n\n" : "\n");
+    if (repo->metric_count)
+        text_add_char(out, '\n');
+    for (size_t i = 0; i < repo->mark_count; i++)
+        text_addf(out, "%s%s", i ? ", " : "marks    ", repo->marks[i].name);
+    if (repo->mark_count)
+        text_add_char(out, '\n');
+    text_add_char(out, '\n');
     add_params(repo, colour, out);
 }
 
@@ -151,19 +157,22 @@ static json_t *param_json(const struct param *param)
 static json_t *repo_json(const struct repo *repo)
 {
     json_t *out = json_object();
-    json_t *models = json_array(), *params = json_array(), *metrics = json_array();
+    json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array();
     for (size_t i = 0; i < repo->models.count; i++)
         json_array_append_new(models, json_string(repo->models.items[i]));
     for (size_t i = 0; i < repo->param_count; i++)
         json_array_append_new(params, param_json(&repo->params[i]));
     for (size_t i = 0; i < repo->metric_count; i++)
         json_array_append_new(metrics, json_string(repo->metrics[i].name));
+    for (size_t i = 0; i < repo->mark_count; i++)
+        json_array_append_new(marks, json_string(repo->marks[i].name));
     json_object_set_new(out, "name", json_string(repo->name));
     json_object_set_new(out, "path", json_string(repo->path ? repo->path : ""));
     json_object_set_new(out, "path_exists", json_boolean(repo->path_exists));
     json_object_set_new(out, "models", models);
     json_object_set_new(out, "hyperparameters", params);
     json_object_set_new(out, "metrics", metrics);
+    json_object_set_new(out, "marks", marks);
     return out;
 }
 

@@ -16,9 +16,10 @@ enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20, MEMORY_MAX_BYTES = 64 };
 
 static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
+static const char fifo_name[] = "marks.fifo";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, NULL};
+static const char *const attempt_files[] = {log_name, times_name, "energy", NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
@@ -37,6 +38,8 @@ void attempt_fini(struct attempt *attempt)
 {
     job_free(attempt->job);
     joblog_free(attempt->log);
+    mark_fifo_free(attempt->fifo);
+    marks_fini(&attempt->marks);
     close_fd(&attempt->pipe);
     close_fd(&attempt->log_fd);
     close_fd(&attempt->times_fd);
@@ -102,6 +105,12 @@ bool attempt_open_files(struct attempt *attempt, struct err *err)
     return true;
 }
 
+bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err)
+{
+    attempt->fifo = mark_fifo_new(attempt->folder, fifo_name, request->change_user ? request->uid : (uid_t)-1, err);
+    return attempt->fifo != NULL;
+}
+
 static void add_path(struct strv *env, const struct strv *prepend)
 {
     if (prepend->count == 0)
@@ -135,6 +144,10 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     add_path(env, &job->path_prepend);
     snprintf(number, sizeof number, "%lld", (long long)attempt->number);
     strv_env_set(env, "TARE_RUN_DIR", run_dir);
+    AUTO_FREE char *fifo = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, fifo_name);
+    /* Not the FIFO of a run around this one, either. */
+    if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
+        strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
 }
@@ -184,7 +197,7 @@ bool attempt_memory_held(const struct attempt *attempt)
 /* The patterns of a job as joblog takes them; the caller frees the array. */
 static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
 {
-    *count = job->metric_count + job->success.count + job->errors.count;
+    *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count;
     struct joblog_pattern *patterns = mem_array(*count + 1, sizeof *patterns);
     struct joblog_pattern *at = patterns;
     for (size_t i = 0; i < job->metric_count; i++)
@@ -193,11 +206,19 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
         *at++ = (struct joblog_pattern){JOBLOG_SUCCESS, job->success.items[i], job->success.items[i]};
     for (size_t i = 0; i < job->errors.count; i++)
         *at++ = (struct joblog_pattern){JOBLOG_ERROR, job->errors.items[i], job->errors.items[i]};
+    for (size_t i = 0; i < job->mark_count; i++) {
+        const struct registry_mark *mark = &job->marks[i];
+        if (mark->end) /* first: a line that is both ends one and begins the next */
+            *at++ = (struct joblog_pattern){JOBLOG_MARK_END, mark->name, mark->end};
+        if (mark->start)
+            *at++ = (struct joblog_pattern){JOBLOG_MARK_START, mark->name, mark->start};
+    }
+    *count = (size_t)(at - patterns);
     return patterns;
 }
 
-bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric, void *context,
-                       struct err *err)
+bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,
+                       joblog_mark_fn *mark, void *context, struct err *err)
 {
     size_t count;
     AUTO_FREE struct joblog_pattern *patterns = make_patterns(&attempt->experiment->foreground, &count);
@@ -210,6 +231,7 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
         .patterns = patterns,
         .pattern_count = count,
         .metric = metric,
+        .mark = mark,
         .context = context,
     };
     attempt->log = joblog_new(&options, err);

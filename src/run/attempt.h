@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "contain/contain.h"
 #include "joblog/joblog.h"
+#include "meter/mark_fifo.h"
+#include "meter/marks.h"
 #include "plan/plan.h"
 #include "run/outcome.h"
 #include "run/run.h"
@@ -23,6 +25,10 @@ struct attempt {
     int pipe;       /* what the job writes, non-blocking; -1: closed */
     int log_fd, times_fd; /* until the joblog has them */
     struct joblog *log;
+    struct mark_fifo *fifo; /* $TARE_MARKS; NULL: there is none */
+    struct marks marks;
+    uint64_t marks_refused; /* lines of the FIFO that were none */
+    bool marks_limit_said;
     struct job *job;
     bool gate_open;
     int64_t start_ns; /* when the gate was opened */
@@ -52,6 +58,9 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 /* training.log, training.times.csv and the pipe. */
 bool attempt_open_files(struct attempt *attempt, struct err *err);
 
+/* The FIFO that the job finds in $TARE_MARKS. False: none can be made here; the attempt can do without. */
+bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err);
+
 /* The job, waiting at its gate. run_dir: absolute path of the run's folder. */
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
                        const char *run_dir, struct err *err);
@@ -60,8 +69,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
 bool attempt_memory_held(const struct attempt *attempt);
 
 /* Starts the clock and the log, then opens the gate. */
-bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric, void *context,
-                       struct err *err);
+bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, joblog_metric_fn *metric,
+                       joblog_mark_fn *mark, void *context, struct err *err);
 
 /* Once the command ended: how, and when. */
 void attempt_take_exit(struct attempt *attempt);
@@ -80,6 +89,7 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
 
 /* The data of its events; new references. */
 json_t *attempt_born_json(const struct attempt *attempt);
+json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);

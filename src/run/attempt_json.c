@@ -42,6 +42,13 @@ json_t *attempt_born_json(const struct attempt *attempt)
     return json;
 }
 
+json_t *attempt_started_json(const struct attempt *attempt)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "start_ns", json_integer(attempt->start_ns));
+    return json;
+}
+
 static void add_exit(const struct job_exit *exit, json_t *json)
 {
     bool code = exit->ended && !exit->signalled;
@@ -109,6 +116,17 @@ static json_t *metrics_json(const struct attempt *attempt)
     return json;
 }
 
+static json_t *marks_json(const struct attempt *attempt)
+{
+    const struct marks_counts *counts = &attempt->marks.counts;
+    json_t *json = json_object();
+    json_object_set_new(json, "taken", json_integer((json_int_t)counts->taken));
+    json_object_set_new(json, "repeated", json_integer((json_int_t)counts->repeated));
+    json_object_set_new(json, "limited", json_integer((json_int_t)counts->limited));
+    json_object_set_new(json, "refused", json_integer((json_int_t)attempt->marks_refused));
+    return json;
+}
+
 static json_t *log_json(const struct joblog *log)
 {
     struct joblog_totals totals = joblog_totals(log);
@@ -128,10 +146,12 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     json_t *json = json_object();
     json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
     json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
+    json_object_set_new(json, "end_ns", valid ? json_integer(attempt->end_ns) : json_null());
     add_exit(&attempt->exit, json);
     json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
     json_object_set_new(json, "error", error ? safe_text(error) : json_null());
     json_object_set_new(json, "metrics", metrics_json(attempt));
+    json_object_set_new(json, "marks", marks_json(attempt));
     json_object_set_new(json, "log", attempt->log ? log_json(attempt->log) : json_null());
     return json;
 }

@@ -28,7 +28,7 @@ struct lane {
     enum outcome outcome; /* of the last attempt */
     sd_event_source *timer; /* pauses, grace, proof: one at a time */
     lane_step *timer_step;
-    sd_event_source *log_source, *job_source, *timeout_source;
+    sd_event_source *log_source, *job_source, *timeout_source, *fifo_source;
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };
@@ -54,6 +54,15 @@ void lane_cancel_timer(struct lane *lane);
 void lane_job_start(struct lane *lane);      /* EVENT_ATTEMPT_PREPARED is durable */
 void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
 void lane_job_sources_fini(struct lane *lane);
+
+/* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is
+ * recorded about once a second, and the rest when the job is gone. */
+void lane_marks_make(struct lane *lane);
+int lane_marks_watch(struct lane *lane); /* as sd-event says it */
+void lane_marks_take(void *context, const struct mark *mark); /* context: the lane */
+void lane_marks_record(struct lane *lane);
+void lane_marks_end(struct lane *lane);
+void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */
 void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
 

@@ -21,6 +21,7 @@ void lane_job_sources_fini(struct lane *lane)
     watch_log_end(lane);
     lane->job_source = sd_event_source_disable_unref(lane->job_source);
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    lane->fifo_source = sd_event_source_disable_unref(lane->fifo_source);
 }
 
 static void on_metric(void *context, const char *name, double number)
@@ -97,6 +98,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
 void lane_tick(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
+    lane_marks_record(lane);
     if (lane->phase != LANE_RUNNING || limit_s <= 0)
         return;
     attempt_take_usage(&lane->attempt);
@@ -127,6 +129,8 @@ static bool watch_job(struct lane *lane, struct err *err)
     int code = sd_event_add_io(loop, &lane->log_source, attempt->pipe, EPOLLIN, on_log, lane);
     if (code >= 0)
         code = sd_event_add_io(loop, &lane->job_source, job_fd(attempt->job), EPOLLIN, on_job, lane);
+    if (code >= 0)
+        code = lane_marks_watch(lane);
     if (code >= 0 && timeout_s > 0)
         code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
                                           TIMEOUT_ACCURACY_US, on_timeout, lane);
@@ -168,13 +172,13 @@ static void open_gate(struct lane *lane)
     }
     guard_job(lane);
     say_memory(lane);
-    if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane, &err) ||
+    if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {
         could_not_start(lane, &err);
         return;
     }
     lane->phase = LANE_RUNNING;
-    lane_record(lane, EVENT_ATTEMPT_STARTED, json_object(), NULL);
+    lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
 }
 
 void lane_job_start(struct lane *lane)
@@ -192,6 +196,7 @@ void lane_job_start(struct lane *lane)
         lane_attempt_ended(lane);
         return;
     }
+    lane_marks_make(lane);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;

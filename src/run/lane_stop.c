@@ -108,6 +108,9 @@ static void say_log(struct lane *lane)
         return;
     for (size_t i = 0; i < joblog_result_count(attempt->log); i++) {
         const struct joblog_result *result = joblog_result(attempt->log, i);
+        bool is_mark = result->role == JOBLOG_MARK_START || result->role == JOBLOG_MARK_END;
+        if (is_mark && result->matches == 0)
+            lane_say(lane, mem_printf("%s: mark '%s' was on no line of the log", lane->experiment->id, result->name));
         if (result->role != JOBLOG_METRIC || result->has_number)
             continue;
         if (result->matches > 0)
@@ -116,6 +119,7 @@ static void say_log(struct lane *lane)
         else
             say_missing(lane, result->name);
     }
+    lane_marks_doubt(lane);
     if (joblog_totals(attempt->log).capped)
         lane_say(lane, mem_printf("%s: the log reached its cap; what came behind was matched but not kept",
                                   lane->experiment->id));
@@ -132,6 +136,7 @@ static void proven(struct lane *lane, double seconds)
     unguard_job(lane);
     lane_job_sources_fini(lane);
     close_log(lane);
+    lane_marks_end(lane);
     say_log(lane);
     lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
     lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);

@@ -47,6 +47,7 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
     json_t *data = json_object();
     json_object_set_new(data, "outcome", json_string(outcome_name(OUTCOME_INTERRUPTED)));
     json_object_set_new(data, "duration_s", json_null());
+    json_object_set_new(data, "end_ns", json_null());
     json_object_set_new(data, "exit_code", json_null());
     json_object_set_new(data, "signal", json_null());
     json_object_set_new(data, "reason", json_string("interrupted"));

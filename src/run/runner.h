@@ -29,6 +29,7 @@ struct runner {
     bool broken;       /* err says why; nothing new is started */
     bool memory_said;  /* that the memory limit is not held */
     bool setuid_said;  /* why programs that become root do not work */
+    bool fifo_said;    /* that there is no FIFO for marks */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
     struct err err;
 };

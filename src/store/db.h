@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DB_FORMAT 1 /* PRAGMA user_version of the tables in schema.c */
+#define DB_FORMAT 2 /* PRAGMA user_version of the tables in schema.c */
 
 /* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where
  * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
@@ -56,6 +56,9 @@ static inline void cleanup_query(sqlite3_stmt **query)
 
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);
+
+/* Brings a database of an older format, which schema_check let pass, to this one. */
+bool schema_upgrade(sqlite3 *db, struct err *err);
 
 /* Refuses a database that holds no run or was made by a newer tare. */
 bool schema_check(sqlite3 *db, struct err *err);

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "store/epochs_file.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -65,6 +66,15 @@ static json_t *usage_json(sqlite3_stmt *row, int first)
     return usage;
 }
 
+static json_t *marks_json(sqlite3_stmt *row, int first)
+{
+    static const char *const keys[] = {"taken", "repeated", "limited", "refused"};
+    json_t *marks = json_object();
+    for (int i = 0; i < 4; i++)
+        json_object_set_new(marks, keys[i], db_cell(row, first + i));
+    return marks;
+}
+
 static json_t *attempt_json(sqlite3_stmt *row)
 {
     json_t *attempt = json_object();
@@ -78,6 +88,7 @@ static json_t *attempt_json(sqlite3_stmt *row)
     json_object_set_new(attempt, "started", time_cell(row, 7));
     json_object_set_new(attempt, "ended", time_cell(row, 8));
     json_object_set_new(attempt, "usage", usage_json(row, 9));
+    json_object_set_new(attempt, "marks", marks_json(row, 12));
     return attempt;
 }
 
@@ -86,7 +97,8 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
-                 " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes"
+                 " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
+                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused"
                  " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
                  " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
                  " a.experiment AND attempt = a.number AND role = 'foreground')"
@@ -148,15 +160,18 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     const struct plan_job *job = &experiment->foreground;
     int64_t number = (int64_t)experiment->number;
     json_t *attempts = json_array();
+    json_t *epochs = json_array();
     json_t *containment = json_object();
     json_object_set_new(out, "outcome", outcome);
     json_object_set_new(out, "attempts", attempts);
+    json_object_set_new(out, "epochs", epochs);
     json_object_set_new(out, "containment", containment);
     json_object_set_new(out, "mutated", names_of_mutated(job));
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
-    return add_attempts(db, number, attempts, err) && add_containment(db, number, containment, err);
+    return add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
+           add_containment(db, number, containment, err);
 }
 
 /* What the study says of the job that is measured. */
@@ -229,6 +244,7 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
     if (!ok)
         return err_wrap(err, "experiment.json of %s", experiment->id);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
-    return folder >= 0 && (fs_write_atomic(folder, "experiment.json", text_get(&out), out.length, err) ||
+    return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, err) &&
+                            fs_write_atomic(folder, "experiment.json", text_get(&out), out.length, err)) ||
                            err_wrap(err, "%s", experiment->id));
 }

@@ -39,8 +39,10 @@ static bool write_attempt_start(sqlite3 *db, const struct event *event, struct e
     case EVENT_ATTEMPT_STARTED:
         return db_run(
             db, err,
-            "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=? WHERE experiment=? AND number=?", "iiii",
-            event->monotonic_ns, event->realtime_ns, event->experiment, event->attempt);
+            "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=?, job_start_ns=? WHERE experiment=? AND"
+            " number=?",
+            "iijii", event->monotonic_ns, event->realtime_ns, get(event, "start_ns"), event->experiment,
+            event->attempt);
     default:
         return db_run(db, err, "UPDATE attempts SET stop_reason=? WHERE experiment=? AND number=?", "jii",
                       get(event, "reason"), event->experiment, event->attempt);
@@ -97,6 +99,26 @@ static bool write_metrics(sqlite3 *db, const struct event *event, struct err *er
     return true;
 }
 
+static bool write_mark(sqlite3 *db, const struct event *event, struct err *err)
+{
+    return db_run(db, err,
+                  "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
+                  "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
+                  "iijjjjj", event->experiment, event->attempt, get(event, "name"), get(event, "label"),
+                  get(event, "at"), get(event, "t_ns"), get(event, "source"));
+}
+
+static bool write_mark_counts(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const json_t *counts = get(event, "marks");
+    return db_run(db, err,
+                  "UPDATE attempts SET job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
+                  " WHERE experiment=? AND number=?",
+                  "jjjjjii", get(event, "end_ns"), json_object_get(counts, "taken"),
+                  json_object_get(counts, "repeated"), json_object_get(counts, "limited"),
+                  json_object_get(counts, "refused"), event->experiment, event->attempt);
+}
+
 static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
 {
     const json_t *log = get(event, "log");
@@ -108,7 +130,7 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
                 get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
                 event->attempt))
         return false;
-    return write_metrics(db, event, err);
+    return write_mark_counts(db, event, err) && write_metrics(db, event, err);
 }
 
 static bool write_experiment(sqlite3 *db, const struct event *event, struct err *err)
@@ -142,6 +164,8 @@ static bool write_tables(sqlite3 *db, const struct event *event, struct err *err
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
         return write_job(db, event, err);
+    case EVENT_MARK:
+        return write_mark(db, event, err);
     case EVENT_ATTEMPT_ENDED:
         return write_attempt_end(db, event, err);
     case EVENT_SESSION_ENDED:

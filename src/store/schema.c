@@ -4,7 +4,7 @@
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
  * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
-static const char *const tables[] = {
+static const char *const format_1[] = {
     "CREATE TABLE meta (key TEXT PRIMARY KEY NOT NULL, value TEXT) WITHOUT ROWID",
     "CREATE TABLE plan (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, json TEXT NOT NULL)",
     "CREATE TABLE sessions (number INTEGER PRIMARY KEY, pid INTEGER, start_time INTEGER, host TEXT, boot_id TEXT,"
@@ -37,15 +37,56 @@ static const char *const tables[] = {
     " peak_memory_bytes INTEGER, processes INTEGER, leftovers TEXT, survivors TEXT, proof_s REAL,"
     " PRIMARY KEY (experiment, attempt, role, number),"
     " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    NULL,
 };
+
+/* Marks. */
+static const char *const format_2[] = {
+    "CREATE TABLE marks (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " name TEXT NOT NULL, label TEXT, at TEXT NOT NULL, t_ns INTEGER NOT NULL, source TEXT NOT NULL,"
+    " PRIMARY KEY (experiment, attempt, number),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    "ALTER TABLE attempts ADD COLUMN job_start_ns INTEGER",
+    "ALTER TABLE attempts ADD COLUMN job_end_ns INTEGER",
+    "ALTER TABLE attempts ADD COLUMN marks_taken INTEGER",
+    "ALTER TABLE attempts ADD COLUMN marks_repeated INTEGER",
+    "ALTER TABLE attempts ADD COLUMN marks_limited INTEGER",
+    "ALTER TABLE attempts ADD COLUMN marks_refused INTEGER",
+    NULL,
+};
+
+/* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
+static const char *const *const formats[DB_FORMAT] = {format_1, format_2};
+
+/* From a format (0: an empty database) to the newest. */
+static bool build(sqlite3 *db, int64_t from, struct err *err)
+{
+    for (int64_t i = from; i < DB_FORMAT; i++)
+        for (const char *const *statement = formats[i]; *statement; statement++)
+            if (!db_run(db, err, *statement, ""))
+                return false;
+    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
+    return db_run(db, err, format, "");
+}
 
 bool schema_make(sqlite3 *db, struct err *err)
 {
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        if (!db_run(db, err, tables[i], ""))
-            return false;
-    AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
-    return db_run(db, err, format, "");
+    return build(db, 0, err);
+}
+
+bool schema_upgrade(sqlite3 *db, struct err *err)
+{
+    int64_t format;
+    if (!db_number(db, "PRAGMA user_version", &format, err))
+        return false;
+    if (format == DB_FORMAT)
+        return true;
+    if (!db_begin(db, err))
+        return false;
+    if (build(db, format, err))
+        return db_commit(db, err);
+    db_rollback(db);
+    return false;
 }
 
 bool schema_no_plan(struct err *err)

@@ -196,7 +196,8 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
         return NULL;
     bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
     store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
-    if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && begin(store, err))
+    if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
+        begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);

@@ -76,6 +76,7 @@ static bool check_attempt(const struct store_experiment *now, const struct event
         break;
     case EVENT_JOB_BORN:
     case EVENT_ATTEMPT_STARTED:
+    case EVENT_MARK:
     case EVENT_ATTEMPT_STOPPING:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:

@@ -423,6 +423,7 @@ static void take_event(struct progress *progress, const struct event *event)
             say_text(progress, event, "");
         break;
     case EVENT_JOB_BORN:
+    case EVENT_MARK:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:

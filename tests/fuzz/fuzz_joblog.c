@@ -15,6 +15,15 @@ struct expected {
     uint64_t lines, matches, last, limited;
 };
 
+/* Every line that matched, in order and at the time it was complete. */
+static void count_mark(void *context, const struct mark *mark)
+{
+    uint64_t *count = context;
+    if (strlen(mark->label) > MARK_LABEL_MAX || strcmp(mark->name, "m") != 0)
+        abort();
+    ++*count;
+}
+
 static const char *split(const char *bytes, size_t size)
 {
     const char *end = memchr(bytes, '\n', size);
@@ -75,9 +84,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(source, bytes, length);
     source[length] = '\0';
     struct pattern *pattern = pattern_new(source, NULL);
-    struct joblog_pattern wanted = {JOBLOG_METRIC, "m", source};
-    struct joblog *log = joblog_new(
-        &(struct joblog_options){.log_fd = -1, .times_fd = -1, .patterns = &wanted, .pattern_count = 1}, NULL);
+    struct joblog_pattern wanted[] = {{JOBLOG_METRIC, "m", source}, {JOBLOG_MARK_START, "m", source}};
+    uint64_t marks = 0;
+    struct joblog *log = joblog_new(&(struct joblog_options){.log_fd = -1,
+                                                             .times_fd = -1,
+                                                             .patterns = wanted,
+                                                             .pattern_count = 2,
+                                                             .mark = count_mark,
+                                                             .context = &marks},
+                                    NULL);
     if (!pattern != !log)
         abort();
     if (log) {
@@ -89,7 +104,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         /* a limit (of steps, or of the joblog's time budget) may end one search and not the other */
         if (expected.limited == 0 && joblog_totals(log).limited_lines == 0 &&
-            (result->matches != expected.matches || result->line != expected.last))
+            (result->matches != expected.matches || result->line != expected.last || marks != expected.matches))
+            abort();
+        if (marks != joblog_result(log, 1)->matches)
             abort();
     }
     joblog_free(log);

@@ -70,7 +70,9 @@ static void everything_about_a_repository_is_read(void **state)
         "\"env\": {\"A\": \"1\"}, \"path_prepend\": [\"bin\", \"/usr/x\"], \"python\": \"python3\","
         "\"command_prefix\": [\"nice\", \"-n\", \"5\"], \"success\": \"done\", \"errors\": [], \"exit_code\": "
         "\"ignored\","
-        "\"performance_metrics\": {\"log_patterns\": {\"acc\": \"acc ([0-9.]+)\", \"plain\": \"no group\"}}}}}");
+        "\"performance_metrics\": {\"log_patterns\": {\"acc\": \"acc ([0-9.]+)\", \"plain\": \"no group\"}},"
+        "\"marks\": {\"epoch\": \"^Epoch (\\\\d+)\", \"val.1\": {\"start\": \"^V\", \"end\": \"^W\"},"
+        "\"fold\": {\"end\": \"done\", \"note\": \"free\"}}}}}");
     const struct repo *repo = registry_find(&registry, "a");
     assert_non_null(repo);
     assert_null(registry_find(&registry, "b"));
@@ -95,6 +97,15 @@ static void everything_about_a_repository_is_read(void **state)
     assert_string_equal(repo->metrics[0].name, "acc");
     assert_string_equal(repo->metrics[0].pattern, "acc ([0-9.]+)");
     assert_string_equal(repo->metrics[1].pattern, "no group");
+    assert_int_equal(repo->mark_count, 3);
+    assert_string_equal(repo->marks[0].name, "epoch");
+    assert_string_equal(repo->marks[0].start, "^Epoch (\\d+)");
+    assert_null(repo->marks[0].end);
+    assert_string_equal(repo->marks[1].name, "val.1");
+    assert_string_equal(repo->marks[1].start, "^V");
+    assert_string_equal(repo->marks[1].end, "^W");
+    assert_null(repo->marks[2].start);
+    assert_string_equal(repo->marks[2].end, "done");
 }
 
 #define PARAMS(rows)                                                                                                   \

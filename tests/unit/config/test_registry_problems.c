@@ -100,6 +100,28 @@ static void names_are_plain(void **state)
                  "r:4:15: error: expected an object (a repository), not 3 (at $.models[\"\"])"));
 }
 
+static void every_mistake_in_marks_is_told(void **state)
+{
+    (void)state;
+    expect(REPO(",\n\"marks\": [\"epoch\"]"),
+           LINES("r:2:10: error: 'marks': expected an object, not a list of 1 (at $.models.r.marks)"));
+    expect(
+        REPO(",\n\"marks\": {\n\"an epoch\": \"x\",\n\"a\": 3,\n\"b\": \"\",\n\"c\": {},\n\"d\": {\"strat\": \"x\"},\n"
+             "\"e\": {\"start\": 1, \"end\": []},\n\"fine\": \"x\"}"),
+        LINES("r:3:1: error: 'an epoch' is no name of a mark: expected 1 to 64 letters, digits, '_', '-' and '.', the "
+              "first a letter, a digit or '_' (at $.models.r.marks[\"an epoch\"])",
+              "r:4:6: error: 'a': expected a regular expression or an object with 'start' and 'end', not 3 "
+              "(at $.models.r.marks.a)",
+              "r:5:6: error: 'b': expected a regular expression, not \"\" (at $.models.r.marks.b)",
+              "r:6:6: error: 'c': neither 'start' nor 'end': at least one of them is needed (at $.models.r.marks.c)",
+              "r:7:7: warning: 'strat' is no known key; did you mean 'start'? (at $.models.r.marks.d.strat)",
+              "r:7:6: error: 'd': neither 'start' nor 'end': at least one of them is needed (at $.models.r.marks.d)",
+              "r:8:16: error: 'start': expected a regular expression, not 1 (at $.models.r.marks.e.start)",
+              "r:8:26: error: 'end': expected a regular expression, not an empty list (at $.models.r.marks.e.end)"));
+    expect(REPO(",\n\"mark\": {\"epoch\": \"x\"}"),
+           LINES("r:2:1: warning: 'mark' is no known key; did you mean 'marks'? (at $.models.r.mark)"));
+}
+
 static void interpreters_exclude_each_other(void **state)
 {
     (void)state;
@@ -286,6 +308,7 @@ int main(void)
         cmocka_unit_test(wrong_types_in_a_repository_are_told_at_once),
         cmocka_unit_test(unknown_keys_are_warnings_but_notes_are_not),
         cmocka_unit_test(names_are_plain),
+        cmocka_unit_test(every_mistake_in_marks_is_told),
         cmocka_unit_test(interpreters_exclude_each_other),
         cmocka_unit_test(bad_patterns_are_told_with_the_character),
         cmocka_unit_test(a_hyperparameter_is_an_object_with_a_type),

@@ -56,6 +56,15 @@ static void a_pattern_without_groups_gives_the_whole_match(void **state)
     assert_found("x*", "y", 0, 0);
 }
 
+static void a_match_says_whether_a_group_took_part(void **state)
+{
+    (void)state;
+    assert_true(find("epoch (\\d+)", "epoch 3", 7).grouped);
+    assert_true(find("(x)?epoch(\\s*)", "epoch", 5).grouped); /* an empty group took part */
+    assert_false(find("epoch \\d+", "epoch 3", 7).grouped);
+    assert_false(find("(a)?b", "xb", 2).grouped);
+}
+
 static void places_are_bytes_and_characters_are_utf8(void **state)
 {
     (void)state;
@@ -206,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_match_is_the_first_group_that_took_part),
         cmocka_unit_test(a_pattern_without_groups_gives_the_whole_match),
+        cmocka_unit_test(a_match_says_whether_a_group_took_part),
         cmocka_unit_test(places_are_bytes_and_characters_are_utf8),
         cmocka_unit_test(lines_may_hold_nul_and_bytes_that_are_no_utf8),
         cmocka_unit_test(a_line_that_does_not_match_is_not_limited),

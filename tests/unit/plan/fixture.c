@@ -24,7 +24,8 @@ const char toy_registry[] =
     "  'lr': {'flag': '--lr', 'type': 'float', 'default': 0.01, 'range': [0.001, 0.1], 'distribution': 'log_uniform'},"
     "  'seed': {'flag': '--seed', 'type': 'int', 'default': 1, 'range': [0, 9999], 'distribution': 'uniform'},"
     "  'optimizer': {'flag': '--opt', 'type': 'choice', 'default': 'adam', 'choices': ['adam', 'sgd', 'lion']}},"
-    " 'performance_metrics': {'log_patterns': {'accuracy': 'Accuracy: ([0-9.]+)'}}}}}";
+    " 'performance_metrics': {'log_patterns': {'accuracy': 'Accuracy: ([0-9.]+)'}},"
+    " 'marks': {'epoch': {'end': '^Epoch ([0-9]+):'}}}}}";
 
 static char *double_quoted(const char *text)
 {

@@ -127,6 +127,19 @@ static void what_skips_a_step_is_refused(void **state)
     }
 }
 
+static void marks_belong_to_an_attempt_that_runs_or_is_stopped(void **state)
+{
+    (void)state;
+    for (unsigned from = 0; from < STATE_COUNT; from++) {
+        enum experiment_state after = STATE_COUNT;
+        bool fits = from == STATE_RUNNING || from == STATE_STOPPING;
+        assert_int_equal(state_next((enum experiment_state)from, EVENT_MARK, &after), fits);
+        assert_int_equal(after, fits ? from : STATE_COUNT);
+    }
+    assert_true(event_is_journaled(EVENT_MARK));
+    assert_string_equal(event_type_name(EVENT_MARK), "mark");
+}
+
 static void pauses_evidence_and_notes_leave_every_state(void **state)
 {
     (void)state;
@@ -225,6 +238,7 @@ int main(void)
         cmocka_unit_test(an_experiment_goes_its_way_step_by_step),
         cmocka_unit_test(other_ways_lead_to_done_too),
         cmocka_unit_test(what_skips_a_step_is_refused),
+        cmocka_unit_test(marks_belong_to_an_attempt_that_runs_or_is_stopped),
         cmocka_unit_test(pauses_evidence_and_notes_leave_every_state),
         cmocka_unit_test(an_event_survives_the_way_through_json),
         cmocka_unit_test(json_that_is_no_event_is_refused),

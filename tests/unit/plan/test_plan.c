@@ -424,6 +424,10 @@ static void what_the_settings_say_of_the_run_is_in_the_plan(void **state)
     assert_int_equal(experiment->foreground.metric_count, 1);
     assert_string_equal(experiment->foreground.metrics[0].name, "accuracy");
     assert_string_equal(experiment->foreground.metrics[0].pattern, "Accuracy: ([0-9.]+)");
+    assert_int_equal(experiment->foreground.mark_count, 1);
+    assert_string_equal(experiment->foreground.marks[0].name, "epoch");
+    assert_string_equal(experiment->foreground.marks[0].end, "^Epoch ([0-9]+):");
+    assert_null(experiment->foreground.marks[0].start);
     assert_int_equal(experiment->foreground.errors.count, 1);
     assert_true(experiment->foreground.exit_code_required);
 }

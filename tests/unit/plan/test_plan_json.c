@@ -39,6 +39,10 @@ static struct plan_job sample_job(void)
     strv_add(&job.path_prepend, "/srv/bin");
     job.metrics = mem_array(1, sizeof *job.metrics);
     job.metrics[job.metric_count++] = (struct registry_metric){mem_strdup("loss"), mem_strdup("loss: (\\d+)")};
+    job.marks = mem_array(3, sizeof *job.marks);
+    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("epoch"), mem_strdup("^E (\\d+)"), NULL};
+    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("fold"), NULL, mem_strdup("^fold")};
+    job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("val"), mem_strdup("<"), mem_strdup(">")};
     strv_add(&job.success, "^done$");
     strv_add(&job.errors, "^Traceback");
     job.exit_code_required = true;
@@ -93,6 +97,13 @@ static void assert_same_value(const struct value *a, const struct value *b)
         assert_string_equal(a->text, b->text);
 }
 
+static void assert_same_text(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a)
+        assert_string_equal(a, b);
+}
+
 static void assert_same_job(const struct plan_job *a, const struct plan_job *b)
 {
     assert_string_equal(a->repo, b->repo);
@@ -112,6 +123,12 @@ static void assert_same_job(const struct plan_job *a, const struct plan_job *b)
     for (size_t i = 0; i < a->metric_count; i++) {
         assert_string_equal(a->metrics[i].name, b->metrics[i].name);
         assert_string_equal(a->metrics[i].pattern, b->metrics[i].pattern);
+    }
+    assert_int_equal(a->mark_count, b->mark_count);
+    for (size_t i = 0; i < a->mark_count; i++) {
+        assert_string_equal(a->marks[i].name, b->marks[i].name);
+        assert_same_text(a->marks[i].start, b->marks[i].start);
+        assert_same_text(a->marks[i].end, b->marks[i].end);
     }
     assert_same_list(&a->success, &b->success);
     assert_same_list(&a->errors, &b->errors);
@@ -179,9 +196,9 @@ static void an_experiment_that_lacks_something_is_refused_by_name(void **state)
 static void a_job_that_lacks_something_is_refused_by_name(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"repository", "model",   "mode",   "hyperparameters",
-                                       "cwd",        "argv",    "env",    "path_prepend",
-                                       "metrics",    "success", "errors", "exit_code_required"};
+    static const char *const keys[] = {
+        "repository", "model",   "mode",   "hyperparameters",    "cwd",  "argv", "env", "path_prepend",
+        "metrics",    "success", "errors", "exit_code_required", "marks"};
     struct plan_experiment experiment = sample(true);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *json = plan_experiment_to_json(&experiment);
@@ -193,6 +210,19 @@ static void a_job_that_lacks_something_is_refused_by_name(void **state)
         assert_int_equal(strncmp(err.text, start, strlen(start)), 0);
         json_decref(json);
     }
+    plan_experiment_fini(&experiment);
+}
+
+static void a_plan_from_before_there_were_marks_is_read(void **state)
+{
+    (void)state;
+    struct plan_experiment experiment = sample(false), back;
+    json_t *json = plan_experiment_to_json(&experiment);
+    json_object_del(json_object_get(json, "foreground"), "marks");
+    assert_true(plan_experiment_from_json(json, &back, NULL));
+    assert_int_equal(back.foreground.mark_count, 0);
+    json_decref(json);
+    plan_experiment_fini(&back);
     plan_experiment_fini(&experiment);
 }
 
@@ -269,6 +299,7 @@ int main(void)
         cmocka_unit_test(floats_stand_in_json_in_their_shortest_form),
         cmocka_unit_test(an_experiment_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_job_that_lacks_something_is_refused_by_name),
+        cmocka_unit_test(a_plan_from_before_there_were_marks_is_read),
         cmocka_unit_test(the_head_survives_the_way_through_json),
         cmocka_unit_test(a_head_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_command_can_be_pasted_into_a_shell),

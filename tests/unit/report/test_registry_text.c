@@ -17,7 +17,8 @@ static const char source[] =
     "   \"distribution\": \"uniform\"},"
     "  \"learning_rate\": {\"flag\": \"--lr\", \"type\": \"float\", \"default\": 0.001, \"range\": [0.0001, 0.1],"
     "   \"distribution\": \"log_uniform\"}},"
-    " \"performance_metrics\": {\"log_patterns\": {\"accuracy\": \"acc ([0-9.]+)\"}}}}}";
+    " \"performance_metrics\": {\"log_patterns\": {\"accuracy\": \"acc ([0-9.]+)\"}},"
+    " \"marks\": {\"epoch\": \"^e\", \"fold\": {\"end\": \"^f\"}}}}}";
 
 static struct registry registry_of_source(void)
 {
@@ -39,6 +40,7 @@ static void hyperparameters_stand_in_a_table_with_flag_type_range_default_and_di
                                         "models   mlp, cnn\n"
                                         "path     /nowhere/digits (not there)\n"
                                         "metrics  accuracy\n"
+                                        "marks    epoch, fold\n"
                                         "\n"
                                         "HYPERPARAMETER  FLAG      TYPE   RANGE          DEFAULT  DISTRIBUTION\n"
                                         "epochs          --epochs  int    5 .. 15        10       uniform\n"
@@ -63,6 +65,7 @@ static void the_json_keeps_types_and_ranges_as_numbers(void **state)
     assert_true(json_real_value(json_array_get(json_object_get(rate, "range"), 0)) == 0.0001);
     assert_string_equal(json_string_value(json_object_get(rate, "distribution")), "log_uniform");
     assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "metrics"), 0)), "accuracy");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(repo, "marks"), 1)), "fold");
     json_decref(json);
     registry_fini(&registry);
 }

@@ -39,7 +39,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     free(registry);
     assert_answer(&run, "SELECT group_concat(id, ' ') FROM (SELECT id FROM plan ORDER BY number)",
                   "demo_net_001 other_default_002 demo_net_003_parallel");
-    assert_answer(&run, "PRAGMA user_version", "1");
+    assert_answer(&run, "PRAGMA user_version", "2");
     assert_answer(&run, "PRAGMA journal_mode", "wal");
     run_remove(&run);
 }
@@ -170,7 +170,7 @@ static void a_run_of_a_newer_format_is_refused(void **state)
     struct run run;
     run_make(&run);
     fixture_close(fixture_create(&run));
-    free(ask(&run, "PRAGMA user_version=2"));
+    free(ask(&run, "PRAGMA user_version=3"));
     struct err err = {0};
     assert_null(store_open(run.dir, run.path, &err));
     assert_non_null(strstr(err.text, "format 2"));

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#define NO_MARKS "{'taken': null, 'repeated': null, 'limited': null, 'refused': null}"
+
 #define HEADER                                                                                                         \
     "experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,hyperparam_epochs,"            \
     "hyperparam_learning_rate,hyperparam_name,hyperparam_seed,perf_accuracy,perf_loss,perf_rank1,"                     \
@@ -131,11 +133,12 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         "  {'number': 1, 'outcome': 'failed', 'duration_seconds': 2.5, 'exit_code': 1, 'signal': null,"
         "   'reason': 'exited', 'error': 'exit code 1', 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
-        "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': null, 'processes': null}},"
+        "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': null, 'processes': null}, 'marks': " NO_MARKS "},"
         "  {'number': 2, 'outcome': 'succeeded', 'duration_seconds': 1.0, 'exit_code': 0, 'signal': null,"
         "   'reason': 'exited', 'error': null, 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
-        "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': 4096, 'processes': 2}}],"
+        "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': 4096, 'processes': 2}, 'marks': " NO_MARKS
+        "}], 'epochs': [],"
         " 'containment': {'layers': ['pidns', 'sweep'], 'kernel_backed': true,"
         "   'leftovers': [{'pid': 5000, 'command': 'worker'}, {'pid': 5000, 'command': 'worker'}], 'survivors': []},"
         " 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': '/srv/demo',"

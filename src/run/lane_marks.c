@@ -1,0 +1,97 @@
+/* A lane's marks: from the log and from the FIFO into the journal. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <sys/epoll.h>
+
+enum { DRAIN_READS_MAX = 16 };
+
+void lane_marks_make(struct lane *lane)
+{
+    struct err err = {0};
+    if (attempt_make_fifo(&lane->attempt, lane->runner->request, &err) || lane->runner->fifo_said)
+        return;
+    lane->runner->fifo_said = true;
+    lane_say(lane, mem_printf("%s: no $TARE_MARKS, marks come from the log only: %s", lane->experiment->id, err.text));
+}
+
+void lane_marks_take(void *context, const struct mark *mark)
+{
+    struct lane *lane = context;
+    struct attempt *attempt = &lane->attempt;
+    if (marks_take(&attempt->marks, mark, clock_monotonic_ns()) != MARK_LIMITED || attempt->marks_limit_said)
+        return;
+    attempt->marks_limit_said = true;
+    lane_say(lane,
+             mem_printf("%s: too many marks: %d at once, %d a second, %d in all and %d names count; the others are "
+                        "left out and counted",
+                        lane->experiment->id, MARKS_BURST, MARKS_RATE, MARKS_MOST, MARKS_NAMES_MAX));
+}
+
+static int on_fifo(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct lane *lane = context;
+    mark_fifo_read(lane->attempt.fifo, clock_monotonic_ns(), lane_marks_take, lane);
+    return 0;
+}
+
+int lane_marks_watch(struct lane *lane)
+{
+    struct mark_fifo *fifo = lane->attempt.fifo;
+    return fifo ? sd_event_add_io(lane->runner->loop, &lane->fifo_source, mark_fifo_fd(fifo), EPOLLIN, on_fifo, lane)
+                : 0;
+}
+
+static json_t *mark_json(const struct mark *mark)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(mark->name));
+    json_object_set_new(json, "label", mark->label[0] ? json_string(mark->label) : json_null());
+    json_object_set_new(json, "at", json_string(mark->is_end ? "end" : "start"));
+    json_object_set_new(json, "t_ns", json_integer(mark->t_ns));
+    json_object_set_new(json, "source", json_string(mark_source_name(mark->source)));
+    return json;
+}
+
+void lane_marks_record(struct lane *lane)
+{
+    struct marks *marks = &lane->attempt.marks;
+    for (size_t i = 0; i < marks->pending_count; i++)
+        lane_record(lane, EVENT_MARK, mark_json(&marks->pending[i]), NULL);
+    marks_clear(marks);
+}
+
+void lane_marks_end(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    int64_t now_ns = clock_monotonic_ns();
+    /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job whose gate never opened
+     * has marked nothing. */
+    bool all = !attempt->fifo || !attempt->gate_open;
+    for (int i = 0; !all && i < DRAIN_READS_MAX; i++)
+        all = mark_fifo_read(attempt->fifo, now_ns, lane_marks_take, lane);
+    if (attempt->fifo) {
+        mark_fifo_end(attempt->fifo, lane_marks_take, lane);
+        attempt->marks_refused = mark_fifo_refused(attempt->fifo);
+        mark_fifo_free(attempt->fifo);
+        attempt->fifo = NULL;
+    }
+    lane_marks_record(lane);
+}
+
+void lane_marks_doubt(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    for (size_t i = 0; i < attempt->marks.name_count; i++) {
+        const char *name = attempt->marks.names[i].last.name;
+        if (marks_look_like_ends(&attempt->marks, i, attempt->start_ns, attempt->end_ns))
+            lane_say(lane, mem_printf("%s: the lines of mark '%s' look as if they were printed at the end of what they "
+                                      "name; if so, the registry should say \"%s\": {\"end\": ...}",
+                                      lane->experiment->id, name, name));
+    }
+}
