@@ -70,6 +70,7 @@ extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_list;
 extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_clean;
+extern const struct cli_command cmd_meter;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];
