@@ -72,6 +72,7 @@ extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_mark;
+extern const struct cli_command cmd_meter;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];

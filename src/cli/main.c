@@ -14,11 +14,17 @@
 
 const struct cli_command *const cli_commands[] = {&cmd_run, &cmd_list, &cmd_exec, &cmd_mark, &cmd_clean, &cmd_doctor, NULL};
 
+/* What the program starts itself as: not shown. */
+static const struct cli_command *const own_commands[] = {&cmd_meter, NULL};
+
 static const struct cli_command *find_command(const char *name)
 {
     for (size_t i = 0; cli_commands[i]; i++)
         if (strcmp(cli_commands[i]->name, name) == 0)
             return cli_commands[i];
+    for (size_t i = 0; own_commands[i]; i++)
+        if (strcmp(own_commands[i]->name, name) == 0)
+            return own_commands[i];
     return NULL;
 }
 

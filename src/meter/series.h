@@ -2,15 +2,11 @@
 #ifndef TARE_METER_SERIES_H
 #define TARE_METER_SERIES_H
 
+#include "base/reading.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Absent is not zero. */
-struct reading {
-    double value;
-    bool valid;
-};
 
 /* One call that read an energy counter. The value is that of some moment at most one update period before the call's end. */
 struct counter_reading {

@@ -343,7 +343,7 @@ END
 
 # The driver's library, as the tests have it: what it says is in FAKE_NVML.
 need_driver() {
-    LIBRARY=${TARE%/src/cli/*}/tests/fake
+    LIBRARY=${TARE%/src/cli/*}/tests/fake/memory
     [ -e "$LIBRARY/libnvidia-ml.so.1" ] || skip "there is no $LIBRARY/libnvidia-ml.so.1"
     export LD_LIBRARY_PATH=$LIBRARY
 }

@@ -1,0 +1,77 @@
+/* Started by the runner, one for each GPU (src/meter/gpu_process.h); not for people, so not in the help. */
+#include "cli/command.h"
+#include "meter/gpu_probe.h"
+#include "meter/gpu_process.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_COUNT };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_DEVICE] = {.long_name = "--device",
+                       .argument = "UUID|N",
+                       .type = CLI_TEXT,
+                       .help = "the GPU, by UUID or by the driver's number"},
+    [OPTION_FD] = {.long_name = "--fd",
+                   .argument = "N",
+                   .type = CLI_INT,
+                   .low = 3,
+                   .high = 1 << 20,
+                   .help = "the descriptor of its end of the socket pair"},
+    [OPTION_LIBRARY] = {.long_name = "--library",
+                        .argument = "FILE",
+                        .type = CLI_FILE,
+                        .help = "the driver's library, instead of the one that the system finds"},
+    [OPTION_PROBE] = {.long_name = "--probe", .help = "show every reading once, with what it costs"},
+};
+
+static void print_row(void *data, const struct gpu_probe_row *row)
+{
+    (void)data;
+    printf("GPU %s\t%s\t", row->device, row->what);
+    if (row->value.valid)
+        printf("%.12g%s%s", row->value.value, row->unit[0] ? " " : "", row->unit);
+    else
+        printf("%s", row->text);
+    if (row->cost_us.valid)
+        printf("\t%.1f us", row->cost_us.value);
+    printf("\n");
+}
+
+static int probe(const char *library, const char *device)
+{
+    struct err err = {0};
+    struct rusage usage;
+    if (!gpu_probe(&nvml_backend, library, device, print_row, NULL, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
+    return CLI_OK;
+}
+
+static int run(const struct cli_call *call)
+{
+    const struct cli_value *values = call->values;
+    if (values[OPTION_PROBE].given)
+        return probe(values[OPTION_LIBRARY].text, values[OPTION_DEVICE].text);
+    if (!values[OPTION_DEVICE].given || !values[OPTION_FD].given)
+        return cli_usage_error(call->command, "a meter needs --device and --fd");
+    return gpu_process_main(&(struct gpu_process_options){.backend = &nvml_backend,
+                                                          .library = values[OPTION_LIBRARY].text,
+                                                          .device = values[OPTION_DEVICE].text,
+                                                          .fd = (int)values[OPTION_FD].integer});
+}
+
+static const char *const usage_lines[] = {"meter --device UUID|N --fd N", "meter --probe [--device UUID|N]", NULL};
+
+const struct cli_command cmd_meter = {
+    .name = "meter",
+    .summary = "read one GPU for a run",
+    .usage = usage_lines,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .run = run,
+};

@@ -1,0 +1,302 @@
+#include "meter/gpu_process.h"
+
+#include "base/clock.h"
+#include "contain/sys.h"
+#include "meter/protocol.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A counter that has not changed by then does not move; the slowest known period is 100 ms. */
+static const int64_t EDGE_NS = 250 * NS_PER_MS;
+/* Where reading the counter costs little, it is not read more often than this: the CPU belongs to the training. */
+static const int64_t EDGE_STEP_NS = 1 * NS_PER_MS;
+
+struct gpu_process {
+    const struct gpu_backend *backend;
+    struct gpu_driver *driver;
+    struct gpu_sensor *sensor;
+    int fd;
+    bool has_counter, has_trace;
+    char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE];
+    struct gpu_trace trace; /* kept here: too large for the stack of a small process */
+    struct gpu_users users;
+    struct meter_reply reply;
+};
+
+static void say_why(char out[METER_TEXT_SIZE], const struct err *why)
+{
+    snprintf(out, METER_TEXT_SIZE, "%.*s", METER_TEXT_SIZE - 1, why->text);
+}
+
+/* The GPU has no such thing, and will have none: not asked again. */
+static bool never(const struct err *why)
+{
+    return why->code == ENOTSUP || why->code == ENOSYS;
+}
+
+static void failed(struct meter_reply *reply, const struct err *why)
+{
+    if (reply->status != METER_GONE)
+        reply->status = why->code == ENODEV ? METER_GONE : METER_FAILED;
+    say_why(reply->text, why);
+}
+
+static void add_power(struct meter_reply *reply, int64_t t_ns, struct reading power_w)
+{
+    if (power_w.valid && reply->power_count < GPU_TRACE_MAX)
+        reply->power[reply->power_count++] = (struct gpu_power_sample){.t_ns = t_ns, .power_w = power_w.value};
+}
+
+static bool read_counter(struct gpu_process *process, struct counter_reading *out, struct err *why)
+{
+    *out = (struct counter_reading){.before_ns = clock_monotonic_ns()};
+    bool good = process->backend->counter(process->sensor, &out->energy_mj, why);
+    out->after_ns = clock_monotonic_ns();
+    return good;
+}
+
+/* Gives how many of the three kinds of figures came. */
+static int take_counter(struct gpu_process *process, struct err *why)
+{
+    struct meter_reply *reply = &process->reply;
+    struct counter_reading reading;
+    if (!process->has_counter || !read_counter(process, &reading, why)) {
+        if (process->has_counter && never(why)) {
+            process->has_counter = false;
+            say_why(process->counter_why, why);
+        }
+        return 0;
+    }
+    reply->counter[reply->counter_count++] = reading;
+    return 1;
+}
+
+static int take_trace(struct gpu_process *process, struct err *why)
+{
+    struct meter_reply *reply = &process->reply;
+    if (!process->has_trace || !process->backend->trace(process->sensor, &process->trace, why)) {
+        if (process->has_trace && never(why)) {
+            process->has_trace = false;
+            say_why(process->trace_why, why);
+        }
+        return 0;
+    }
+    memcpy(reply->power, process->trace.samples, process->trace.count * sizeof *reply->power);
+    reply->power_count = process->trace.count;
+    reply->power_refused = process->trace.refused;
+    reply->left_out = process->trace.left_out;
+    return 1;
+}
+
+static int take_readings(struct gpu_process *process, struct err *why)
+{
+    struct meter_reply *reply = &process->reply;
+    struct gpu_readings readings;
+    int64_t began_ns = clock_monotonic_ns();
+    if (!gpu_readings_take(process->backend, process->sensor, &readings, why))
+        return 0;
+    reply->readings_ns = began_ns + (clock_monotonic_ns() - began_ns) / 2;
+    for (int i = 0; i < GPU_READING_COUNT; i++)
+        if (readings.of[i].valid) {
+            reply->readings[i] = readings.of[i].value;
+            reply->valid |= 1U << i;
+        }
+    if (reply->valid)
+        reply->has |= METER_HAS_READINGS;
+    /* Without a buffer of samples the trace is made of these; power is read first of all. */
+    if (reply->power_count == 0 && !process->has_trace)
+        add_power(reply, began_ns, gpu_readings_power_w(&readings));
+    return reply->valid != 0;
+}
+
+static void tick(struct gpu_process *process)
+{
+    struct err why[3] = {{0}};
+    int got = take_trace(process, &why[0]);
+    got += take_counter(process, &why[1]);
+    got += take_readings(process, &why[2]);
+    for (int i = 0; i < 3; i++)
+        if (why[i].code == ENODEV || (got == 0 && why[i].text[0]))
+            failed(&process->reply, &why[i]);
+}
+
+/* Only the read before the change, and the read after it, say more than the first one; the others are not told. */
+static void edge(struct gpu_process *process)
+{
+    struct meter_reply *reply = &process->reply;
+    struct counter_reading first, last, next;
+    struct err why = {0};
+    if (!process->has_counter)
+        return;
+    if (!read_counter(process, &first, &why)) {
+        failed(reply, &why);
+        return;
+    }
+    last = next = first;
+    /* Read once more after the time is over: it may be this process that was kept waiting. */
+    for (bool late = false; next.energy_mj == first.energy_mj && !late;) {
+        late = clock_monotonic_ns() - first.before_ns >= EDGE_NS;
+        last = next;
+        int64_t rest_ns = last.before_ns + EDGE_STEP_NS - clock_monotonic_ns();
+        if (rest_ns > 0)
+            nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
+        if (!read_counter(process, &next, &why)) {
+            failed(reply, &why);
+            next = last;
+            break;
+        }
+    }
+    reply->counter[reply->counter_count++] = first;
+    if (last.before_ns != first.before_ns)
+        reply->counter[reply->counter_count++] = last;
+    if (next.before_ns != last.before_ns)
+        reply->counter[reply->counter_count++] = next;
+}
+
+static void power(struct gpu_process *process)
+{
+    struct gpu_readings readings = {0};
+    struct err why = {0};
+    /* Only the groups that come first, up to the first that gives a figure of the power. */
+    for (size_t group = 0; group < process->backend->group_count && !gpu_readings_power_w(&readings).valid; group++) {
+        int64_t before_ns = clock_monotonic_ns();
+        bool read = process->backend->group_read(process->sensor, group, &readings, &why);
+        if (read || why.code == ENODEV)
+            add_power(&process->reply, before_ns + (clock_monotonic_ns() - before_ns) / 2,
+                      gpu_readings_power_w(&readings));
+        if (!read && why.code == ENODEV)
+            break;
+    }
+    if (process->reply.power_count == 0)
+        failed(&process->reply, &why);
+}
+
+static void users(struct gpu_process *process)
+{
+    struct meter_reply *reply = &process->reply;
+    struct err why = {0};
+    if (!process->backend->users(process->sensor, &process->users, &why)) {
+        failed(reply, &why);
+        return;
+    }
+    for (uint32_t i = 0; i < process->users.count; i++) {
+        const struct gpu_user *user = &process->users.users[i];
+        reply->users[i] = (struct meter_wire_user){.pid = user->pid,
+                                                   .bits = (user->compute ? METER_USER_COMPUTE : 0U) |
+                                                           (user->graphics ? METER_USER_GRAPHICS : 0U) |
+                                                           (user->memory_bytes.valid ? METER_USER_MEMORY : 0U) |
+                                                           (user->sm_percent.valid ? METER_USER_SHARE : 0U),
+                                                   .memory_bytes = user->memory_bytes.value,
+                                                   .sm_percent = user->sm_percent.value};
+    }
+    reply->user_count = process->users.count;
+    reply->left_out = process->users.left_out;
+}
+
+static void hello(struct gpu_process *process)
+{
+    struct gpu_identity who;
+    struct meter_wire_identity *out = &process->reply.identity;
+    process->backend->identify(process->sensor, &who);
+    out->index = who.index;
+    out->mig = who.mig;
+    memcpy(out->name, who.name, sizeof out->name);
+    memcpy(out->uuid, who.uuid, sizeof out->uuid);
+    memcpy(out->pci, who.pci, sizeof out->pci);
+    memcpy(out->driver, who.driver, sizeof out->driver);
+    memcpy(out->library, who.library, sizeof out->library);
+    tick(process);
+    memcpy(process->reply.counter_why, process->counter_why, METER_TEXT_SIZE);
+    memcpy(process->reply.trace_why, process->trace_why, METER_TEXT_SIZE);
+}
+
+static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
+{
+    struct meter_reply *reply = &process->reply;
+    memset(reply, 0, sizeof *reply);
+    reply->version = METER_VERSION;
+    reply->kind = kind;
+    reply->id = id;
+    reply->began_ns = clock_monotonic_ns();
+    if (kind == METER_HELLO)
+        hello(process);
+    else if (kind == METER_TICK)
+        tick(process);
+    else if (kind == METER_EDGE)
+        edge(process);
+    else if (kind == METER_POWER)
+        power(process);
+    else if (kind == METER_USERS)
+        users(process);
+    else
+        return false;
+    reply->has |= (process->has_counter ? METER_HAS_COUNTER : 0U) | (process->has_trace ? METER_HAS_TRACE : 0U);
+    reply->ended_ns = clock_monotonic_ns();
+    return send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
+}
+
+/* What the terminal sends to the runner is the runner's to act on; its own descriptors are none of the meter's. */
+static void settle(int fd)
+{
+    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE, SIGWINCH};
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* a runner that died before this has closed its end */
+    prctl(PR_SET_NAME, TARE_NAME "-meter", 0, 0, 0);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    sys_signals_unblock_all();
+    sys_close_range(3, (unsigned)fd - 1);
+    sys_close_range((unsigned)fd + 1, UINT_MAX);
+}
+
+static void refuse(struct gpu_process *process, const struct err *why)
+{
+    struct meter_reply *reply = &process->reply;
+    reply->version = METER_VERSION;
+    reply->kind = METER_HELLO;
+    reply->status = METER_REFUSED;
+    reply->began_ns = reply->ended_ns = clock_monotonic_ns();
+    say_why(reply->text, why);
+    send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL);
+}
+
+static void serve(struct gpu_process *process)
+{
+    if (!answer(process, METER_HELLO, 0))
+        return;
+    for (;;) {
+        struct meter_order order;
+        ssize_t got = recv(process->fd, &order, sizeof order, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got != (ssize_t)sizeof order || order.version != METER_VERSION || !answer(process, order.kind, order.id))
+            return;
+    }
+}
+
+int gpu_process_main(const struct gpu_process_options *options)
+{
+    static struct gpu_process process; /* one, and large */
+    struct err err = {0};
+    settle(options->fd);
+    process.backend = options->backend;
+    process.fd = options->fd;
+    process.has_counter = process.has_trace = true;
+    process.driver = options->backend->open(options->library, &err);
+    if (process.driver)
+        process.sensor = options->backend->sensor_open(process.driver, options->device, &err);
+    if (process.sensor)
+        serve(&process);
+    else
+        refuse(&process, &err);
+    /* The driver's farewell may hang too: what it holds goes with the process. */
+    return process.sensor ? 0 : 1;
+}

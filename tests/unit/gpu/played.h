@@ -1,0 +1,30 @@
+/* played: a scenario in a folder of its own, and the library that plays it. */
+#ifndef TARE_TEST_GPU_PLAYED_H
+#define TARE_TEST_GPU_PLAYED_H
+
+#include "gpu/sensor.h"
+#include "scenario.h"
+
+#include <math.h>
+
+/* cmocka compares floats in single precision only. */
+#define assert_near(a, b, within) assert_true(fabs((double)(a) - (double)(b)) <= (within))
+
+struct played {
+    char folder[64];
+    struct gpu_driver *driver;
+    struct gpu_sensor *sensor;
+    struct fake_scenario truth;
+};
+
+/* The text, with ORIGIN replaced by seconds_ago before now and FOLDER by the folder; opens device of library. NULL library:
+ * the fake one. */
+void play(struct played *played, const char *library, const char *device, double seconds_ago, const char *text);
+/* Only the scenario: the caller opens. */
+void play_scenario(struct played *played, double seconds_ago, const char *text);
+void play_end(struct played *played);
+
+/* One user of the GPU: FOLDER/users/PID. */
+void play_user(struct played *played, int pid, const char *line);
+
+#endif
