@@ -1,9 +1,9 @@
 /* The order of what a meter has read. */
+#include <cmocka.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "meter/series.h"
 

@@ -158,7 +158,8 @@ static struct by_hand of_here(char host[256], char boot_id[40])
 
 static const struct said *recover_by_hand(const struct fixture *fixture, const struct by_hand *facts, bool *lives)
 {
-    static const char tag[] = "0123456789abcdef0123456789abcdef";
+    char tag[40]; /* two copies of this test may run on one machine */
+    snprintf(tag, sizeof tag, "recover-by-hand-%ld", (long)getpid());
     AUTO_FREE char *text = run_file_text(facts->host, facts->boot_id, facts->pid_namespace, tag);
     AUTO_FREE char *path = mem_printf("%s/by-hand.jsonl", fixture->runs);
     write_run_file(fixture, "by-hand.jsonl", text);
