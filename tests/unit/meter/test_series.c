@@ -1,11 +1,12 @@
 /* The order of what a meter has read. */
-#include <cmocka.h>
+#include "meter/series.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "meter/series.h"
+#include <cmocka.h>
 
 static void a_sample_that_was_there_already_is_left_out(void **state)
 {
