@@ -154,6 +154,24 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
     return step == 0;
 }
 
+/* What was seen that speaks against the numbers, in the order in which it was seen. */
+static bool add_evidence(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='evidence' ORDER BY seq", "i", number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1);
+        json_t *item = json_object();
+        json_object_set_new(item, "attempt", db_cell(query, 0));
+        json_object_set(item, "kind", json_object_get(data, "kind"));
+        json_object_set(item, "text", json_object_get(data, "text"));
+        json_array_append_new(out, item);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
 static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *outcome,
                      json_t *out, struct err *err)
 {
@@ -162,16 +180,18 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *attempts = json_array();
     json_t *epochs = json_array();
     json_t *containment = json_object();
+    json_t *evidence = json_array();
     json_object_set_new(out, "outcome", outcome);
     json_object_set_new(out, "attempts", attempts);
     json_object_set_new(out, "epochs", epochs);
     json_object_set_new(out, "containment", containment);
+    json_object_set_new(out, "evidence", evidence);
     json_object_set_new(out, "mutated", names_of_mutated(job));
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
-           add_containment(db, number, containment, err);
+           add_containment(db, number, containment, err) && add_evidence(db, number, evidence, err);
 }
 
 /* What the study says of the job that is measured. */

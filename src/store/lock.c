@@ -1,22 +1,68 @@
 #include "store/lock.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
+/* A runner that was killed the moment it forked lives on in that child, with this lock, until the child has closed what is not its. */
+static const int64_t CHILD_NS = 5 * NS_PER_S;
+
+/* "PID HOST" */
+static void holder_read(int fd, char out[300])
+{
+    ssize_t count = pread(fd, out, 299, 0);
+    out[count > 0 ? count : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+static void own_host(char out[HOST_NAME_MAX + 1])
+{
+    snprintf(out, HOST_NAME_MAX + 1, "?");
+    gethostname(out, HOST_NAME_MAX + 1);
+    out[HOST_NAME_MAX] = '\0';
+}
+
+static bool holder_is_dead(int fd)
+{
+    char holder[300], host[HOST_NAME_MAX + 1], *end;
+    holder_read(fd, holder);
+    own_host(host);
+    long pid = strtol(holder, &end, 10);
+    return pid > 0 && pid <= INT_MAX && *end == ' ' && strcmp(end + 1, host) == 0 && kill((pid_t)pid, 0) != 0 &&
+           errno == ESRCH;
+}
+
+/* False: errno. */
+static bool lock_wait(int fd)
+{
+    int64_t deadline_ns = clock_monotonic_ns() + CHILD_NS;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        if (error != EWOULDBLOCK || !holder_is_dead(fd) || clock_monotonic_ns() >= deadline_ns) {
+            errno = error;
+            return false;
+        }
+        poll(NULL, 0, 5);
+    }
+    return true;
+}
+
 static void refuse(int fd, const char *dir_path, struct err *err)
 {
-    char holder[300] = "";
-    ssize_t count = pread(fd, holder, sizeof holder - 1, 0);
-    holder[count > 0 ? count : 0] = '\0';
-    holder[strcspn(holder, "\n")] = '\0';
+    char holder[300];
+    holder_read(fd, holder);
     char *host = strchr(holder, ' ');
     if (host) {
         *host++ = '\0';
@@ -40,16 +86,15 @@ int lock_take(int dir, const char *dir_path, struct err *err)
         err_set(err, "%s/run.lock is no regular file", dir_path);
         return -1;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    if (!lock_wait(fd)) {
         if (errno == EWOULDBLOCK)
             refuse(fd, dir_path, err);
         else
             err_sys(err, "lock %s/run.lock", dir_path);
         return -1;
     }
-    char host[HOST_NAME_MAX + 1] = "?";
-    gethostname(host, sizeof host);
-    host[HOST_NAME_MAX] = '\0';
+    char host[HOST_NAME_MAX + 1];
+    own_host(host);
     AUTO_FREE char *line = mem_printf("%d %s\n", (int)getpid(), host);
     if (ftruncate(fd, 0) < 0) {
         err_sys(err, "write %s/run.lock", dir_path);

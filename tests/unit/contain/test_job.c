@@ -341,6 +341,28 @@ static void cpu_time_is_what_the_command_says_it_used(void **state)
     shell_fini(&shell);
 }
 
+static void a_job_that_is_killed_has_told_what_it_used(void **state)
+{
+    struct shell_job shell;
+    char line[16];
+    /* Twenty million bytes in a variable of the shell. */
+    shell_init(&shell, wish_of(state), "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; sleep 1000");
+    shell_start(&shell);
+    shell_open_gate(&shell);
+    read_line(shell.output, line, sizeof line);
+    assert_string_equal(line, "full");
+    job_usage(shell.job);
+    shell_prove(&shell);
+    struct job_usage usage = job_usage(shell.job);
+    assert_true(usage.has_cpu);
+    assert_true(usage.has_peak_memory);
+    assert_true(usage.peak_memory_bytes > 20000000);
+    assert_true(usage.peak_memory_bytes < 1000000000);
+    if (!job_layers(shell.job)->pidns)
+        assert_false(usage.has_processes); /* nobody counts them */
+    shell_fini(&shell);
+}
+
 static void a_limit_of_cpu_time_ends_the_command(void **state)
 {
     struct shell_job shell;
@@ -449,6 +471,7 @@ int main(void)
         EACH_MODE(what_a_command_leaves_behind_is_counted_named_and_ended),
         EACH_MODE(a_job_that_is_freed_is_ended),
         EACH_MODE(cpu_time_is_what_the_command_says_it_used),
+        EACH_MODE(a_job_that_is_killed_has_told_what_it_used),
         EACH_MODE(a_job_can_become_another_user),
         EACH_MODE(two_jobs_at_once_do_not_hold_each_other_s_pipes),
         cmocka_unit_test_prestate(a_limit_of_cpu_time_ends_the_command, &sweep),

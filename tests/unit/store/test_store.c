@@ -441,6 +441,29 @@ static void a_forked_child_does_not_keep_the_lock_when_it_closes_its_files(void 
     run_remove(&run);
 }
 
+/* A runner that is killed between a fork and what the child closes first: the lock is in the child's hands for a moment. */
+static void the_last_moment_of_a_dead_runner_s_child_is_waited_for(void **state)
+{
+    (void)state;
+    struct run run;
+    int status = -1;
+    run_make(&run);
+    pid_t runner = fork();
+    if (runner == 0) {
+        fixture_create(&run);
+        pid_t child = fork();
+        if (child == 0)
+            usleep(300000);
+        _exit(child < 0 ? 1 : 0);
+    }
+    assert_int_equal(waitpid(runner, &status, 0), runner);
+    assert_int_equal(status, 0);
+    struct store *store = store_open(run.dir, run.path, NULL);
+    assert_non_null(store);
+    fixture_close(store);
+    run_remove(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,6 +484,7 @@ int main(void)
         cmocka_unit_test(the_events_data_is_copied),
         cmocka_unit_test(a_commit_that_waits_never_blocks_adding),
         cmocka_unit_test(a_forked_child_does_not_keep_the_lock_when_it_closes_its_files),
+        cmocka_unit_test(the_last_moment_of_a_dead_runner_s_child_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

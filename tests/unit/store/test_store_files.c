@@ -141,7 +141,8 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         "}], 'epochs': [],"
         " 'containment': {'layers': ['pidns', 'sweep'], 'kernel_backed': true,"
         "   'leftovers': [{'pid': 5000, 'command': 'worker'}, {'pid': 5000, 'command': 'worker'}], 'survivors': []},"
-        " 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': '/srv/demo',"
+        " 'evidence': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': "
+        "'/srv/demo',"
         " 'seed': 42}}");
     json_decref(json);
     run_remove(&run);
@@ -176,7 +177,7 @@ static void a_parallel_experiment_nests_foreground_and_background(void **state)
     run_remove(&run);
 }
 
-static void the_layers_of_the_job_itself_say_whether_the_kernel_backs_them(void **state)
+static void layers_and_evidence_of_the_job_itself_are_told(void **state)
 {
     (void)state;
     struct run run;
@@ -186,6 +187,8 @@ static void the_layers_of_the_job_itself_say_whether_the_kernel_backs_them(void 
     add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
     add(store, EVENT_JOB_BORN, 1, 1, "{'pid': 1, 'layers': {'sweep': true, 'kernel_backed': false}}");
+    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'log_pipe_held', 'text': 'by 7 sh'}");
+    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'gpu_held', 'text': 'by 8 python'}");
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     char *text = run_read(&run, "demo_net_001/experiment.json");
@@ -193,6 +196,9 @@ static void the_layers_of_the_job_itself_say_whether_the_kernel_backs_them(void 
     assert_json(json_object_get(json_object_get(json, "tare"), "containment"),
                 "{'layers': {'sweep': true, 'kernel_backed': false}, 'kernel_backed': false, 'leftovers': [],"
                 " 'survivors': []}");
+    assert_json(json_object_get(json_object_get(json, "tare"), "evidence"),
+                "[{'attempt': 1, 'kind': 'log_pipe_held', 'text': 'by 7 sh'},"
+                " {'attempt': 1, 'kind': 'gpu_held', 'text': 'by 8 python'}]");
     assert_true(json_is_null(json_object_get(json, "timestamp"))); /* it has not ended */
     assert_true(json_is_null(json_object_get(json, "duration_seconds")));
     json_decref(json);
@@ -305,7 +311,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_experiment_is_no_row_until_it_ends_for_good),
         cmocka_unit_test(experiment_json_has_the_studys_keys_and_tares_own),
         cmocka_unit_test(a_parallel_experiment_nests_foreground_and_background),
-        cmocka_unit_test(the_layers_of_the_job_itself_say_whether_the_kernel_backs_them),
+        cmocka_unit_test(layers_and_evidence_of_the_job_itself_are_told),
         cmocka_unit_test(files_that_a_crash_kept_from_being_written_come_on_opening),
         cmocka_unit_test(a_file_that_cannot_be_written_is_told_and_the_journal_goes_on),
         cmocka_unit_test(the_first_columns_have_the_shape_of_the_studys_own_files),
