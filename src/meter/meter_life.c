@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* A meter that lived this long was a good one: those before it are forgiven. */
 static const int64_t LONG_LIFE_NS = 60 * NS_PER_S;
 
