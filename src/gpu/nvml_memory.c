@@ -48,11 +48,12 @@ static bool read_answer(int fd, int64_t deadline_ns, struct text *out)
 {
     char buffer[16384];
     while (out->length < ANSWER_MAX) {
-        int64_t left_ms = (deadline_ns - clock_monotonic_ns()) / NS_PER_MS;
+        int64_t left_ns = deadline_ns - clock_monotonic_ns();
+        int64_t wait_ms = left_ns / NS_PER_MS + 1;
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (left_ms <= 0)
+        if (left_ns <= 0)
             return false;
-        if (poll(&wait, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) <= 0)
+        if (poll(&wait, 1, wait_ms < INT_MAX ? (int)wait_ms : INT_MAX) <= 0)
             continue;
         ssize_t got = read(fd, buffer, sizeof buffer);
         if (got < 0 && errno == EINTR)

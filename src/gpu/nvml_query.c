@@ -170,7 +170,7 @@ static bool ask_all(const char *library, int out, uint64_t *silent, struct err *
 {
     struct nvml nvml = {0};
     unsigned count = 0;
-    if (!load(library, &nvml, err))
+    if (!load(library, &nvml, err) || !nvml.init || !nvml.count)
         return false;
     nvml_return code = nvml.init();
     if (code != NVML_SUCCESS)

@@ -52,8 +52,10 @@ bool state_paths(struct strv *out, struct err *err)
 {
     const char *chosen = variable("TARE_STATE_DIR");
     bool borrowed = geteuid() == 0 && variable("SUDO_UID");
-    if (chosen && chosen[0] != '/')
-        return err_set(err, "TARE_STATE_DIR: '%s' is no absolute path", chosen);
+    if (chosen && chosen[0] != '/') {
+        err_set(err, "TARE_STATE_DIR: '%s' is no absolute path", chosen);
+        return false;
+    }
     if (chosen) {
         strv_add(out, chosen);
         return true;

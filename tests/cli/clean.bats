@@ -19,7 +19,7 @@ isolated() {
     mkdir -p dev
     touch dev/nvidia0 dev/nvidia1 dev/nvidiactl
     cat > script
-    declare -f wait_until is holder is_named children freeze_and_kill dead_exec lives clean field > prelude
+    declare -f wait_until is holder is_named is_stopped children freeze_and_kill dead_exec lives clean field > prelude
     WORK=$WORK TARE=$TARE NAME=$NAME "${UNSHARE[@]}" bash -c 'set -eE; trap "echo \"line \$LINENO of the script failed\"" ERR
         . ./prelude; . ./script' > result 2>&1 3>&- < /dev/null || { cat result; return 1; }
 }
@@ -61,12 +61,17 @@ holder() {
 # The processes whose parent is $1 (their names have no blanks).
 children() { awk -v parent="$1" '$4 == parent { print $1 }' /proc/[0-9]*/stat 2> /dev/null || true; }
 
-# The runner $1 dies, and its guardian and init before they can do anything about it.
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+
+# The runner $1, its guardian and its init die, and none of them can do anything about the others' end: all stand still first.
 freeze_and_kill() {
-    local helpers
+    local helpers pid
     helpers=$(children "$1")
     [ "$(wc -w <<< "$helpers")" -eq 2 ] || { echo "runner $1 has the children $helpers"; return 1; }
-    kill -STOP $helpers
+    for pid in "$1" $helpers; do
+        kill -STOP "$pid"
+        wait_until is_stopped "$pid"
+    done
     kill -KILL $helpers "$1"
     wait "$1" 2> /dev/null || true
 }
@@ -163,13 +168,14 @@ END
 @test "a process with the tag of a job that no live run knows is left behind, too" {
     need_python
     isolated <<'END'
-TARE_JOB=0123456789abcdef0123456789abcdef sleep 1000 &
+tag=$(tr -d - < /proc/sys/kernel/random/uuid)
+TARE_JOB=$tag sleep 1000 &
 left=$!
 wait_until is_named $left sleep
 clean --json
 is $CODE 1
 is "$(field $left left_by)" 'leftovers null'
-is "$(field $left tag)" 'leftovers "0123456789abcdef0123456789abcdef"'
+is "$(field $left tag)" "leftovers \"$tag\""
 clean
 grep -q "^Left behind by $NAME, by which run is not known:$" out
 clean --kill
@@ -518,7 +524,7 @@ END
     need_sudo
     isolated <<'END'
 . ./more
-"${THEIRS[@]}" TARE_JOB=0123456789abcdef0123456789abcdef sleep 1000 &
+"${THEIRS[@]}" TARE_JOB=$(tr -d - < /proc/sys/kernel/random/uuid) sleep 1000 &
 left=$!
 wait_until is_named $left sleep
 clean --kill
@@ -548,7 +554,7 @@ start=$(awk '{ print $22 }' /proc/$victim/stat)
 mkdir -p theirs/$NAME/runs rootly
 cat > theirs/$NAME/runs/forged.jsonl <<RECORD
 {"kind":"run","run_dir":null,"host":"$(uname -n)","boot_id":"$boot","pid":4000000,"start_time":1,"pid_namespace":$space,"version":"1"}
-{"job":"born","pid":$victim,"start_time":$start,"boot_id":"$boot","cgroup":null,"tag":"ffffffffffffffffffffffffffffffff"}
+{"job":"born","pid":$victim,"start_time":$start,"boot_id":"$boot","cgroup":null,"tag":"$(tr -d - < /proc/sys/kernel/random/uuid)"}
 RECORD
 cp theirs/$NAME/runs/forged.jsonl rootly/runs.jsonl
 ln -s "$WORK/rootly/runs.jsonl" theirs/$NAME/runs/link.jsonl

@@ -183,6 +183,30 @@ static bool command_runs(const void *about)
     return read && child > 0 && is_sleep(&child);
 }
 
+struct holder {
+    pid_t pid;
+    const char *folder;
+};
+
+/* A fork that has not run yet still has its parent's files open, and with them the lock. */
+static bool has_let_go(const void *about)
+{
+    const struct holder *holder = about;
+    char path[40], target[256];
+    bool holds = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)holder->pid);
+    DIR *listing = opendir(path);
+    if (!listing)
+        return false;
+    for (struct dirent *entry; (entry = readdir(listing));) {
+        ssize_t length = readlinkat(dirfd(listing), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        holds |= strncmp(target, holder->folder, strlen(holder->folder)) == 0;
+    }
+    closedir(listing);
+    return !holds;
+}
+
 void other_run_start(const struct fixture *fixture, enum state_kind kind, const char *run_dir, struct other_run *out)
 {
     int ends[2];
@@ -196,6 +220,8 @@ void other_run_start(const struct fixture *fixture, enum state_kind kind, const 
     close(ends[0]);
     assert_int_equal(got, sizeof *out);
     assert_true(comes_true(command_runs, &(struct command_of){out->init}));
+    assert_true(comes_true(has_let_go, &(struct holder){out->guardian, fixture->path}));
+    assert_true(comes_true(has_let_go, &(struct holder){out->init, fixture->path}));
     assert_false(lock_is_free(fixture->lock));
 }
 

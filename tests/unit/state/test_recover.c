@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <fcntl.h>
@@ -158,8 +159,9 @@ static struct by_hand of_here(char host[256], char boot_id[40])
 
 static const struct said *recover_by_hand(const struct fixture *fixture, const struct by_hand *facts, bool *lives)
 {
-    char tag[40]; /* two copies of this test may run on one machine */
-    snprintf(tag, sizeof tag, "recover-by-hand-%ld", (long)getpid());
+    /* Its own: the same test may run twice on a machine. */
+    AUTO_FREE char *tag =
+        mem_printf("%016llx%016llx", (unsigned long long)getpid(), (unsigned long long)clock_monotonic_ns());
     AUTO_FREE char *text = run_file_text(facts->host, facts->boot_id, facts->pid_namespace, tag);
     AUTO_FREE char *path = mem_printf("%s/by-hand.jsonl", fixture->runs);
     write_run_file(fixture, "by-hand.jsonl", text);
