@@ -297,11 +297,11 @@ while \"\\\"type\\\":\\\"mark\\\"\" not in open(os.environ[\"TARE_RUN_DIR\"] + \
     kill -KILL "$PID"
     end_program
     "$TARE" run --resume "$(run_dir)"
-    is "$(epochs)" "epoch,epoch,3,log
+    is "$(epochs | sort)" "epoch,epoch,3,log
 try,epoch,3,fifo"
-    is "$(epochs "$(folder)/attempt_1")" "epoch,epoch,1,log
+    is "$(epochs "$(folder)/attempt_1" | sort)" "epoch,epoch,1,log
 try,epoch,1,fifo"
-    is "$(epochs "$(folder)/attempt_2")" "epoch,epoch,2,log
+    is "$(epochs "$(folder)/attempt_2" | sort)" "epoch,epoch,2,log
 try,epoch,2,fifo"
     # Nobody saw when the second attempt ended.
     is "$(awk -F, '$3 == 2 { print $5 "," $6 }' "$(folder)/attempt_2/energy/marks.csv")" ",
