@@ -31,6 +31,7 @@ bench bench_match "$megabytes"
 bench bench_idle
 bench bench_meter
 bench bench_contain
+bench bench_window
 
 printf '\n'
 awk -F'\t' '
