@@ -1,6 +1,7 @@
-/* Runs the meter of one GPU as a run does: a tick a second, an edge every fifth. Prints "KEY VALUE" lines: samples (of the
- * power trace), ticks, edges, seconds, cpu_us (of the meter process, its start not counted), client_cpu_us (of this process),
- * rss_kib (peak of the meter), edge_ms (how narrowly the counter's update was found, the mean), gaps. */
+/* Runs the meter of one GPU as a run does: a tick a second, an edge every fifth. Prints "KEY VALUE" lines: samples
+ * (of the power trace), ticks, edges, seconds, cpu_us (of the meter process, its start not counted), client_cpu_us
+ * (of this process), rss_kib (peak of the meter), edge_ms (how narrowly the counter's update was found, the mean),
+ * gaps. */
 #include "base/clock.h"
 #include "meter/meter.h"
 

@@ -1,4 +1,4 @@
-/* nvml: NVIDIA's management library, loaded at run time; sensor.h is how it is used. This header is for the nvml_*.c. */
+/* nvml: NVIDIA's management library, loaded at run time; sensor.h is how it is used. This is for the nvml_*.c. */
 #ifndef TARE_GPU_NVML_H
 #define TARE_GPU_NVML_H
 
@@ -34,8 +34,8 @@ struct nvml {
     int (*memory_v2)(nvml_device device, struct nvml_memory_v2 *inout);
     int (*fields)(nvml_device device, int count, struct nvml_field *inout);
     int (*ecc_errors)(nvml_device device, unsigned type, unsigned counter, unsigned long long *out);
-    int (*samples)(nvml_device device, unsigned type, unsigned long long since_us, unsigned *value_type, unsigned *count,
-                   struct nvml_sample *out);
+    int (*samples)(nvml_device device, unsigned type, unsigned long long since_us, unsigned *value_type,
+                   unsigned *count, struct nvml_sample *out);
     int (*compute)(nvml_device device, unsigned *count, void *out);     /* nvml_process_v2 */
     int (*compute_v1)(nvml_device device, unsigned *count, void *out);  /* nvml_process_v1 */
     int (*graphics)(nvml_device device, unsigned *count, void *out);    /* nvml_process_v2 */

@@ -1,6 +1,6 @@
 /* nvml_abi: what of NVIDIA's library tare calls, as its binary interface is: NVML API Reference Guide
- * (https://docs.nvidia.com/deploy/nvml-api/), the page of each type or function named beside it. NVIDIA's headers are not
- * needed: the interface only grows, and what a library lacks is found missing at run time. */
+ * (https://docs.nvidia.com/deploy/nvml-api/), the page of each type or function named beside it. NVIDIA's headers are
+ * not needed: the interface only grows, and what a library lacks is found missing at run time. */
 #ifndef TARE_GPU_NVML_ABI_H
 #define TARE_GPU_NVML_ABI_H
 

@@ -1,5 +1,6 @@
 /* The driver's own buffer of power samples. Its stamps are of the wall clock, which can be set: they become times of
- * CLOCK_MONOTONIC by pairs of both clocks read around the call, and what was stamped before the clock was set is refused. */
+ * CLOCK_MONOTONIC by pairs of both clocks read around the call, and what was stamped before the clock was set is
+ * refused. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -22,7 +23,8 @@ struct anchor {
     int64_t monotonic_ns, offset_ns; /* offset: wall clock less CLOCK_MONOTONIC */
 };
 
-/* Both clocks at one instant: the pair with the least time between, of a few tries, as the process may be interrupted. */
+/* Both clocks at one instant: the pair with the least time between, of a few tries, as the process may be
+ * interrupted. */
 static struct anchor anchor_take(void)
 {
     struct anchor best = {0};
@@ -47,8 +49,9 @@ static bool was_set(struct anchor first, struct anchor second)
     return llabs(second.offset_ns - first.offset_ns) > slack;
 }
 
-/* From now on what bears the old time is refused: it lies before now or, when the clock was set back a little, before what
- * the old clock showed. (Set back by more than the buffer is long, it lies in the future as long as it is in the buffer.) */
+/* From now on what bears the old time is refused: it lies before now or, when the clock was set back a little, before
+ * what the old clock showed. (Set back by more than the buffer is long, it lies in the future as long as it is in the
+ * buffer.) */
 static void clock_was_set(struct gpu_sensor *sensor, struct anchor old, struct anchor now)
 {
     int64_t back = old.offset_ns - now.offset_ns;

@@ -15,8 +15,8 @@ static const unsigned long long SHARE_US = 2000000;
 
 typedef int (*list_call)(nvml_device device, unsigned *count, void *out);
 
-/* The list may grow between two calls. *items: as many bytes an entry as the largest layout needs, whichever the library
- * writes; the caller frees. */
+/* The list may grow between two calls. *items: as many bytes an entry as the largest layout needs, whichever the
+ * library writes; the caller frees. */
 static int list_fetch(struct gpu_sensor *sensor, list_call call, char **items, unsigned *count)
 {
     unsigned room = FIRST_ROOM;

@@ -111,8 +111,8 @@ struct gpu_users {
 struct gpu_driver;
 struct gpu_sensor;
 
-/* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such thing, ENOSYS the library
- * has no such function, EACCES not allowed, EBADMSG garbage, EIO anything else. */
+/* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such thing, ENOSYS the
+ * library has no such function, EACCES not allowed, EBADMSG garbage, EIO anything else. */
 struct gpu_backend {
     const char *name; /* "nvml" */
 
@@ -132,8 +132,8 @@ struct gpu_backend {
     bool (*trace)(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
     bool (*users)(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
 
-    /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is absent,
-     * and why. */
+    /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
+     * absent, and why. */
     size_t group_count;
     const char *(*group_name)(size_t group);
     bool (*group_read)(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);

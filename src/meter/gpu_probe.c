@@ -91,11 +91,32 @@ static void probe_counter(const struct probe *probe)
     say(probe, (struct gpu_probe_row){.what = "counter.calls", .value = some((double)calls)});
 }
 
+static void say_steps(const struct probe *probe, const struct gpu_trace *trace, int64_t now_ns)
+{
+    int64_t shortest_ns = INT64_MAX, longest_ns = 0;
+    for (uint32_t i = 1; i < trace->count; i++) {
+        int64_t step_ns = trace->samples[i].t_ns - trace->samples[i - 1].t_ns;
+        shortest_ns = step_ns < shortest_ns ? step_ns : shortest_ns;
+        longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
+    }
+    const struct gpu_power_sample *last = &trace->samples[trace->count - 1];
+    const struct {
+        const char *what;
+        int64_t ns;
+    } rows[] = {{"trace.step_min", shortest_ns},
+                {"trace.step_max", longest_ns},
+                {"trace.length", last->t_ns - trace->samples[0].t_ns},
+                {"trace.newest_age", now_ns - last->t_ns}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        say(probe, (struct gpu_probe_row){.what = rows[i].what, .value = some((double)rows[i].ns / 1e6), .unit = "ms"});
+    say(probe, (struct gpu_probe_row){.what = "trace.newest", .value = some(last->power_w), .unit = "W"});
+}
+
 static void probe_trace(const struct probe *probe)
 {
-    static struct gpu_trace trace; /* large */
+    struct gpu_trace trace;
     struct err err = {0};
-    int64_t began_ns = clock_monotonic_ns(), shortest_ns = INT64_MAX, longest_ns = 0;
+    int64_t began_ns = clock_monotonic_ns();
     bool good = probe->backend->trace(probe->sensor, &trace, &err);
     struct reading cost_us = since(began_ns);
     if (!good) {
@@ -105,23 +126,8 @@ static void probe_trace(const struct probe *probe)
     say(probe,
         (struct gpu_probe_row){.what = "trace", .value = some(trace.count), .unit = "samples", .cost_us = cost_us});
     say(probe, (struct gpu_probe_row){.what = "trace.refused", .value = some(trace.refused), .unit = "samples"});
-    if (trace.count < 2)
-        return;
-    for (uint32_t i = 1; i < trace.count; i++) {
-        int64_t step_ns = trace.samples[i].t_ns - trace.samples[i - 1].t_ns;
-        shortest_ns = step_ns < shortest_ns ? step_ns : shortest_ns;
-        longest_ns = step_ns > longest_ns ? step_ns : longest_ns;
-    }
-    const struct gpu_power_sample *last = &trace.samples[trace.count - 1];
-    say(probe,
-        (struct gpu_probe_row){.what = "trace.step_min", .value = some((double)shortest_ns / 1e6), .unit = "ms"});
-    say(probe, (struct gpu_probe_row){.what = "trace.step_max", .value = some((double)longest_ns / 1e6), .unit = "ms"});
-    say(probe, (struct gpu_probe_row){.what = "trace.length",
-                                      .value = some((double)(last->t_ns - trace.samples[0].t_ns) / 1e6),
-                                      .unit = "ms"});
-    say(probe, (struct gpu_probe_row){
-                   .what = "trace.newest_age", .value = some((double)(began_ns - last->t_ns) / 1e6), .unit = "ms"});
-    say(probe, (struct gpu_probe_row){.what = "trace.newest", .value = some(last->power_w), .unit = "W"});
+    if (trace.count > 1)
+        say_steps(probe, &trace, began_ns);
 }
 
 static void probe_readings(const struct probe *probe)
@@ -148,7 +154,7 @@ static void probe_readings(const struct probe *probe)
 
 static void probe_users(const struct probe *probe)
 {
-    static struct gpu_users users; /* large */
+    struct gpu_users users;
     struct err err = {0};
     char text[160];
     int64_t began_ns = clock_monotonic_ns();

@@ -1,6 +1,7 @@
 #include "meter/gpu_process.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "contain/sys.h"
 #include "meter/protocol.h"
 #include "tare_build.h"
@@ -9,6 +10,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -27,7 +29,7 @@ struct gpu_process {
     int fd;
     bool has_counter, has_trace;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE];
-    struct gpu_trace trace; /* kept here: too large for the stack of a small process */
+    struct gpu_trace trace;
     struct gpu_users users;
     struct meter_reply reply;
 };
@@ -284,19 +286,21 @@ static void serve(struct gpu_process *process)
 
 int gpu_process_main(const struct gpu_process_options *options)
 {
-    static struct gpu_process process; /* one, and large */
+    struct gpu_process *process = mem_alloc(sizeof *process);
     struct err err = {0};
     settle(options->fd);
-    process.backend = options->backend;
-    process.fd = options->fd;
-    process.has_counter = process.has_trace = true;
-    process.driver = options->backend->open(options->library, &err);
-    if (process.driver)
-        process.sensor = options->backend->sensor_open(process.driver, options->device, &err);
-    if (process.sensor)
-        serve(&process);
+    process->backend = options->backend;
+    process->fd = options->fd;
+    process->has_counter = process->has_trace = true;
+    process->driver = options->backend->open(options->library, &err);
+    if (process->driver)
+        process->sensor = options->backend->sensor_open(process->driver, options->device, &err);
+    bool opened = process->sensor != NULL;
+    if (opened)
+        serve(process);
     else
-        refuse(&process, &err);
-    /* The driver's farewell may hang too: what it holds goes with the process. */
-    return process.sensor ? 0 : 1;
+        refuse(process, &err);
+    /* The driver is not bid farewell, which may hang too: what it holds goes with the process. */
+    free(process);
+    return opened ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-/* meter: the runner's side of a GPU's meter process: orders out, answers in, in an event loop that is never kept waiting.
- * A meter that dies, or hangs in the driver, is given up and replaced; the gap is told. */
+/* meter: the runner's side of a GPU's meter process: orders out, answers in, in an event loop that is never kept
+ * waiting. A meter that dies, or hangs in the driver, is given up and replaced; the gap is told. */
 #ifndef TARE_METER_METER_H
 #define TARE_METER_METER_H
 

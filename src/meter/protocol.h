@@ -1,5 +1,5 @@
-/* protocol: what the runner and the meter process of a GPU say to each other over a SOCK_SEQPACKET pair: one fixed struct a
- * message, both ends of one build. The meter says HELLO by itself, then answers each order once, in turn. */
+/* protocol: what the runner and the meter process of a GPU say to each other over a SOCK_SEQPACKET pair: one fixed
+ * struct a message, both ends of one build. The meter says HELLO by itself, then answers each order once, in turn. */
 #ifndef TARE_METER_PROTOCOL_H
 #define TARE_METER_PROTOCOL_H
 

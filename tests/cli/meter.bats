@@ -26,7 +26,7 @@ END
     grep -qP '^GPU 0\tmemory.total\t150754820096 bytes$' <<<"$output"
     grep -qP '^GPU 0\terrors.ecc\t4\t[0-9.]+ us$' <<<"$output"
     grep -qP '^GPU 1\tname\tNVIDIA L4$' <<<"$output"
-    grep -qP '^GPU 1\ttemperature.memory\tfield 82: nvmlDeviceGetFieldValues: Not Supported \(NVML error 3\)\t' <<<"$output"
+    grep -qP '^GPU 1\ttemperature.memory\tfield 82: nvmlDeviceGetFieldValues: Not Supported ' <<<"$output"
 }
 
 @test "the driver's library is found under its usual name" {

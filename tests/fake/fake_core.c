@@ -1,5 +1,5 @@
-/* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary interface of the real one.
- * FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. */
+/* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary interface of the real
+ * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. */
 #include "fake.h"
 
 #include <errno.h>

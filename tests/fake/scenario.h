@@ -1,5 +1,5 @@
-/* scenario: what the fake driver's GPUs do, read from a file (README.md), and the truth about them in closed form: shared by
- * the fake library and by the tests. Times t_ns are CLOCK_MONOTONIC. */
+/* scenario: what the fake driver's GPUs do, read from a file (README.md), and the truth about them in closed form:
+ * shared by the fake library and by the tests. Times t_ns are CLOCK_MONOTONIC. */
 #ifndef TARE_FAKE_SCENARIO_H
 #define TARE_FAKE_SCENARIO_H
 
@@ -8,7 +8,8 @@
 
 enum { FAKE_GPUS_MAX = 16, FAKE_STEPS_MAX = 256, FAKE_FAULTS_MAX = 64, FAKE_XIDS_MAX = 16, FAKE_PATH = 512 };
 
-/* From t_s on (seconds after the origin) the power settles to target_w: power_w(t) = target_w + rest_w exp(-(t - t_s)/settle). */
+/* From t_s on (seconds after the origin) the power settles to target_w:
+ * power_w(t) = target_w + rest_w exp(-(t - t_s) / settle). */
 struct fake_step {
     double t_s, target_w;
     double rest_w, temperature_c; /* worked out: at t_s */

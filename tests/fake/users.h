@@ -21,8 +21,8 @@ struct fake_users {
 /* Those that live, by pid. */
 void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_users *out);
 
-/* What they draw on top of the scripted load now; energy_j (may be NULL): what they drew so far, as all processes that load the
- * fake saw it together. */
+/* What they draw on top of the scripted load now; energy_j (may be NULL): what they drew so far, as all processes
+ * that load the fake saw it together. */
 double fake_users_power(const struct fake_scenario *scenario, int gpu, int64_t t_ns, double *energy_j);
 
 #endif

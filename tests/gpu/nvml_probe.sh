@@ -1,5 +1,6 @@
 #!/bin/bash
-# On a machine with an NVIDIA GPU: every reading of every GPU once, with what it costs, and what the meter of one costs over time.
+# On a machine with an NVIDIA GPU: every reading of every GPU once, with what it costs, and what the meter of one
+# costs over time.
 # usage: nvml_probe.sh [SECONDS [DEVICE]]      (default 20, GPU 0)      BUILD=FOLDER: the build folder (default build)
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

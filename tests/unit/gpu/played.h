@@ -17,8 +17,8 @@ struct played {
     struct fake_scenario truth;
 };
 
-/* The text, with ORIGIN replaced by seconds_ago before now and FOLDER by the folder; opens device of library. NULL library:
- * the fake one. */
+/* The text, with ORIGIN replaced by seconds_ago before now and FOLDER by the folder; opens device of library. NULL
+ * library: the fake one. */
 void play(struct played *played, const char *library, const char *device, double seconds_ago, const char *text);
 /* Only the scenario: the caller opens. */
 void play_scenario(struct played *played, double seconds_ago, const char *text);

@@ -296,8 +296,8 @@ static void samples_stay_right_when_the_clock_is_set(void **state)
         set_wall_clock(shifts_ms[i] * NS_PER_MS);
         uint32_t good = 0;
         int64_t set_ns = clock_monotonic_ns(), until_ns = set_ns + 20 * NS_PER_S;
-        /* Until samples from after the change come, which at worst are as late as the change was large; none before or among
-         * them may be wrong. */
+        /* Until samples from after the change come, which at worst are as late as the change was large; none before
+         * or among them may be wrong. */
         while (good < 20 && clock_monotonic_ns() < until_ns) {
             struct timespec wait = {.tv_nsec = 100000000};
             nanosleep(&wait, NULL);

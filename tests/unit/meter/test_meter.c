@@ -9,6 +9,7 @@
 #include "gpu_fixture.h"
 
 #include "base/clock.h"
+#include "meter/gpu_process.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -325,6 +326,18 @@ static void a_meter_has_no_descriptors_of_the_runner(void **state)
     bench_end(&bench);
 }
 
+static void without_a_program_named_it_is_this_one(void **state)
+{
+    (void)state;
+    bench_begin(&bench, 100, "");
+    bench.options.program = NULL; /* main starts a meter when it is asked for one */
+    struct meter *meter = bench_meter(&bench, "0");
+    await_hello(meter);
+    assert_int_equal(ask(meter, METER_TICK, 1).status, METER_OK);
+    meter_free(meter);
+    bench_end(&bench);
+}
+
 static void what_the_terminal_sends_is_not_for_the_meter(void **state)
 {
     (void)state;
@@ -370,8 +383,17 @@ static void a_meter_ends_with_its_runner(void **state)
     bench_end(&bench);
 }
 
-int main(void)
+/* meter --device DEVICE --fd N --library FILE */
+static int be_meter(char **args)
 {
+    return gpu_process_main(&(struct gpu_process_options){
+        .backend = &nvml_backend, .device = args[2], .fd = atoi(args[4]), .library = args[6]});
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 8 && strcmp(argv[1], "meter") == 0)
+        return be_meter(argv + 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_meter_describes_its_gpu),
         cmocka_unit_test(ticks_fill_the_series),
@@ -384,6 +406,7 @@ int main(void)
         cmocka_unit_test(processes_are_told),
         cmocka_unit_test(a_meter_is_small_and_cheap),
         cmocka_unit_test(a_meter_has_no_descriptors_of_the_runner),
+        cmocka_unit_test(without_a_program_named_it_is_this_one),
         cmocka_unit_test(what_the_terminal_sends_is_not_for_the_meter),
         cmocka_unit_test(a_meter_ends_with_its_runner),
     };
