@@ -80,6 +80,7 @@ said() { grep -qF -- "$1" err; }
     done
     [ ! -e results ]
     [ ! -e ran ]
+    rm -f err
     set -m
     "$TARE" exec --gpu-lock wait -- touch ran 2>err </dev/null 3>&- &
     PID=$!

@@ -96,6 +96,7 @@ wait_until() {
 # Starts the program with a process id of its own in the background: $PID; its output goes to the files out and err. Job
 # control gives it back the SIGINT that a shell ignores for background commands.
 start_program() {
+    rm -f out err # what an earlier one has said must not be taken for this one's
     set -m
     "$TARE" "$@" > out 2> err < /dev/null 3>&- &
     PID=$!
