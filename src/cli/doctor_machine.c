@@ -15,6 +15,7 @@
 enum { FILE_MAX = 4 << 20 };
 
 static const char state_section[] = "State", machine_section[] = "Machine";
+static const char state_mend[] = "export TARE_STATE_DIR=FOLDER, one that only you may write";
 
 /* The nearest folder above that is there: whether the missing ones can be made in it. */
 static bool can_be_made(const char *path)
@@ -30,39 +31,54 @@ static bool can_be_made(const char *path)
 
 static void add_bad_state(struct findings *out, const char *path, const char *reason)
 {
-    findings_add(out,
-                 (struct finding){.section = state_section,
-                                  .name = "folder",
-                                  .mark = FINDING_WRONG,
-                                  .text = mem_printf("%s cannot be used: dead runs are not found", path),
-                                  .reason = mem_strdup(reason),
-                                  .mend = mem_strdup("export TARE_STATE_DIR=FOLDER, one that only you may write")});
+    findings_add(out, (struct finding){.section = state_section,
+                                       .name = "folder",
+                                       .mark = FINDING_WRONG,
+                                       .text = mem_printf("%s cannot be used: dead runs are not found", path),
+                                       .reason = mem_strdup(reason),
+                                       .mend = mem_strdup(state_mend)});
+}
+
+/* The home cannot be written: runs register in the second place. What is there is opened, nothing is made. */
+static struct state *fall_back(struct findings *out, const struct strv *paths, const char *why)
+{
+    struct err err = {0};
+    const char *path = paths->items[0], *second = paths->count > 1 ? paths->items[1] : NULL;
+    bool there = second && access(second, F_OK) == 0;
+    struct state *state = there ? state_open(second, &err) : NULL;
+    if (!second || (there && !state) || (!there && !can_be_made(second))) {
+        add_bad_state(out, path, why);
+        return NULL;
+    }
+    findings_add(out, (struct finding){.section = state_section,
+                                       .name = "folder",
+                                       .mark = FINDING_NO,
+                                       .text = mem_printf("%s%s", second, there ? "" : " (made by the first run)"),
+                                       .reason = mem_printf("%s: %s", path, why),
+                                       .mend = mem_strdup(state_mend)});
+    return state;
 }
 
 /* NULL: there is none yet, or it cannot be used, which is in the findings then. */
 static struct state *open_state(struct findings *out)
 {
     struct err err = {0};
-    AUTO_FREE char *path = state_path(&err);
-    if (!path) {
+    AUTO_STRV struct strv paths = {0};
+    if (!state_paths(&paths, &err)) {
         add_bad_state(out, "the state folder", err.text);
         return NULL;
     }
+    const char *path = paths.items[0];
     /* To look is no reason to make it. */
     bool missing = access(path, F_OK) != 0 && errno == ENOENT;
-    if (missing && !can_be_made(path)) {
-        add_bad_state(out, path, "it is not there, and the folder above is not writable");
-        return NULL;
-    }
+    if (missing && !can_be_made(path))
+        return fall_back(out, &paths, "it is not there, and the folder above is not writable");
     struct state *state = missing ? NULL : state_open(path, &err);
-    if (!missing && !state) {
-        add_bad_state(out, path, err.text);
-        return NULL;
-    }
+    if (!missing && !state)
+        return fall_back(out, &paths, err.text);
     if (!missing && access(path, W_OK) != 0) {
-        add_bad_state(out, path, "it is not writable");
         state_close(state);
-        return NULL;
+        return fall_back(out, &paths, "it is not writable");
     }
     findings_add(out, (struct finding){.section = state_section,
                                        .name = "folder",

@@ -83,6 +83,20 @@ END
     [[ "$(check folder mend)" == *TARE_STATE_DIR* ]]
 }
 
+@test "where the home cannot be written, the folder that runs take instead is told" {
+    unset XDG_STATE_HOME
+    touch home
+    export HOME=$WORK/home/none TMPDIR=$WORK/tmp
+    mkdir -m 1777 "$TMPDIR"
+    page
+    is "$(check folder status)" no
+    is "$(check folder text)" "$TMPDIR/$NAME-$(id -u) (made by the first run)"
+    [[ "$(check folder reason)" == "$HOME/.local/state/$NAME: "* ]]
+    "$TARE" exec -- true
+    page
+    is "$(check folder text)" "$TMPDIR/$NAME-$(id -u)"
+}
+
 @test "something that a dead run left is wrong, and clean is pointed to" {
     env TARE_JOB=00000000000000000000000000000bad sleep 1000 3>&- &
     HOLDER=$!
