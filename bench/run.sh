@@ -30,6 +30,7 @@ bench bench_plan
 bench bench_match "$megabytes"
 bench bench_idle
 bench bench_contain
+bench bench_window
 
 printf '\n'
 awk -F'\t' '
