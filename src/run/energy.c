@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 
 /* A driver may have to wake its GPUs first; no job waits longer for that. */
-static const int64_t START_NS = 5 * NS_PER_S;
+static const int64_t START_NS = 10 * NS_PER_S;
 
 static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 {
