@@ -5,6 +5,7 @@
 #include "cli/list.h"
 #include "cli/locate.h"
 #include "cli/message.h"
+#include "cli/meters.h"
 #include "cli/run_input.h"
 #include "cli/run_session.h"
 #include "report/plan_text.h"
@@ -246,13 +247,20 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0 && parallel == 0;
 }
 
-static int run_session_of(const struct cli_call *call, const struct caller *caller, const struct run_input *input)
+/* What stands behind a call. */
+struct run_means {
+    struct caller caller;
+    struct host_meter *host; /* opened while there were root's rights; NULL: nothing will run */
+};
+
+static int run_session_of(const struct cli_call *call, const struct run_means *means, const struct run_input *input)
 {
     struct session_wish wish = {
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = call->values[OPTION_RESUME].text,
-        .caller = caller,
+        .caller = &means->caller,
+        .host = means->host,
         .quiet = is_quiet(call),
         .json = call->values[OPTION_JSON].given,
     };
@@ -262,7 +270,7 @@ static int run_session_of(const struct cli_call *call, const struct caller *call
     return run_session(&wish);
 }
 
-static int act_on_input(const struct cli_call *call, const struct caller *caller, const struct run_wish *wish,
+static int act_on_input(const struct cli_call *call, const struct run_means *means, const struct run_wish *wish,
                         const struct run_input *input)
 {
     say_input(call, input);
@@ -274,7 +282,7 @@ static int act_on_input(const struct cli_call *call, const struct caller *caller
         say_governor(&input->plan);
     if (call->values[OPTION_DRY_RUN].given)
         return show_plan(call, wish, input);
-    return may_run(&input->plan) ? run_session_of(call, caller, input) : CLI_USAGE;
+    return may_run(&input->plan) ? run_session_of(call, means, input) : CLI_USAGE;
 }
 
 /* --list with settings: the registry that these settings would use. */
@@ -295,7 +303,7 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
     return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
 }
 
-static int run_as_caller(const struct cli_call *call, const struct caller *caller)
+static int run_as_caller(const struct cli_call *call, const struct run_means *means)
 {
     struct err err = {0};
     struct run_wish wish = {0};
@@ -304,7 +312,7 @@ static int run_as_caller(const struct cli_call *call, const struct caller *calle
         if (flag || call->operands.count)
             return cli_usage_error(call->command, "%s does not go with --resume: the plan of that run is finished",
                                    flag ? flag : call->operands.items[0]);
-        return run_session_of(call, caller, NULL);
+        return run_session_of(call, means, NULL);
     }
     if (!make_wish(call, &wish, &err))
         return cli_usage_error(call->command, "%s", err.text);
@@ -313,32 +321,44 @@ static int run_as_caller(const struct cli_call *call, const struct caller *calle
     warn_of_ignored(call, &wish);
     struct run_input input;
     run_input_read(&wish, &input);
-    int code = act_on_input(call, caller, &wish, &input);
+    int code = act_on_input(call, means, &wish, &input);
     run_input_fini(&input);
     return code;
 }
 
+static bool will_run(const struct cli_call *call)
+{
+    return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
+}
+
+static void means_fini(struct run_means *means)
+{
+    host_meter_free(means->host);
+    caller_fini(&means->caller);
+}
+
 static bool wants_cgroup(const struct cli_call *call)
 {
-    return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given &&
+    return will_run(call) &&
            strcmp(call->values[OPTION_CONTAINMENT].text, containment_wish_name(CONTAINMENT_SWEEP)) != 0;
 }
 
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    AUTO(caller_fini) struct caller caller = {0};
+    AUTO(means_fini) struct run_means means = {.host = will_run(call) ? meters_open_host() : NULL};
+    struct caller *caller = &means.caller;
     bool as_root = call->values[OPTION_AS_ROOT].given;
     bool became =
-        wants_cgroup(call) ? caller_become_with_cgroup(as_root, &caller, &err) : caller_become(as_root, &caller, &err);
+        wants_cgroup(call) ? caller_become_with_cgroup(as_root, caller, &err) : caller_become(as_root, caller, &err);
     if (!became) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    if (caller.became && !is_quiet(call))
-        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)caller.uid,
-                 caller.environment_from);
-    return run_as_caller(call, &caller);
+    if (caller->became && !is_quiet(call))
+        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)caller->uid,
+                 caller->environment_from);
+    return run_as_caller(call, &means);
 }
 
 static const char *const usage[] = {

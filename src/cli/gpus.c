@@ -39,13 +39,13 @@ static void warn_of(const char *value, const struct gpu_visible *visible)
                     value);
 }
 
-static void select_for(const struct gpu_devices *devices, const char *value, const char *order, bool *used)
+static void select_for(const struct gpu_devices *devices, const char *value, const char *order, bool warn, bool *used)
 {
     struct gpu_visible visible;
     gpu_visible_find(devices, value, order, &visible);
     for (size_t i = 0; i < visible.count; i++)
         used[visible.items[i]] = true;
-    if (value)
+    if (value && warn)
         warn_of(value, &visible);
     gpu_visible_fini(&visible);
 }
@@ -71,8 +71,8 @@ bool gpus_are_chosen(const struct strv *environment, const struct plan *plan)
     return plan != NULL;
 }
 
-size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
-                   bool *used)
+static size_t select_all(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                         bool warn, bool *used)
 {
     const char *value_before = NULL, *order_before = NULL;
     size_t count = 0, jobs = plan ? plan->count : 1;
@@ -82,13 +82,25 @@ size_t gpus_select(const struct gpu_devices *devices, const struct strv *environ
         const char *order = job_variable(job, environment, "CUDA_DEVICE_ORDER");
         /* Usually all experiments have the same, and one warning is enough. */
         if (i == 0 || !same(value, value_before) || !same(order, order_before))
-            select_for(devices, value, order, used);
+            select_for(devices, value, order, warn, used);
         value_before = value;
         order_before = order;
     }
     for (size_t i = 0; i < devices->count; i++)
         count += used[i];
     return count;
+}
+
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool *used)
+{
+    return select_all(devices, environment, plan, true, used);
+}
+
+size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                            bool *used)
+{
+    return select_all(devices, environment, plan, false, used);
 }
 
 char *gpus_name(const struct gpu_devices *devices, size_t place)

@@ -23,6 +23,10 @@ bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                    bool *used);
 
+/* The same, without a warning: once they have been told. */
+size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                            bool *used);
+
 /* Whether CUDA_VISIBLE_DEVICES is set for each of these jobs. */
 bool gpus_are_chosen(const struct strv *environment, const struct plan *plan);
 

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/gpu_hold.h"
 #include "cli/message.h"
+#include "cli/meters.h"
 #include "cli/registration.h"
 #include "cli/run_folder.h"
 #include "contain/guardian.h"
@@ -29,7 +30,8 @@ struct session {
     struct guardian *guardian; /* NULL: there is none */
     struct state *state;       /* NULL: there is none */
     struct gpu_hold *gpus;     /* NULL: none is held */
-    struct strv environment;   /* what jobs inherit */
+    struct meters meters;
+    struct strv environment; /* what jobs inherit */
     struct store *store;
     int dir;
     char *dir_path;
@@ -125,11 +127,21 @@ static void say_start(const struct session *session, size_t left)
     fflush(stdout);
 }
 
+/* Once a session, and only where something is missing. */
+static void say_meters(const struct session *session)
+{
+    AUTO_FREE char *missing = gauge_missing_text(&session->meters.options);
+    if (missing && !session->wish->quiet && !session->wish->json)
+        cli_note("%s", missing);
+}
+
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     struct progress *progress = make_progress(session);
     size_t left = skip_done(session, progress);
     say_start(session, left);
+    meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
+    say_meters(session);
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -138,6 +150,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .guardian = session->guardian,
         .state = session->state,
         .environment = &session->environment,
+        .gauge = &session->meters.options,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
     };
@@ -282,6 +295,7 @@ int run_session(const struct session_wish *wish)
     struct session session = {.wish = wish, .dir = -1};
     strv_add_all(&session.environment, &wish->caller->environment);
     int code = open_and_run(&session);
+    meters_fini(&session.meters);
     gpu_hold_end(session.gpus);
     guardian_stop(session.guardian);
     registration_end(session.state);

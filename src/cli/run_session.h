@@ -9,11 +9,14 @@
 
 #include <stdbool.h>
 
+struct host_meter;
+
 struct session_wish {
     const struct run_input *input; /* a new run of this plan in output, or NULL: */
     const char *output;
     const char *resume_dir;        /* an earlier run to go on with */
     const struct caller *caller;
+    struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
     enum containment_wish containment;
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */

@@ -15,7 +15,16 @@
 
 enum { REASONS_SHOWN = 10, GAP = 2 };
 
-enum column_kind { COLUMN_ID, COLUMN_PARAM, COLUMN_OUTCOME, COLUMN_TIME, COLUMN_METRIC, COLUMN_RETRIES };
+enum column_kind {
+    COLUMN_ID,
+    COLUMN_PARAM,
+    COLUMN_OUTCOME,
+    COLUMN_TIME,
+    COLUMN_METRIC,
+    COLUMN_RETRIES,
+    COLUMN_GPU,
+    COLUMN_CPU
+};
 
 struct column {
     enum column_kind kind;
@@ -80,6 +89,10 @@ static char *cell_text(const struct closing *closing, const struct column *colum
             return mem_strdup("");
         clock_format_duration(result->duration_s, duration);
         return mem_strdup(duration);
+    case COLUMN_GPU:
+        return columns_energy_cell(result->energy.gpu_j, result->energy.gpu_half_width_j);
+    case COLUMN_CPU:
+        return columns_energy_cell(result->energy.cpu_j, result->energy.cpu_half_width_j);
     case COLUMN_METRIC:
         return columns_metric_cell(result, column->title);
     case COLUMN_RETRIES:
@@ -117,12 +130,16 @@ static void make_columns(struct closing *closing)
 {
     columns_varied(&closing->results->plan, &closing->varied);
     columns_metrics(closing->results, &closing->metrics);
-    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 4, sizeof *closing->columns);
+    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 6, sizeof *closing->columns);
     add_column(closing, COLUMN_ID, "EXPERIMENT", true);
     for (size_t i = 0; i < closing->varied.count; i++)
         add_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
     add_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
     add_column(closing, COLUMN_TIME, "TIME", true);
+    if (!add_column(closing, COLUMN_GPU, "GPU ENERGY", true))
+        closing->column_count--;
+    if (!add_column(closing, COLUMN_CPU, "CPU ENERGY", true))
+        closing->column_count--;
     for (size_t i = 0; i < closing->metrics.count; i++)
         if (!add_column(closing, COLUMN_METRIC, closing->metrics.items[i], false))
             closing->column_count--; /* room for one that says something */

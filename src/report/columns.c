@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,4 +79,21 @@ char *columns_metric_cell(const struct result *result, const char *name)
         return mem_strdup(digits);
     }
     return mem_strdup("");
+}
+
+char *columns_energy_cell(struct reading energy_j, struct reading half_width_j)
+{
+    static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
+    double value = energy_j.value, half = half_width_j.value;
+    size_t unit = 0;
+    if (!energy_j.valid)
+        return mem_strdup("");
+    /* As it will be shown: 999.9 J are 1 kJ. */
+    for (; unit + 1 < sizeof units / sizeof *units && fabs(number_round(value, 3)) >= 1000; unit++) {
+        value /= 1000;
+        half /= 1000;
+    }
+    if (half_width_j.valid && half >= 0.01 * fabs(value) && half > 0)
+        return mem_printf("%.3g %s ± %.6g", number_round(value, 3), units[unit], number_round(half, 2));
+    return mem_printf("%.3g %s", number_round(value, 3), units[unit]);
 }

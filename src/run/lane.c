@@ -9,7 +9,7 @@ enum { TIMER_ACCURACY_US = 1000 };
 
 void lane_init(struct lane *lane, struct runner *runner)
 {
-    *lane = (struct lane){.runner = runner};
+    *lane = (struct lane){.runner = runner, .energy.files = {.gpu = -1, .cpu = -1}};
     attempt_init(&lane->attempt, NULL, 0);
 }
 
@@ -17,6 +17,7 @@ void lane_fini(struct lane *lane)
 {
     lane_cancel_timer(lane);
     lane_job_sources_fini(lane);
+    lane_energy_fini(lane);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
@@ -184,6 +185,7 @@ void lane_attempt_ended(struct lane *lane)
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
+    json_object_set_new(data, "energy", lane_energy_take(lane));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again =

@@ -4,6 +4,7 @@
 #define TARE_RUN_LANE_H
 
 #include "run/attempt.h"
+#include "run/energy_files.h"
 #include "run/runner.h"
 
 enum lane_phase {
@@ -14,6 +15,18 @@ enum lane_phase {
     LANE_STOPPING,   /* the job was asked to end */
     LANE_PROVING,    /* killed: is everything gone? */
     LANE_FINISHED
+};
+
+/* What is measured of the attempt (lane_energy.c). */
+struct lane_energy {
+    bool on;      /* from the gate until the figures are taken */
+    bool edged;   /* the end's edge was asked for */
+    bool waiting; /* for its answers, with the lane's timer as the bound */
+    sd_event_source *timer;
+    struct mark *marks; /* in the order in which the journal has them */
+    size_t mark_count, mark_capacity;
+    size_t gaps;
+    struct energy_files files;
 };
 
 struct lane {
@@ -29,6 +42,7 @@ struct lane {
     sd_event_source *timer; /* pauses, grace, proof: one at a time */
     lane_step *timer_step;
     sd_event_source *log_source, *job_source, *timeout_source, *fifo_source;
+    struct lane_energy energy;
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };
@@ -63,6 +77,22 @@ void lane_marks_take(void *context, const struct mark *mark); /* context: the la
 void lane_marks_record(struct lane *lane);
 void lane_marks_end(struct lane *lane);
 void lane_marks_doubt(struct lane *lane); /* says it when they look wrong */
+
+/* Energy (lane_energy.c). None of these does anything where nothing is measured. */
+void lane_energy_await(struct lane *lane);   /* the meters are ready, or it has taken too long: lane_start */
+void lane_energy_prepare(struct lane *lane); /* a job is about to be born */
+void lane_energy_begin(struct lane *lane);   /* its gate is open */
+void lane_energy_mark(struct lane *lane, const struct mark *mark);
+void lane_energy_edge(struct lane *lane);    /* the command has ended */
+void lane_energy_finish(struct lane *lane);  /* the job is gone: lane_attempt_ended when the meters have answered */
+json_t *lane_energy_take(struct lane *lane); /* what was measured, or null */
+void lane_energy_look(struct lane *lane);    /* the meters have answered something */
+void lane_energy_gap(struct lane *lane, const char *label, const struct meter_gap *gap);
+void lane_energy_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
+void lane_energy_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading);
+void lane_energy_fini(struct lane *lane);
+
+void lane_evidence(struct lane *lane, const char *kind, char *text); /* EVENT_EVIDENCE; takes text */
 void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
 

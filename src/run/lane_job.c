@@ -178,6 +178,7 @@ static void open_gate(struct lane *lane)
         return;
     }
     lane->phase = LANE_RUNNING;
+    lane_energy_begin(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
 }
 
@@ -197,6 +198,7 @@ void lane_job_start(struct lane *lane)
         return;
     }
     lane_marks_make(lane);
+    lane_energy_prepare(lane);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;

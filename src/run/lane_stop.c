@@ -32,7 +32,7 @@ static void unguard_job(struct lane *lane)
         state_job_gone(state, job_identity(lane->attempt.job), NULL);
 }
 
-static void record_evidence(struct lane *lane, const char *kind, char *text)
+void lane_evidence(struct lane *lane, const char *kind, char *text)
 {
     json_t *data = json_object();
     json_object_set_new(data, "kind", json_string(kind));
@@ -46,14 +46,14 @@ static void record_members(struct lane *lane)
     const struct attempt *attempt = &lane->attempt;
     if (attempt->leftover_count > 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
-        record_evidence(lane, "leftover_processes",
-                        mem_printf("the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
-                                   attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
+        lane_evidence(lane, "leftover_processes",
+                      mem_printf("the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
+                                 attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
     }
     if (attempt->survivor_count > 0) {
         struct err err;
         AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-        record_evidence(lane, "unkillable", mem_printf("still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names));
+        lane_evidence(lane, "unkillable", mem_printf("still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names));
         err_set(&err,
                 "%s: SIGKILL does not end: %s; '" TARE_NAME
                 " clean' shows what is left, go on with --resume %s when it "
@@ -62,8 +62,8 @@ static void record_members(struct lane *lane)
         runner_break(lane->runner, &err);
     }
     if (attempt->unproven)
-        record_evidence(lane, "not_proven",
-                        mem_strdup("no process of the job is seen, but its cgroup cannot be removed"));
+        lane_evidence(lane, "not_proven",
+                      mem_strdup("no process of the job is seen, but its cgroup cannot be removed"));
 }
 
 /* What is none of the job's, as far as can be told: never ended, only named. */
@@ -72,13 +72,13 @@ static void record_aftermath(struct lane *lane)
     const struct run_request *request = lane->runner->request;
     const struct attempt *attempt = &lane->attempt;
     if (attempt->log_held)
-        record_evidence(lane, "log_pipe_held", mem_strdup(attempt->log_held));
+        lane_evidence(lane, "log_pipe_held", mem_strdup(attempt->log_held));
     if (attempt->survivor_count > 0 || !attempt->gate_open)
         return;
     char *holders = aftermath_gpu_holders(request->roots, job_identity(attempt->job),
                                           request->change_user ? request->uid : geteuid());
     if (holders)
-        record_evidence(lane, "gpu_held", holders);
+        lane_evidence(lane, "gpu_held", holders);
 }
 
 static void close_log(struct lane *lane)
@@ -142,7 +142,7 @@ static void proven(struct lane *lane, double seconds)
     lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
     record_members(lane);
     record_aftermath(lane);
-    lane_attempt_ended(lane);
+    lane_energy_finish(lane);
 }
 
 static void prove(struct lane *lane)
@@ -211,6 +211,7 @@ void lane_stop(struct lane *lane, enum stop_reason reason)
     lane->phase = LANE_STOPPING;
     lane->attempt.reason = reason;
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
+    lane_energy_edge(lane);
     json_t *data = json_object();
     json_object_set_new(data, "reason", json_string(stop_reason_name(reason)));
     lane_record(lane, EVENT_ATTEMPT_STOPPING, data, end_job);

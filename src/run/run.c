@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "run/energy.h"
 #include "run/lane.h"
 #include "run/recover.h"
 #include "run/runner.h"
@@ -194,13 +195,15 @@ static void live(struct runner *runner, struct err *err)
     lane_init(&lane, runner);
     runner->lanes = &lane;
     runner->lane_count = 1;
-    lane_start(&lane);
+    energy_start(runner);
+    lane_energy_await(&lane);
     int code = lane.phase == LANE_FINISHED ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
         err_set(&loop_err, "the event loop failed: %s", strerror(-code));
         runner_break(runner, &loop_err);
     }
+    energy_stop(runner);
     runner->lanes = NULL;
     runner->lane_count = 0;
     end_session(runner);

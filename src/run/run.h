@@ -20,6 +20,7 @@ struct run_listener {
     void *context;
 };
 
+struct gauge_options; /* meter/gauge.h */
 struct guardian; /* contain/guardian.h */
 struct state;    /* state/state.h */
 struct census_roots; /* state/census.h */
@@ -37,6 +38,7 @@ struct run_request {
     gid_t gid;
     struct run_listener listener;
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
+    const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     bool resumed;
 };
 

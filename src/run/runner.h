@@ -2,6 +2,7 @@
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 
+#include "meter/gauge.h"
 #include "plan/plan.h"
 #include "run/past.h"
 #include "run/run.h"
@@ -27,6 +28,9 @@ struct runner {
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
+    struct gauge *gauge; /* NULL: nothing is measured */
+    sd_event_source *gauge_source;
+    int64_t gauge_until_ns; /* so long its meters are waited for before the first job */
     bool memory_said;  /* that the memory limit is not held */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */

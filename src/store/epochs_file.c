@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "meter/epochs.h"
+#include "store/energy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct cut {
     size_t mark_count, mark_capacity;
     struct epoch *epochs; /* names and labels borrowed from marks */
     size_t epoch_count;
+    struct energy_epoch *energy; /* as many; all absent where nothing was measured */
     int64_t start_ns;
 };
 
@@ -23,6 +25,7 @@ static void cut_fini(struct cut *cut)
 {
     free(cut->marks);
     free(cut->epochs);
+    free(cut->energy);
     *cut = (struct cut){0};
 }
 
@@ -49,6 +52,28 @@ static bool load_marks(sqlite3 *db, int64_t experiment, int64_t attempt, struct 
     return step == 0;
 }
 
+static bool is_row_of(sqlite3_stmt *row, const struct epoch *epoch)
+{
+    const char *name = db_text(row, 0);
+    return name && strcmp(name, epoch->name) == 0 && sqlite3_column_int64(row, 1) == epoch->start_ns &&
+           sqlite3_column_int64(row, 2) == epoch->end_ns;
+}
+
+/* What was measured stands in the order of the cut that it was measured for: this one. */
+static bool load_energy(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *cut, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT name, start_ns, end_ns, " ENERGY_EPOCH_COLUMNS
+                                              " FROM epoch_energy WHERE experiment=? AND attempt=? ORDER BY number",
+                                              "ii", experiment, attempt);
+    int step = query ? 0 : -1;
+    cut->energy = mem_array(cut->epoch_count + 1, sizeof *cut->energy);
+    for (size_t i = 0; query && (step = db_step(query, err)) > 0 && i < cut->epoch_count; i++)
+        if (is_row_of(query, &cut->epochs[i]))
+            energy_epoch_read(query, 3, &cut->energy[i]);
+    return step >= 0;
+}
+
 /* Nothing where the attempt never started. */
 static bool load(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *out, struct err *err)
 {
@@ -67,7 +92,10 @@ static bool load(sqlite3 *db, int64_t experiment, int64_t attempt, struct cut *o
     }
     out->epochs = epochs_cut(out->marks, out->mark_count, out->start_ns, sqlite3_column_int64(query, 1), has_end,
                              &out->epoch_count);
-    return true;
+    if (load_energy(db, experiment, attempt, out, err))
+        return true;
+    cut_fini(out);
+    return false;
 }
 
 static json_t *seconds_json(int64_t ns)
@@ -75,7 +103,7 @@ static json_t *seconds_json(int64_t ns)
     return json_real((double)ns / (double)NS_PER_S);
 }
 
-static json_t *epoch_json(const struct epoch *epoch, int64_t origin_ns)
+static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *energy, int64_t origin_ns)
 {
     bool itself = epoch->part == EPOCH_ITSELF;
     json_t *json = json_object();
@@ -87,6 +115,7 @@ static json_t *epoch_json(const struct epoch *epoch, int64_t origin_ns)
     json_object_set_new(json, "duration_s",
                         epoch->has_end ? seconds_json(epoch->end_ns - epoch->start_ns) : json_null());
     json_object_set_new(json, "source", itself ? json_string(mark_source_name(epoch->source)) : json_null());
+    energy_epoch_json(energy, json);
     return json;
 }
 
@@ -101,7 +130,7 @@ bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *e
     if (!load(db, experiment, sqlite3_column_int64(query, 0), &cut, err))
         return false;
     for (size_t i = 0; i < cut.epoch_count; i++)
-        json_array_append_new(out, epoch_json(&cut.epochs[i], cut.start_ns));
+        json_array_append_new(out, epoch_json(&cut.epochs[i], &cut.energy[i], cut.start_ns));
     return true;
 }
 
@@ -111,7 +140,7 @@ static void add_seconds(struct text *out, int64_t ns)
     text_addf(out, ",%lld.%09lld", (long long)(ns / NS_PER_S), (long long)(ns % NS_PER_S));
 }
 
-static void add_row(struct text *out, const struct epoch *epoch, int64_t origin_ns)
+static void add_row(struct text *out, const struct epoch *epoch, const struct energy_epoch *energy, int64_t origin_ns)
 {
     csv_add_cell(out, epoch->name);
     text_addf(out, ",%s,", epoch_part_name(epoch->part));
@@ -123,15 +152,19 @@ static void add_row(struct text *out, const struct epoch *epoch, int64_t origin_
     } else {
         text_add(out, ",,");
     }
-    text_addf(out, ",%s\n", epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : "");
+    text_addf(out, ",%s", epoch->part == EPOCH_ITSELF ? mark_source_name(epoch->source) : "");
+    energy_epoch_cells(energy, out);
+    text_add_char(out, '\n');
 }
 
 static bool write_file(int folder, const struct cut *cut, struct err *err)
 {
     AUTO_TEXT struct text out = {0};
-    text_add(&out, "name,part,label,start_s,end_s,duration_s,source\n");
+    text_add(&out, "name,part,label,start_s,end_s,duration_s,source");
+    energy_epoch_head(&out);
+    text_add_char(&out, '\n');
     for (size_t i = 0; i < cut->epoch_count; i++)
-        add_row(&out, &cut->epochs[i], cut->start_ns);
+        add_row(&out, &cut->epochs[i], &cut->energy[i], cut->start_ns);
     AUTO_CLOSE int energy = fs_make_dir_at(folder, "energy", 0777, err);
     return energy >= 0 && fs_write_atomic(energy, "marks.csv", text_get(&out), out.length, err);
 }

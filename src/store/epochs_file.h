@@ -6,7 +6,7 @@
 #include "store/db.h"
 
 /* Adds to a list what the marks of the experiment's last attempt cut it into: {name, part, label, start_s, end_s,
- * duration_s, source}. Seconds count from the attempt's start; null: not known. */
+ * duration_s, source, and what it drew (energy.h)}. Seconds count from the attempt's start; null: not known. */
 bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *err);
 
 /* energy/marks.csv in the experiment's folder for the last attempt, attempt_<k>/energy/marks.csv for each one

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "store/energy.h"
 #include "store/epochs_file.h"
 
 #include <fcntl.h>
@@ -57,6 +58,19 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
     return step == 0;
 }
 
+/* Of the last attempt; NULL: nothing was measured. */
+static bool load_energy(sqlite3 *db, int64_t number, json_t **out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts"
+        " WHERE e.number=?",
+        "i", number);
+    int step = query ? db_step(query, err) : -1;
+    *out = step > 0 ? db_json(query, 0) : NULL;
+    return step >= 0;
+}
+
 static json_t *usage_json(sqlite3_stmt *row, int first)
 {
     json_t *usage = json_object();
@@ -89,6 +103,8 @@ static json_t *attempt_json(sqlite3_stmt *row)
     json_object_set_new(attempt, "ended", time_cell(row, 8));
     json_object_set_new(attempt, "usage", usage_json(row, 9));
     json_object_set_new(attempt, "marks", marks_json(row, 12));
+    json_t *energy = db_json(row, 16);
+    json_object_set_new(attempt, "energy", energy ? energy : json_null());
     return attempt;
 }
 
@@ -98,7 +114,7 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
         db_query(db, err,
                  "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
                  " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
-                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused"
+                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy"
                  " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
                  " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
                  " a.experiment AND attempt = a.number AND role = 'foreground')"
@@ -181,7 +197,10 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *epochs = json_array();
     json_t *containment = json_object();
     json_t *evidence = json_array();
+    json_t *energy = NULL;
+    bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
+    json_object_set_new(out, "energy", energy ? energy : json_null());
     json_object_set_new(out, "attempts", attempts);
     json_object_set_new(out, "epochs", epochs);
     json_object_set_new(out, "containment", containment);
@@ -190,7 +209,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
-    return add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
+    return loaded && add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
            add_containment(db, number, containment, err) && add_evidence(db, number, evidence, err);
 }
 
@@ -200,18 +219,20 @@ static bool add_measured(sqlite3 *db, sqlite3_stmt *row, const struct plan_exper
 {
     const struct plan_job *job = &experiment->foreground;
     const char *outcome = db_text(row, 0);
-    json_t *metrics = json_object();
+    json_t *metrics = json_object(), *energy = NULL;
+    bool loaded = load_energy(db, (int64_t)experiment->number, &energy, err);
     json_object_set_new(out, "repository", json_text_or_null(job->repo));
     json_object_set_new(out, "model", json_text_or_null(job->model));
     json_object_set_new(out, "hyperparameters", params_json(job));
     json_object_set_new(out, "duration_seconds", db_cell(row, 1));
-    json_object_set_new(out, "energy_metrics", json_object());
+    json_object_set_new(out, "energy_metrics", energy_metrics(energy));
+    json_decref(energy);
     json_object_set_new(out, "performance_metrics", metrics);
     json_object_set_new(out, "training_success",
                         json_boolean(outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0));
     json_object_set_new(out, "retries", db_cell(row, 2));
     json_object_set_new(out, "error_message", db_cell(row, 3));
-    return add_metrics(db, (int64_t)experiment->number, job, metrics, err);
+    return loaded && add_metrics(db, (int64_t)experiment->number, job, metrics, err);
 }
 
 static json_t *background_json(const struct plan_experiment *experiment)

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "store/energy.h"
 
 #include <string.h>
 
@@ -130,7 +131,7 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
                 get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
                 event->attempt))
         return false;
-    return write_mark_counts(db, event, err) && write_metrics(db, event, err);
+    return write_mark_counts(db, event, err) && energy_write(db, event, err) && write_metrics(db, event, err);
 }
 
 static bool write_experiment(sqlite3 *db, const struct event *event, struct err *err)

@@ -1,6 +1,7 @@
 #include "store/results.h"
 
 #include "base/mem.h"
+#include "store/energy.h"
 #include "store/journal.h"
 
 #include <string.h>
@@ -69,6 +70,18 @@ static void take_metric(sqlite3_stmt *row, struct result *item)
     }
 }
 
+static void take_energy(sqlite3_stmt *row, struct result *item)
+{
+    json_t *block = db_json(row, 1);
+    item->energy = (struct result_energy){
+        .gpu_j = energy_number(block, "gpu", "joules"),
+        .gpu_half_width_j = energy_number(block, "gpu", "half_width_j"),
+        .cpu_j = energy_number(block, "cpu_package", "joules"),
+        .cpu_half_width_j = energy_number(block, "cpu_package", "half_width_j"),
+    };
+    json_decref(block);
+}
+
 static size_t list_size(sqlite3_stmt *row, int column)
 {
     json_t *list = db_json(row, column);
@@ -114,6 +127,10 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
                  take_experiment, items, plan->count, err) &&
         each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items,
                  plan->count, err) &&
+        each_row(db,
+                 "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
+                 " AND a.number = e.attempts WHERE a.energy IS NOT NULL",
+                 take_energy, items, plan->count, err) &&
         each_row(db,
                  "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
                  " ORDER BY experiment, attempt, role, number",

@@ -55,8 +55,25 @@ static const char *const format_2[] = {
     NULL,
 };
 
+/* Energy. */
+static const char *const format_3[] = {
+    "ALTER TABLE attempts ADD COLUMN energy TEXT",
+    "CREATE TABLE energy (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, device TEXT NOT NULL, scope TEXT,"
+    " uuid TEXT, source TEXT, energy_j REAL, half_width_j REAL, sensor_uncertainty TEXT, covered_share REAL,"
+    " longest_gap_s REAL, power_mean_w REAL, power_max_w REAL, power_min_w REAL, power_cv_within REAL,"
+    " temperature_mean_c REAL, temperature_max_c REAL, utilisation_mean_percent REAL, utilisation_max_percent REAL,"
+    " sm_clock_mean_mhz REAL, memory_peak_bytes REAL, flags TEXT, PRIMARY KEY (experiment, attempt, device),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    "CREATE TABLE epoch_energy (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " name TEXT, start_ns INTEGER, end_ns INTEGER, gpu_mj INTEGER, gpu_half_width_j REAL, gpu_power_w REAL,"
+    " gpu_memory_peak_bytes REAL, cpu_mj INTEGER, cpu_half_width_j REAL, dram_mj INTEGER, dram_half_width_j REAL,"
+    " host_memory_peak_bytes REAL, PRIMARY KEY (experiment, attempt, number),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    NULL,
+};
+
 /* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
-static const char *const *const formats[DB_FORMAT] = {format_1, format_2};
+static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3};
 
 /* From a format (0: an empty database) to the newest. */
 static bool build(sqlite3 *db, int64_t from, struct err *err)

@@ -295,14 +295,14 @@ void store_write_results(struct store *store, size_t number, store_done_fn *done
     worker_add(&store->worker, item, &refused);
 }
 
-struct reading {
+struct reading_results {
     bool ok;
     struct err err;
 };
 
 static void reading_done(void *context, bool ok, const struct err *err)
 {
-    struct reading *reading = context;
+    struct reading_results *reading = context;
     reading->ok = ok;
     if (!ok)
         reading->err = *err;
@@ -310,7 +310,7 @@ static void reading_done(void *context, bool ok, const struct err *err)
 
 bool results_from_store(struct store *store, struct results *out, struct err *err)
 {
-    struct reading reading = {0};
+    struct reading_results reading = {0};
     struct work_item *item = mem_alloc(sizeof *item);
     *out = (struct results){0};
     item->kind = WORK_READ;

@@ -4,6 +4,7 @@
 #define TARE_STORE_STORE_H
 
 #include "base/err.h"
+#include "base/reading.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 
@@ -82,6 +83,12 @@ struct result_metric {
     bool valid;
 };
 
+/* Gross, of the last attempt (docs/energy.md). */
+struct result_energy {
+    struct reading gpu_j, gpu_half_width_j;
+    struct reading cpu_j, cpu_half_width_j; /* of the packages */
+};
+
 struct result {
     size_t number;
     char *id;
@@ -93,6 +100,7 @@ struct result {
     char *error;               /* NULL: none */
     struct result_metric *metrics;
     size_t metric_count;
+    struct result_energy energy;
     json_t *layers; /* containment of the last job, or NULL */
     size_t leftover_count;
     size_t survivor_count;

@@ -4,6 +4,7 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "store/energy.h"
 #include "store/results.h"
 #include "store/view.h"
 
@@ -12,11 +13,6 @@
 /* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
 static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
                                             "training_success", "duration_seconds", "retries"};
-static const char *const energy_columns[] = {
-    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
-    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
-    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
-    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
 static const char *const own_columns[] = {"mode",    "outcome", "exit_code", "attempt", "gpu_mem_peak_mib",
                                           "verdict", "error"};
 
@@ -28,6 +24,7 @@ struct extra {
     bool has_duration;
     bool has_exit_code;
     int64_t exit_code;
+    json_t *energy; /* of the last attempt; NULL: nothing was measured */
 };
 
 struct columns {
@@ -69,8 +66,8 @@ static void add_header(struct text *out, const struct columns *columns)
         text_add_char(out, ',');
         csv_add_cell(out, name);
     }
-    for (size_t i = 0; i < COUNT(energy_columns); i++)
-        text_addf(out, ",%s", energy_columns[i]);
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++)
+        text_addf(out, ",%s", energy_column(i));
     for (size_t i = 0; i < COUNT(own_columns); i++)
         text_addf(out, ",%s", own_columns[i]);
     text_add_char(out, '\n');
@@ -129,15 +126,18 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
         add_param(out, job, columns->params.items[i]);
     for (size_t i = 0; i < columns->metrics.count; i++)
         add_metric(out, item, columns->metrics.items[i]);
-    for (size_t i = 0; i < COUNT(energy_columns); i++)
-        add_cell(out, NULL); /* not measured */
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++) {
+        struct reading cell = energy_cell(extra->energy, i);
+        add_number(out, cell.value, cell.valid);
+    }
     add_cell(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
     add_cell(out, outcome_name(item->outcome));
     text_add_char(out, ',');
     if (extra->has_exit_code)
         text_addf(out, "%lld", (long long)extra->exit_code);
     text_addf(out, ",%lld", (long long)extra->attempts);
-    add_cell(out, NULL); /* gpu_mem_peak_mib: not measured */
+    struct reading memory = energy_gpu_memory_mib(extra->energy);
+    add_number(out, memory.value, memory.valid);
     add_cell(out, NULL); /* verdict: not judged */
     add_cell(out, item->error);
     text_add_char(out, '\n');
@@ -147,7 +147,7 @@ static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct 
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT e.number, e.attempts, e.duration_s, a.exit_code FROM experiments e"
+                 "SELECT e.number, e.attempts, e.duration_s, a.exit_code, a.energy FROM experiments e"
                  " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts",
                  "");
     if (!query)
@@ -159,17 +159,27 @@ static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct 
             extras[number - 1] = (struct extra){.attempts = sqlite3_column_int64(query, 1),
                                                 .has_duration = !db_is_null(query, 2),
                                                 .has_exit_code = !db_is_null(query, 3),
-                                                .exit_code = sqlite3_column_int64(query, 3)};
+                                                .exit_code = sqlite3_column_int64(query, 3),
+                                                .energy = db_json(query, 4)};
     }
     return step == 0;
 }
 
+static void extras_free(struct extra *extras, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_decref(extras[i].energy);
+    free(extras);
+}
+
 bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err)
 {
-    AUTO_FREE struct extra *extras = mem_array(plan->count ? plan->count : 1, sizeof *extras);
+    struct extra *extras = mem_array(plan->count ? plan->count : 1, sizeof *extras);
     struct result *items = NULL;
-    if (!load_extras(db, extras, plan->count, err) || !result_items_load(db, plan, &items, err))
+    if (!load_extras(db, extras, plan->count, err) || !result_items_load(db, plan, &items, err)) {
+        extras_free(extras, plan->count);
         return err_wrap(err, "summary.csv");
+    }
     struct columns columns = {0};
     AUTO_TEXT struct text out = {0};
     collect_columns(plan, &columns);
@@ -180,5 +190,6 @@ bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct e
     strv_fini(&columns.params);
     strv_fini(&columns.metrics);
     result_items_free(items, plan->count);
+    extras_free(extras, plan->count);
     return fs_write_atomic(dir, "summary.csv", text_get(&out), out.length, err);
 }

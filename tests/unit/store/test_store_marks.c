@@ -66,7 +66,14 @@ static void assert_file(const struct run *run, const char *name, const char *exp
     assert_string_equal(text, expected);
 }
 
-#define HEADER "name,part,label,start_s,end_s,duration_s,source\n"
+#define HEADER                                                                                                         \
+    "name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_w,gpu_mem_peak_mib,"      \
+    "cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n"
+/* Nothing was measured. */
+#define NO_ENERGY                                                                                                      \
+    "'gpu_energy_j': null, 'gpu_half_width_j': null, 'gpu_power_w': null, 'gpu_mem_peak_mib': null,"                   \
+    " 'cpu_energy_j': null, 'cpu_half_width_j': null, 'dram_energy_j': null, 'dram_half_width_j': null,"               \
+    " 'host_mem_peak_mib': null"
 
 /* The attempt goes from 5 s to 15 s of the monotonic clock. */
 static void marks_cut_the_last_attempt_into_epochs(void **state)
@@ -88,19 +95,19 @@ static void marks_cut_the_last_attempt_into_epochs(void **state)
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "epoch,startup,,0.000000000,2.000000000,2.000000000,\n"
-                       "epoch,epoch,1,2.000000000,6.000000001,4.000000001,log\n"
-                       "epoch,epoch,2,6.000000001,10.000000000,3.999999999,log\n"
-                       "note,epoch,\"a, \"\"b\"\"\",0.000000000,4.500000000,4.500000000,fifo\n"
-                       "note,final,,4.500000000,10.000000000,5.500000000,\n");
+                HEADER "epoch,startup,,0.000000000,2.000000000,2.000000000,,,,,,,,,,\n"
+                       "epoch,epoch,1,2.000000000,6.000000001,4.000000001,log,,,,,,,,,\n"
+                       "epoch,epoch,2,6.000000001,10.000000000,3.999999999,log,,,,,,,,,\n"
+                       "note,epoch,\"a, \"\"b\"\"\",0.000000000,4.500000000,4.500000000,fifo,,,,,,,,,\n"
+                       "note,final,,4.500000000,10.000000000,5.500000000,,,,,,,,,,\n");
     json_t *epochs = epochs_of(&run);
     assert_int_equal(json_array_size(epochs), 5);
     assert_json(json_incref(json_array_get(epochs, 0)),
                 "{'name': 'epoch', 'part': 'startup', 'label': null, 'start_s': 0.0, 'end_s': 2.0, 'duration_s': 2.0,"
-                " 'source': null}");
+                " 'source': null, " NO_ENERGY "}");
     assert_json(json_incref(json_array_get(epochs, 2)),
                 "{'name': 'epoch', 'part': 'epoch', 'label': '2', 'start_s': 6.000000001, 'end_s': 10.0,"
-                " 'duration_s': 3.999999999, 'source': 'log'}");
+                " 'duration_s': 3.999999999, 'source': 'log', " NO_ENERGY "}");
     json_decref(epochs);
     assert_answer(&run,
                   "SELECT group_concat(number || name || coalesce(label, '-') || at || t_ns || source, ' ') FROM"
@@ -133,13 +140,13 @@ static void attempts_that_were_tried_again_keep_their_own(void **state)
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     assert_file(&run, "demo_net_001/attempt_1/energy/marks.csv",
-                HEADER "epoch,epoch,1,0.000000000,2.000000000,2.000000000,log\n"
-                       "epoch,final,,2.000000000,3.000000000,1.000000000,\n");
+                HEADER "epoch,epoch,1,0.000000000,2.000000000,2.000000000,log,,,,,,,,,\n"
+                       "epoch,final,,2.000000000,3.000000000,1.000000000,,,,,,,,,,\n");
     assert_false(run_has(&run, "demo_net_001/attempt_2"));
     assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "epoch,epoch,,0.000000000,1.000000000,1.000000000,fifo\n");
+                HEADER "epoch,epoch,,0.000000000,1.000000000,1.000000000,fifo,,,,,,,,,\n");
     assert_json(epochs_of(&run), "[{'name': 'epoch', 'part': 'epoch', 'label': null, 'start_s': 0.0, 'end_s': 1.0,"
-                                 " 'duration_s': 1.0, 'source': 'fifo'}]");
+                                 " 'duration_s': 1.0, 'source': 'fifo', " NO_ENERGY "}]");
     run_remove(&run);
 }
 
@@ -161,12 +168,12 @@ static void an_attempt_whose_session_died_has_an_open_end(void **state)
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "epoch,startup,,0.000000000,0.500000000,0.500000000,\n"
-                       "epoch,epoch,1,0.500000000,,,fifo\n");
+                HEADER "epoch,startup,,0.000000000,0.500000000,0.500000000,,,,,,,,,,\n"
+                       "epoch,epoch,1,0.500000000,,,fifo,,,,,,,,,\n");
     json_t *epochs = epochs_of(&run);
     assert_json(json_incref(json_array_get(epochs, 1)),
                 "{'name': 'epoch', 'part': 'epoch', 'label': '1', 'start_s': 0.5, 'end_s': null, 'duration_s': null,"
-                " 'source': 'fifo'}");
+                " 'source': 'fifo', " NO_ENERGY "}");
     json_decref(epochs);
     run_remove(&run);
 }
@@ -212,6 +219,9 @@ static void a_mark_of_another_attempt_is_refused(void **state)
 static void make_format_1(const struct run *run)
 {
     static const char *const statements[] = {
+        "DROP TABLE epoch_energy",
+        "DROP TABLE energy",
+        "ALTER TABLE attempts DROP COLUMN energy",
         "DROP TABLE marks",
         "ALTER TABLE attempts DROP COLUMN job_start_ns",
         "ALTER TABLE attempts DROP COLUMN job_end_ns",
@@ -257,11 +267,11 @@ static void a_run_of_the_format_before_is_read_and_gone_on_with(void **state)
            NULL, NULL);
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "2");
+    assert_answer(&run, "PRAGMA user_version", "3");
     assert_answer(&run, "SELECT name || t_ns FROM marks", "e8");
     assert_file(&run, "demo_net_001/energy/marks.csv",
-                HEADER "e,startup,,0.000000000,0.000000001,0.000000001,\n"
-                       "e,epoch,1,0.000000001,,,log\n");
+                HEADER "e,startup,,0.000000000,0.000000001,0.000000001,,,,,,,,,,\n"
+                       "e,epoch,1,0.000000001,,,log,,,,,,,,,\n");
     fixture_close(fixture_open(&run)); /* and again, with nothing left to do */
     assert_answer(&run, "SELECT count(*) FROM marks", "1");
     run_remove(&run);

@@ -1,0 +1,21 @@
+/* meters: what can measure the energy of jobs here: the GPUs that they will see, and the host's counters. */
+#ifndef TARE_CLI_METERS_H
+#define TARE_CLI_METERS_H
+
+#include "base/strv.h"
+#include "meter/gauge.h"
+#include "plan/plan.h"
+
+struct meters {
+    struct gauge_options options; /* for run_plan */
+    struct gauge_gpu *gpus;
+};
+
+/* The host's counters, which may need root's rights: before these are given up. Free it with host_meter_free. */
+struct host_meter *meters_open_host(void);
+
+/* plan: what adds to the environment; NULL: none. host (may be NULL) stays the caller's. */
+void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host, struct meters *out);
+void meters_fini(struct meters *meters);
+
+#endif

@@ -1,0 +1,257 @@
+#include "meter/gauge.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "meter/gauge_private.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* What is kept from before a job: for the slope at its start. */
+static const int64_t KEPT_NS = 3 * NS_PER_S;
+
+enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
+
+/* Orders are told apart by their number: those that somebody waits for, and the others. */
+enum { ORDER_TICK = 1, ORDER_EDGE = 2 };
+
+static bool counts(const struct rapl_domain *domain)
+{
+    return domain->available && domain->scope != RAPL_PLATFORM;
+}
+
+static bool any_counts(const struct host_meter *host)
+{
+    const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
+    for (size_t i = 0; rapl && i < rapl->count; i++)
+        if (counts(&rapl->domains[i]))
+            return true;
+    return false;
+}
+
+bool gauge_useful(const struct gauge_options *options)
+{
+    return options->gpu_count > 0 || any_counts(options->host);
+}
+
+char *gauge_missing_text(const struct gauge_options *options)
+{
+    const struct rapl *rapl = options->host ? host_meter_rapl(options->host) : NULL;
+    struct text text = {0};
+    bool no_gpu = options->gpu_count == 0, no_cpu = !any_counts(options->host);
+    if (!no_gpu && !no_cpu)
+        return NULL;
+    text_addf(&text, "%senergy is not measured: ", no_gpu && no_cpu ? "" : no_gpu ? "GPU " : "CPU ");
+    if (no_gpu)
+        text_addf(&text, "no NVIDIA GPU is seen here%s", no_cpu ? ", and " : "");
+    if (no_cpu)
+        text_add(&text, rapl && rapl->reason ? rapl->reason : "the CPU's energy counters cannot be read");
+    if (no_cpu && rapl && rapl->fix)
+        text_addf(&text, "; this would help: %s", rapl->fix);
+    return text_take(&text);
+}
+
+static void tell_gap(void *data, const struct meter_gap *gap)
+{
+    struct gauge_meter *meter = data;
+    const struct gauge_listener *listener = &meter->gauge->listener;
+    if (listener->gap)
+        listener->gap(listener->data, meter->label, gap);
+}
+
+static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const struct gauge_gpu *gpu,
+                        const char *library)
+{
+    struct meter_options options = {.device = gpu->device, .library = library, .gap = tell_gap, .data = meter};
+    *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};
+    meter->meter = meter_start(&options, &meter->why);
+    struct epoll_event event = {.events = EPOLLIN};
+    if (meter->meter && epoll_ctl(gauge->epoll, EPOLL_CTL_ADD, meter_fd(meter->meter), &event) != 0) {
+        err_sys(&meter->why, "watch the meter");
+        meter_free(meter->meter);
+        meter->meter = NULL;
+    }
+}
+
+struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_listener *listener, struct err *err)
+{
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) {
+        err_sys(err, "start the meters");
+        return NULL;
+    }
+    struct gauge *gauge = mem_alloc(sizeof *gauge);
+    gauge->epoll = epoll;
+    gauge->host = options->host;
+    gauge->listener = *listener;
+    gauge->count = options->gpu_count;
+    gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);
+    for (size_t i = 0; i < gauge->count; i++)
+        start_meter(gauge, &gauge->meters[i], &options->gpus[i], options->library);
+    return gauge;
+}
+
+void gauge_free(struct gauge *gauge)
+{
+    if (!gauge)
+        return;
+    gauge->listener = (struct gauge_listener){0}; /* a gap that lasts until now is nobody's */
+    for (size_t i = 0; i < gauge->count; i++) {
+        meter_free(gauge->meters[i].meter);
+        free(gauge->meters[i].label);
+    }
+    close(gauge->epoll);
+    free(gauge->meters);
+    free(gauge->memory);
+    free(gauge);
+}
+
+int gauge_fd(const struct gauge *gauge)
+{
+    return gauge->epoll;
+}
+
+static void take(struct gauge *gauge, struct gauge_meter *meter, const struct meter_response *response)
+{
+    const struct gauge_listener *listener = &gauge->listener;
+    if (response->id == ORDER_EDGE && meter->waiting > 0)
+        meter->waiting--;
+    pid_t pid = meter_pid(meter->meter);
+    if (gauge->host && pid > 0 && pid != meter->own_pid)
+        host_meter_own(gauge->host, meter->own_pid = pid);
+    if (response->has_sample && listener->sample)
+        listener->sample(listener->data, meter->label, &response->sample);
+}
+
+static void tell_unavailable(struct gauge *gauge, struct gauge_meter *meter)
+{
+    if (meter->told || (meter->meter && meter_state(meter->meter) != METER_UNAVAILABLE))
+        return;
+    meter->told = true;
+    if (meter->meter)
+        err_set(&meter->why, "%s", meter_reason(meter->meter));
+    if (gauge->listener.unavailable)
+        gauge->listener.unavailable(gauge->listener.data, meter->label, meter->why.text);
+}
+
+void gauge_dispatch(struct gauge *gauge)
+{
+    for (size_t i = 0; i < gauge->count; i++) {
+        struct gauge_meter *meter = &gauge->meters[i];
+        struct meter_response response;
+        /* Bounded: one meter that answers and answers keeps nobody else waiting. */
+        for (int takes = 0; meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++)
+            take(gauge, meter, &response);
+        tell_unavailable(gauge, meter);
+    }
+}
+
+bool gauge_starting(const struct gauge *gauge)
+{
+    for (size_t i = 0; i < gauge->count; i++)
+        if (gauge->meters[i].meter && meter_state(gauge->meters[i].meter) == METER_STARTING)
+            return true;
+    return false;
+}
+
+static void order(struct gauge_meter *meter, enum meter_kind kind, uint64_t id)
+{
+    if (!meter->meter || meter_pending(meter->meter) >= ORDERS_MAX || !meter_request(meter->meter, kind, id))
+        return;
+    if (id == ORDER_EDGE)
+        meter->waiting++;
+}
+
+static void tell_counters(struct gauge *gauge)
+{
+    const struct gauge_listener *listener = &gauge->listener;
+    const struct rapl *rapl = host_meter_rapl(gauge->host);
+    for (size_t i = 0; listener->counter && i < rapl->count; i++) {
+        const struct series *series = host_meter_series(gauge->host, i);
+        if (rapl->domains[i].available && series->counter_count > 0)
+            listener->counter(listener->data, i, rapl->domains[i].name, &series->counter[series->counter_count - 1]);
+    }
+}
+
+static void keep_memory(struct gauge *gauge)
+{
+    const struct host_job_figures *figures = gauge->has_job ? host_meter_job(gauge->host, gauge->job) : NULL;
+    if (!figures || !figures->memory_bytes.valid)
+        return;
+    gauge->memory = mem_room(gauge->memory, gauge->memory_count, &gauge->memory_capacity, sizeof *gauge->memory);
+    gauge->memory[gauge->memory_count++] = (struct gauge_memory){clock_monotonic_ns(), figures->memory_bytes.value};
+}
+
+void gauge_tick(struct gauge *gauge)
+{
+    for (size_t i = 0; i < gauge->count; i++)
+        order(&gauge->meters[i], METER_TICK, ORDER_TICK);
+    if (!gauge->host)
+        return;
+    host_meter_tick(gauge->host);
+    tell_counters(gauge);
+    keep_memory(gauge);
+}
+
+void gauge_prepare(struct gauge *gauge)
+{
+    int64_t before_ns = clock_monotonic_ns() - KEPT_NS;
+    for (size_t i = 0; i < gauge->count; i++) {
+        if (gauge->meters[i].meter)
+            meter_forget(gauge->meters[i].meter, before_ns);
+        order(&gauge->meters[i], METER_TICK, ORDER_TICK);
+    }
+    gauge->memory_count = 0;
+    if (!gauge->host)
+        return;
+    host_meter_forget(gauge->host, before_ns);
+    host_meter_tick(gauge->host);
+}
+
+static void order_edges(struct gauge *gauge)
+{
+    for (size_t i = 0; i < gauge->count; i++) {
+        order(&gauge->meters[i], METER_EDGE, ORDER_EDGE);
+        order(&gauge->meters[i], METER_TICK, ORDER_EDGE); /* the trace beside it */
+    }
+}
+
+void gauge_begin(struct gauge *gauge, const struct job_identity *job)
+{
+    order_edges(gauge);
+    if (!gauge->host)
+        return;
+    gauge->job = host_meter_watch(gauge->host, job);
+    gauge->has_job = true;
+    host_meter_edge(gauge->host, &gauge->from);
+    gauge->to = gauge->from;
+    tell_counters(gauge);
+    keep_memory(gauge);
+}
+
+void gauge_edge(struct gauge *gauge)
+{
+    order_edges(gauge);
+    if (!gauge->host)
+        return;
+    host_meter_edge(gauge->host, &gauge->to);
+    tell_counters(gauge);
+}
+
+void gauge_end(struct gauge *gauge, double cpu_s)
+{
+    if (!gauge->host || !gauge->has_job)
+        return;
+    host_meter_end(gauge->host, gauge->job, cpu_s);
+    gauge->has_job = false;
+    host_meter_edge(gauge->host, &gauge->to);
+}
+
+size_t gauge_waiting(const struct gauge *gauge)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < gauge->count; i++)
+        waiting += gauge->meters[i].waiting;
+    return waiting;
+}

@@ -1,0 +1,153 @@
+/* The figures of a stretch of time as JSON: docs/energy.md. */
+#include "base/json.h"
+#include "meter/gauge.h"
+
+static json_t *reading_json(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+static void set(json_t *json, const char *key, struct reading reading)
+{
+    json_object_set_new(json, key, reading_json(reading));
+}
+
+static json_t *flags_json(const struct window_energy *window)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } names[] = {
+        {WINDOW_BACKWARDS, "backwards"}, {WINDOW_JUMPED, "jumped"}, {WINDOW_STOOD, "stood"}, {WINDOW_GAP, "gap"},
+        {WINDOW_UNCOVERED, "uncovered"}, {WINDOW_EMPTY, "empty"},
+    };
+    json_t *json = json_array();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (window->flags & names[i].flag)
+            json_array_append_new(json, json_string(names[i].name));
+    if (window->disagrees)
+        json_array_append_new(json, json_string("disagrees"));
+    return json;
+}
+
+static json_t *reasons_json(unsigned reasons)
+{
+    json_t *json = json_array();
+    for (unsigned bit = 1; bit != 0 && bit <= reasons; bit <<= 1)
+        if (reasons & bit) {
+            const char *name = gpu_clock_reason_name(bit);
+            json_array_append_new(json, name ? json_string(name) : json_integer(bit));
+        }
+    return json;
+}
+
+static void add_gpu(const struct gauge_figures *figures, json_t *json)
+{
+    set(json, "temperature_mean_c", figures->temperature_mean_c);
+    set(json, "temperature_max_c", figures->temperature_max_c);
+    set(json, "utilisation_mean_percent", figures->utilisation_mean_percent);
+    set(json, "utilisation_max_percent", figures->utilisation_max_percent);
+    set(json, "sm_clock_mean_mhz", figures->sm_clock_mean_mhz);
+    set(json, "memory_peak_bytes", figures->memory_peak_bytes);
+    json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
+}
+
+static json_t *figures_json(const struct gauge_figures *figures)
+{
+    const struct window_energy *window = &figures->window;
+    json_t *json = json_object();
+    if (figures->name)
+        json_object_set_new(json, "device", json_text_or_null(figures->name));
+    if (figures->uuid)
+        json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(figures->scope)));
+    json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
+    set(json, "joules", window->energy_j);
+    set(json, "kwh", window_kwh(window->energy_j));
+    set(json, "half_width_j", window->half_width_j);
+    json_object_set_new(json, "sensor_uncertainty", json_string("unknown"));
+    json_object_set_new(json, "gross", json_true());
+    json_object_set_new(json, "net_of_bare_idle_j", json_null());
+    json_object_set_new(json, "covered_share", json_real(window->covered_share));
+    json_object_set_new(json, "longest_gap_s", json_real((double)window->longest_gap_ns / 1e9));
+    set(json, "power_mean_w", window->power_mean_w);
+    set(json, "power_max_w", window->power_max_w);
+    set(json, "power_min_w", window->power_min_w);
+    set(json, "power_cv_within", window->power_cv_within);
+    set(json, "integral_j", window->integral_j);
+    set(json, "integral_half_width_j", window->integral_half_width_j);
+    json_object_set_new(json, "flags", flags_json(window));
+    if (figures->scope == GAUGE_GPU)
+        add_gpu(figures, json);
+    return json;
+}
+
+static json_t *missing_json(const struct gauge_missing *missing)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(missing->scope)));
+    json_object_set_new(json, "device", json_text_or_null(missing->name));
+    json_object_set_new(json, "reason", json_text_or_null(missing->reason));
+    return json;
+}
+
+static json_t *host_json(const struct gauge_result *result)
+{
+    json_t *json = json_object();
+    set(json, "cpu_s", result->job.cpu_s);
+    set(json, "memory_peak_bytes", result->job.memory_peak_bytes);
+    set(json, "read_bytes", result->job.read_bytes);
+    set(json, "written_bytes", result->job.written_bytes);
+    set(json, "busy_share", result->host.busy_share);
+    set(json, "job_share", result->host.jobs_share);
+    set(json, "own_share", result->host.own_share);
+    set(json, "others_share", result->host.others_share);
+    set(json, "stolen_share", result->host.stolen_share);
+    json_object_set_new(json, "suspended_s", json_real(result->host.suspended_s));
+    return json;
+}
+
+static void set_epoch(json_t *json, const char *energy, const char *half_width, const struct gauge_figures *figures)
+{
+    const struct window_energy *window = &figures->window;
+    json_object_set_new(json, energy,
+                        window->energy_j.valid ? json_integer((json_int_t)figures->energy_mj) : json_null());
+    set(json, half_width, window->half_width_j);
+}
+
+/* Its name and times tell whose it is, when the marks are cut again from the journal. */
+static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *figures)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(epoch->name));
+    json_object_set_new(json, "start_ns", json_integer(epoch->start_ns));
+    json_object_set_new(json, "end_ns", json_integer(epoch->end_ns));
+    set_epoch(json, "gpu_mj", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
+    set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);
+    set(json, "gpu_memory_peak_bytes", figures->of[GAUGE_GPU].memory_peak_bytes);
+    set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[GAUGE_PACKAGE]);
+    set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[GAUGE_DRAM]);
+    set(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
+    return json;
+}
+
+json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs)
+{
+    static const char *const keys[GAUGE_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
+    json_t *json = json_object(), *devices = json_array(), *missing = json_array(), *parts = json_array();
+    for (int scope = 0; scope < GAUGE_SCOPES; scope++) {
+        const struct gauge_figures *sum = &result->sums[scope];
+        json_object_set_new(json, keys[scope], sum->devices ? figures_json(sum) : json_null());
+    }
+    for (size_t i = 0; i < result->device_count; i++)
+        json_array_append_new(devices, figures_json(&result->devices[i]));
+    for (size_t i = 0; i < result->missing_count; i++)
+        json_array_append_new(missing, missing_json(&result->missing[i]));
+    for (size_t i = 0; i < result->epoch_count; i++)
+        json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
+    json_object_set_new(json, "devices", devices);
+    json_object_set_new(json, "missing", missing);
+    json_object_set_new(json, "host", host_json(result));
+    json_object_set_new(json, "epochs", parts);
+    return json;
+}

@@ -1,0 +1,35 @@
+/* gauge_private: what gauge.c and gauge_measure.c share. */
+#ifndef TARE_METER_GAUGE_PRIVATE_H
+#define TARE_METER_GAUGE_PRIVATE_H
+
+#include "meter/gauge.h"
+
+struct gauge_meter {
+    struct gauge *gauge;
+    char *label;
+    struct meter *meter; /* NULL: could not be started */
+    struct err why; /* there is none */
+    size_t waiting; /* orders of edges that are not answered */
+    bool told;      /* that it is unavailable */
+    pid_t own_pid;  /* as the host's meter knows it */
+};
+
+struct gauge_memory {
+    int64_t t_ns;
+    double bytes;
+};
+
+struct gauge {
+    struct gauge_meter *meters;
+    size_t count;
+    struct host_meter *host;
+    struct gauge_listener listener;
+    int epoll;
+    size_t job; /* of the host's meter */
+    bool has_job;
+    struct host_edge from, to;
+    struct gauge_memory *memory; /* of the job */
+    size_t memory_count, memory_capacity;
+};
+
+#endif

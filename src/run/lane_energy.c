@@ -1,0 +1,230 @@
+/* What a lane's attempt draws: asked for at its edges, waited for briefly at its end, never by the job. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <time.h>
+
+enum { TICK_US = 1000000, TICK_ACCURACY_US = 20000, AWAIT_US = 10000, ANSWER_US = 2000000 };
+
+/* More gaps than this are one long one. */
+enum { GAPS_TOLD = 20 };
+
+/* A job that marks so often is not measured epoch by epoch. */
+enum { EPOCHS_MAX = 10000 };
+
+/* Beyond this the time that nobody looked at is worth telling. */
+static const double COVERED_ENOUGH = 0.99;
+
+void lane_energy_await(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (!runner->gauge || !gauge_starting(runner->gauge) || clock_monotonic_ns() > runner->gauge_until_ns ||
+        runner_halted(runner)) {
+        lane_start(lane);
+        return;
+    }
+    lane->phase = LANE_PAUSING;
+    lane_after(lane, AWAIT_US, lane_energy_await);
+}
+
+void lane_energy_prepare(struct lane *lane)
+{
+    if (lane->runner->gauge)
+        gauge_prepare(lane->runner->gauge);
+}
+
+static int on_tick(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)us;
+    struct lane *lane = context;
+    gauge_tick(lane->runner->gauge);
+    int code = sd_event_source_set_time_relative(source, TICK_US);
+    return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void lane_energy_begin(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    struct runner *runner = lane->runner;
+    if (!runner->gauge)
+        return;
+    energy->on = true;
+    energy->edged = energy->waiting = false;
+    energy->mark_count = energy->gaps = 0;
+    gauge_begin(runner->gauge, job_identity(lane->attempt.job));
+    int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
+                                          on_tick, lane);
+    if (code < 0)
+        lane_say(lane, mem_printf("%s: energy is read at the start and the end only: no timer (error %d)",
+                                  lane->experiment->id, -code));
+}
+
+void lane_energy_mark(struct lane *lane, const struct mark *mark)
+{
+    struct lane_energy *energy = &lane->energy;
+    if (!energy->on)
+        return;
+    energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
+    energy->marks[energy->mark_count++] = *mark;
+}
+
+void lane_energy_edge(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    /* A job that is stopped has not ended yet. */
+    if (!energy->on || energy->edged || lane->attempt.end_ns == 0)
+        return;
+    energy->edged = true;
+    gauge_edge(lane->runner->gauge);
+}
+
+void lane_energy_finish(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    const struct job_usage *usage = &lane->attempt.usage;
+    energy->timer = sd_event_source_disable_unref(energy->timer);
+    if (!energy->on) {
+        lane_attempt_ended(lane);
+        return;
+    }
+    lane_energy_edge(lane);
+    gauge_end(lane->runner->gauge, usage->has_cpu ? usage->cpu_s : -1);
+    energy->waiting = true;
+    lane_after(lane, ANSWER_US, lane_attempt_ended);
+    lane_energy_look(lane);
+}
+
+void lane_energy_look(struct lane *lane)
+{
+    if (!lane->energy.waiting || gauge_waiting(lane->runner->gauge) > 0)
+        return;
+    lane_cancel_timer(lane);
+    lane_attempt_ended(lane);
+}
+
+void lane_energy_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
+{
+    struct lane_energy *energy = &lane->energy;
+    if (!energy->on || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
+        return;
+    double at_s = (double)(gap->start_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+    lane_evidence(lane, "sampling_gap",
+                  mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0, gap->reason));
+}
+
+/* Rows are of the attempt alone, though readings of the moments around it are used. */
+static bool is_within(const struct lane *lane, int64_t t_ns)
+{
+    const struct attempt *attempt = &lane->attempt;
+    return lane->energy.on && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
+}
+
+static void say_file(struct lane *lane, bool failed_before)
+{
+    const struct energy_files *files = &lane->energy.files;
+    if (files->failed && !failed_before)
+        lane_evidence(lane, "energy_file", mem_printf("the readings cannot be kept: %s", files->err.text));
+}
+
+void lane_energy_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct energy_files *files = &lane->energy.files;
+    bool failed_before = files->failed;
+    if (!is_within(lane, sample->t_ns))
+        return;
+    energy_files_sample(files, lane->attempt.folder, lane->attempt.start_ns, label, sample);
+    say_file(lane, failed_before);
+}
+
+void lane_energy_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
+{
+    struct energy_files *files = &lane->energy.files;
+    bool failed_before = files->failed;
+    if (!lane->energy.on)
+        return;
+    energy_files_counter(files, lane->attempt.folder, lane->attempt.start_ns, domain, name, reading);
+    say_file(lane, failed_before);
+}
+
+static void tell_device(struct lane *lane, const struct gauge_figures *device)
+{
+    static const struct {
+        unsigned flag;
+        const char *kind, *text;
+    } faults[] = {
+        {WINDOW_BACKWARDS, "counter_backwards", "its energy counter went backwards"},
+        {WINDOW_JUMPED, "counter_jumped", "its energy counter rose by more than the device can draw"},
+        {WINDOW_STOOD, "counter_stood", "its energy counter stood still while power was drawn"},
+    };
+    const struct window_energy *window = &device->window;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (window->flags & faults[i].flag)
+            lane_evidence(lane, faults[i].kind, mem_printf("%s: %s", device->name, faults[i].text));
+    if (window->disagrees)
+        lane_evidence(lane, "energy_disagrees",
+                      mem_printf("%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
+                                 window->energy_j.value, window->integral_j.value));
+    if (window->covered_share < COVERED_ENOUGH && lane->energy.gaps == 0)
+        lane_evidence(lane, "sampling_gap",
+                      mem_printf("%s: only %.0f %% of the time was seen by its sensor", device->name,
+                                 100 * window->covered_share));
+}
+
+static void tell_result(struct lane *lane, const struct gauge_result *result)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < result->device_count; i++)
+        tell_device(lane, &result->devices[i]);
+    if (host_window_evidence(&result->host, &text))
+        lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
+    text_fini(&text);
+}
+
+static json_t *measure(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    const struct attempt *attempt = &lane->attempt;
+    struct gauge *gauge = lane->runner->gauge;
+    struct gauge_result result;
+    size_t count = 0;
+    struct epoch *epochs =
+        epochs_cut(energy->marks, energy->mark_count, attempt->start_ns, attempt->end_ns, true, &count);
+    if (count > EPOCHS_MAX) {
+        lane_say(lane, mem_printf("%s: %zu epochs: more than %d are not measured one by one", lane->experiment->id,
+                                  count, EPOCHS_MAX));
+        count = 0;
+    }
+    if (gauge_waiting(gauge) > 0 && energy->gaps == 0)
+        lane_evidence(
+            lane, "sampling_gap",
+            mem_printf("%zu readings at the end did not come within %d s", gauge_waiting(gauge), ANSWER_US / 1000000));
+    gauge_measure(gauge, attempt->start_ns, attempt->end_ns, epochs, count, &result);
+    tell_result(lane, &result);
+    json_t *json = gauge_result_json(&result, epochs);
+    gauge_result_fini(&result);
+    free(epochs);
+    return json;
+}
+
+json_t *lane_energy_take(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    if (!energy->on || lane->attempt.end_ns == 0)
+        return json_null();
+    energy->waiting = false;
+    json_t *json = measure(lane);
+    energy->on = false;
+    energy_files_close(&energy->files);
+    return json;
+}
+
+void lane_energy_fini(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    energy->timer = sd_event_source_disable_unref(energy->timer);
+    energy_files_close(&energy->files);
+    free(energy->marks);
+    *energy = (struct lane_energy){.files = {.gpu = -1, .cpu = -1}};
+}
