@@ -59,9 +59,9 @@ def truth(gpu=0, start=start, end=end):
         total += watts * max(0, min(end, until) - max(start, begin)) / 1e9
     return total
 
-# The half-width is of 95 %: three deviations, so that no test fails by chance.
+# The half-width is of 95 %: six deviations, so that no test fails by chance.
 def near(joules, expected, half_width):
-    assert half_width > 0 and abs(joules - expected) <= 1.6 * half_width, (joules, expected, half_width)
+    assert half_width > 0 and abs(joules - expected) <= 3 * half_width, (joules, expected, half_width)
 
 LOOK
     printf '%s\n' "$1" >>look.py
