@@ -3,6 +3,7 @@
 #ifndef TARE_RUN_LANE_H
 #define TARE_RUN_LANE_H
 
+#include "base/rng.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
 #include "run/runner.h"
@@ -23,6 +24,7 @@ struct lane_energy {
     bool edged;   /* the end's edge was asked for */
     bool waiting; /* for its answers, with the lane's timer as the bound */
     sd_event_source *timer;
+    struct rng rng; /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
     size_t mark_count, mark_capacity;
     size_t gaps;

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-enum { TICK_US = 1000000, TICK_ACCURACY_US = 20000, AWAIT_US = 10000, ANSWER_US = 2000000 };
+enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, AWAIT_US = 10000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
 enum { GAPS_TOLD = 20 };
@@ -35,12 +35,20 @@ void lane_energy_prepare(struct lane *lane)
         gauge_prepare(lane->runner->gauge);
 }
 
+/* Now and then a counter is read in step with its own updates, when the pauses are all alike: then every reading would
+ * err to the same side (docs/energy.md). */
+static uint64_t next_us(struct lane *lane)
+{
+    struct lane_energy *energy = &lane->energy;
+    return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
+}
+
 static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
     (void)us;
     struct lane *lane = context;
     gauge_tick(lane->runner->gauge);
-    int code = sd_event_source_set_time_relative(source, TICK_US);
+    int code = sd_event_source_set_time_relative(source, next_us(lane));
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -53,6 +61,7 @@ void lane_energy_begin(struct lane *lane)
     energy->on = true;
     energy->edged = energy->waiting = false;
     energy->mark_count = energy->gaps = 0;
+    rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     gauge_begin(runner->gauge, job_identity(lane->attempt.job));
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
