@@ -1,15 +1,25 @@
 /* The figures of a stretch of time as JSON: docs/energy.md. */
 #include "base/json.h"
+#include "base/value.h"
 #include "meter/gauge.h"
 
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
+/* More digits than these no sensor gives. */
+enum { DIGITS = 6 };
 
 static void set(json_t *json, const char *key, struct reading reading)
 {
-    json_object_set_new(json, key, reading_json(reading));
+    json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
+}
+
+/* Energies, which have to add up. */
+static void set_exact(json_t *json, const char *key, struct reading reading)
+{
+    json_object_set_new(json, key, reading.valid ? json_real(reading.value) : json_null());
+}
+
+static void set_bytes(json_t *json, const char *key, struct reading reading)
+{
+    json_object_set_new(json, key, reading.valid ? json_integer((json_int_t)reading.value) : json_null());
 }
 
 static json_t *flags_json(const struct window_energy *window)
@@ -48,7 +58,7 @@ static void add_gpu(const struct gauge_figures *figures, json_t *json)
     set(json, "utilisation_mean_percent", figures->utilisation_mean_percent);
     set(json, "utilisation_max_percent", figures->utilisation_max_percent);
     set(json, "sm_clock_mean_mhz", figures->sm_clock_mean_mhz);
-    set(json, "memory_peak_bytes", figures->memory_peak_bytes);
+    set_bytes(json, "memory_peak_bytes", figures->memory_peak_bytes);
     json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
 }
 
@@ -62,8 +72,8 @@ static json_t *figures_json(const struct gauge_figures *figures)
         json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
     json_object_set_new(json, "scope", json_string(gauge_scope_name(figures->scope)));
     json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
-    set(json, "joules", window->energy_j);
-    set(json, "kwh", window_kwh(window->energy_j));
+    set_exact(json, "joules", window->energy_j);
+    set_exact(json, "kwh", window_kwh(window->energy_j));
     set(json, "half_width_j", window->half_width_j);
     json_object_set_new(json, "sensor_uncertainty", json_string("unknown"));
     json_object_set_new(json, "gross", json_true());
@@ -74,7 +84,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     set(json, "power_max_w", window->power_max_w);
     set(json, "power_min_w", window->power_min_w);
     set(json, "power_cv_within", window->power_cv_within);
-    set(json, "integral_j", window->integral_j);
+    set_exact(json, "integral_j", window->integral_j);
     set(json, "integral_half_width_j", window->integral_half_width_j);
     json_object_set_new(json, "flags", flags_json(window));
     if (figures->scope == GAUGE_GPU)
@@ -95,9 +105,9 @@ static json_t *host_json(const struct gauge_result *result)
 {
     json_t *json = json_object();
     set(json, "cpu_s", result->job.cpu_s);
-    set(json, "memory_peak_bytes", result->job.memory_peak_bytes);
-    set(json, "read_bytes", result->job.read_bytes);
-    set(json, "written_bytes", result->job.written_bytes);
+    set_bytes(json, "memory_peak_bytes", result->job.memory_peak_bytes);
+    set_bytes(json, "read_bytes", result->job.read_bytes);
+    set_bytes(json, "written_bytes", result->job.written_bytes);
     set(json, "busy_share", result->host.busy_share);
     set(json, "job_share", result->host.jobs_share);
     set(json, "own_share", result->host.own_share);
@@ -124,10 +134,10 @@ static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *f
     json_object_set_new(json, "end_ns", json_integer(epoch->end_ns));
     set_epoch(json, "gpu_mj", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
     set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);
-    set(json, "gpu_memory_peak_bytes", figures->of[GAUGE_GPU].memory_peak_bytes);
+    set_bytes(json, "gpu_memory_peak_bytes", figures->of[GAUGE_GPU].memory_peak_bytes);
     set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[GAUGE_PACKAGE]);
     set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[GAUGE_DRAM]);
-    set(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
+    set_bytes(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
     return json;
 }
 
