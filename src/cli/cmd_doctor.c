@@ -6,6 +6,7 @@
 #include "cli/doctor.h"
 #include "cli/gpus.h"
 #include "cli/message.h"
+#include "cli/meters.h"
 #include "ui/width.h"
 
 #include <pwd.h>
@@ -42,7 +43,7 @@ static bool print_page(const struct doctor_page *page, bool json)
     return false;
 }
 
-static int examine(bool json)
+static int examine(bool json, struct host_meter *host)
 {
     struct err err = {0};
     struct containment containment;
@@ -57,6 +58,7 @@ static int examine(bool json)
     doctor_containment(&machine, &containment, &findings);
     size_t gpu_users = doctor_state(&findings);
     doctor_gpus(&machine, gpu_users, &findings);
+    doctor_sensors(&machine, host, &findings);
     doctor_kernel(&machine, &findings);
     struct doctor_page page = {
         .containment = &containment,
@@ -71,7 +73,7 @@ static int examine(bool json)
     return !printed ? CLI_BROKEN : good ? CLI_OK : CLI_SOME_FAILED;
 }
 
-static int run(const struct cli_call *call)
+static int run_with(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
@@ -79,7 +81,16 @@ static int run(const struct cli_call *call)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    return examine(call->values[OPTION_JSON].given);
+    return examine(call->values[OPTION_JSON].given, host);
+}
+
+/* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
+static int run(const struct cli_call *call)
+{
+    struct host_meter *host = meters_open_host();
+    int code = run_with(call, host);
+    host_meter_free(host);
+    return code;
 }
 
 static const char *const usage[] = {"doctor [--json]", NULL};
@@ -89,7 +100,8 @@ static const char *const description[] = {
     "promise "
     "that nothing outlives an experiment is kernel-backed or best effort; whether memory limits are held; where the "
     "state "
-    "folder is and whether dead runs left something; the GPUs and who holds them; the kernel and its clock.",
+    "folder is and whether dead runs left something; the GPUs and who holds them; the energy sensors of GPUs, CPU and "
+    "DRAM, with source, rate and cost, which are tried for 5 s at most; the kernel and its clock.",
     "What is missing has its reason, and the command that mends it where one is known. Layers are found by doing: a "
     "job "
     "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "

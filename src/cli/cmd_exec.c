@@ -4,7 +4,9 @@
 #include "base/mem.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/energy_text.h"
 #include "cli/gpu_hold.h"
+#include "cli/meters.h"
 #include "cli/registration.h"
 #include "contain/contain.h"
 #include "contain/guardian.h"
@@ -14,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@ enum {
     OPTION_GRACE,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
+    OPTION_ENERGY,
     OPTION_AS_ROOT,
     OPTION_VERBOSE,
     OPTION_COUNT
@@ -40,6 +44,8 @@ struct exec {
     struct job *job;
     struct state *state; /* NULL: there is none */
     bool foreground_tty, verbose, timed_out;
+    const struct gauge_options *gauge; /* NULL: energy is not asked for */
+    struct measuring *measuring;       /* NULL: nor measured */
     int signals;
     int64_t timeout_ns, kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
     int64_t grace_ns;
@@ -94,13 +100,19 @@ static void take_signals(struct exec *exec)
     }
 }
 
-static int wait_ms(const struct exec *exec)
+static int times_wait_ms(const struct exec *exec)
 {
     int64_t until = exec->kill_ns ? exec->kill_ns : exec->timeout_ns;
     int64_t left = until - clock_monotonic_ns();
     if (until == 0)
         return -1;
     return left <= 0 ? 0 : left > 1000000 * NS_PER_MS ? 1000000 : (int)(left / NS_PER_MS) + 1;
+}
+
+static int wait_ms(const struct exec *exec)
+{
+    int most = times_wait_ms(exec), tick = exec->measuring ? measuring_wait_ms(exec->measuring) : most;
+    return most < 0 || (tick >= 0 && tick < most) ? tick : most;
 }
 
 static void check_times(struct exec *exec)
@@ -118,15 +130,19 @@ static void check_times(struct exec *exec)
 
 static struct job_exit wait_for_end(struct exec *exec)
 {
-    struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN}, {.fd = exec->signals, .events = POLLIN}};
+    struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
+                            {.fd = exec->signals, .events = POLLIN},
+                            {.fd = exec->measuring ? measuring_fd(exec->measuring) : -1, .events = POLLIN}};
     for (;;) {
-        if (poll(wait, 2, wait_ms(exec)) < 0 && errno != EINTR)
+        if (poll(wait, 3, wait_ms(exec)) < 0 && errno != EINTR)
             return (struct job_exit){0};
         struct job_exit end = job_take_exit(exec->job);
         if (end.ended)
             return end;
         take_signals(exec);
         check_times(exec);
+        if (exec->measuring)
+            measuring_step(exec->measuring);
     }
 }
 
@@ -223,6 +239,38 @@ static void note_gone(struct exec *exec)
         state_job_gone(exec->state, job_identity(exec->job), NULL);
 }
 
+/* The command runs already: it waits for no meter. */
+static void begin_energy(struct exec *exec)
+{
+    struct err err = {0};
+    if (!exec->gauge || !gauge_useful(exec->gauge))
+        return;
+    exec->measuring = measuring_new(exec->gauge, &err);
+    if (exec->measuring)
+        measuring_begin(exec->measuring);
+    else
+        cli_warning("energy is not measured: %s", err.text);
+}
+
+static void show_energy(struct exec *exec)
+{
+    AUTO_TEXT struct text text = {0};
+    struct measured measured;
+    if (exec->gauge && !gauge_useful(exec->gauge)) {
+        AUTO_FREE char *missing = gauge_missing_text(exec->gauge);
+        cli_note("%s", missing);
+    }
+    if (!exec->measuring)
+        return;
+    measuring_finish(exec->measuring, &measured);
+    energy_text(
+        &(struct energy_page){.measured = &measured, .options = exec->gauge, .until = "until the command ended"},
+        &text);
+    fprintf(stderr, "\n%s", text_get(&text));
+    measured_fini(&measured);
+    measuring_free(exec->measuring);
+}
+
 static int run_job(struct exec *exec, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
@@ -237,8 +285,11 @@ static int run_job(struct exec *exec, struct guardian *guardian, const struct jo
         job_free(exec->job);
         return EXIT_OURS;
     }
+    begin_energy(exec);
     struct job_exit end = wait_for_end(exec);
     int64_t ended_ns = clock_monotonic_ns();
+    if (exec->measuring)
+        measuring_end(exec->measuring);
     bool gone = end_all(exec);
     if (gone) {
         guardian_release(guardian, job_identity(exec->job));
@@ -333,10 +384,10 @@ static void fill_times(const struct cli_call *call, struct exec *exec)
 
 /* The program is found, root given up. */
 static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
-                       const struct strv *env)
+                       const struct strv *env, const struct gauge_options *gauge)
 {
     struct err err = {0};
-    struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given};
+    struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given, .gauge = gauge};
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
@@ -363,12 +414,26 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
     take_terminal_back(group);
     guardian_stop(guardian);
     registration_end(exec.state);
+    show_energy(&exec);
     close(exec.signals);
     containment_fini(&containment);
     return code;
 }
 
-static int run(const struct cli_call *call)
+/* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
+static int run_measured(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+                        const struct strv *env, struct host_meter *host)
+{
+    AUTO(meters_fini) struct meters meters = {0};
+    bool energy = call->values[OPTION_ENERGY].given;
+    if (energy) {
+        meters_find(env, NULL, NULL, &meters);
+        meters.options.host = host;
+    }
+    return run_program(call, wish, argv, env, energy ? &meters.options : NULL);
+}
+
+static int run_with(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     struct gpu_hold *gpus = NULL;
@@ -377,8 +442,6 @@ static int run(const struct cli_call *call)
     enum containment_wish wish = CONTAINMENT_AUTO;
     bool as_root = call->values[OPTION_AS_ROOT].given;
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    if (!open_closed_stdio())
-        return EXIT_OURS;
     bool became = wish == CONTAINMENT_SWEEP ? caller_become(as_root, &caller, &err)
                                             : caller_become_with_cgroup(as_root, &caller, &err);
     if (!became) {
@@ -393,8 +456,19 @@ static int run(const struct cli_call *call)
     if (code == 0)
         code = take_gpus(call, &caller.environment, &gpus);
     if (code == 0)
-        code = run_program(call, wish, &argv, &caller.environment);
+        code = run_measured(call, wish, &argv, &caller.environment, host);
     gpu_hold_end(gpus);
+    return code;
+}
+
+/* The host's counters may need root's rights, which are given up under sudo. */
+static int run(const struct cli_call *call)
+{
+    if (!open_closed_stdio())
+        return EXIT_OURS;
+    struct host_meter *host = call->values[OPTION_ENERGY].given ? meters_open_host() : NULL;
+    int code = run_with(call, host);
+    host_meter_free(host);
     return code;
 }
 
@@ -429,6 +503,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                          .choices = gpu_hold_modes,
                          .default_text = "off",
                          .help = "take the locks of the GPUs that the command will see, as a run does"},
+    [OPTION_ENERGY] = {.short_name = "-e",
+                       .long_name = "--energy",
+                       .type = CLI_FLAG,
+                       .help = "say at the end what it drew: GPUs that it can see, CPU packages, DRAM"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
@@ -447,6 +525,8 @@ static const char *const description[] = {
     "parents, sessions and a tag in the environment, which is best effort. -v says what held.",
     "With --gpu-lock wait, the command starts when no run holds a GPU that it will see (CUDA_VISIBLE_DEVICES; all when "
     "that is not set), and runs wait for it.",
+    "--energy prints a table on standard error when all is over, as 'measure' does. The command starts at once, beside "
+    "the meters; the end is delayed by 2 s at most, for a driver that does not answer.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
     "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "

@@ -4,6 +4,7 @@
 #include "cli/gpus.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Every counter is to move within that, or it counts nothing; it takes some 20 ms where all do. */
@@ -31,18 +32,83 @@ static void add_gpus(const struct gpu_devices *devices, const bool *used, struct
     out->options.gpus = out->gpus;
 }
 
+static void take_host(struct host_meter *host, struct meters *out)
+{
+    out->options.host = host;
+    if (host && host_meter_rapl(host)->count > 0)
+        host_meter_prove(host, PROOF_S);
+}
+
+static void begin(struct meters *out)
+{
+    const char *library = getenv("TARE_NVML");
+    *out = (struct meters){.options = {.library = library && *library ? library : NULL}};
+}
+
+/* The place of the one that is meant; false: none, or more than one. */
+static bool find_gpu(const struct gpu_devices *devices, const char *word, size_t length, size_t *place)
+{
+    size_t number = 0, found = 0;
+    for (size_t i = 0; i < devices->count; i++) {
+        const struct gpu_device *device = &devices->items[i];
+        AUTO_FREE char *digits = mem_printf("%zu", number);
+        if (device->excluded)
+            continue;
+        number++;
+        bool by_number = strlen(digits) == length && strncmp(digits, word, length) == 0;
+        /* "GPU-" alone would name any. */
+        bool by_uuid = length > strlen("GPU-") && strncmp(device->uuid, word, length) == 0;
+        if (!by_number && !by_uuid)
+            continue;
+        *place = i;
+        found++;
+    }
+    return found == 1;
+}
+
+static bool choose(const struct gpu_devices *devices, const char *list, bool *used, struct err *err)
+{
+    for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
+        size_t length = strcspn(word, ","), place = 0;
+        if (!find_gpu(devices, word, length, &place))
+            return err_set(err, "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
+                           (int)length, word, devices->count);
+        used[place] = true;
+    }
+    return true;
+}
+
+bool meters_choose(const char *list, struct host_meter *host, struct meters *out, struct err *err)
+{
+    struct gpu_devices devices;
+    begin(out);
+    if (!gpu_devices_read(gpus_root(), &devices, err)) {
+        gpu_devices_fini(&devices);
+        return false;
+    }
+    AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
+    bool all = strcmp(list, "all") == 0;
+    for (size_t i = 0; i < devices.count; i++)
+        used[i] = all;
+    bool ok = all || choose(&devices, list, used, err);
+    if (ok) {
+        add_gpus(&devices, used, out);
+        take_host(host, out);
+    }
+    gpu_devices_fini(&devices);
+    return ok;
+}
+
 void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host, struct meters *out)
 {
     struct gpu_devices devices;
-    const char *library = getenv("TARE_NVML");
-    *out = (struct meters){.options = {.host = host, .library = library && *library ? library : NULL}};
+    begin(out);
     gpu_devices_read(gpus_root(), &devices, NULL); /* what could not be read was told when the locks were taken */
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     gpus_select_silently(&devices, environment, plan, used);
     add_gpus(&devices, used, out);
     gpu_devices_fini(&devices);
-    if (host && host_meter_rapl(host)->count > 0)
-        host_meter_prove(host, PROOF_S);
+    take_host(host, out);
 }
 
 void meters_fini(struct meters *meters)

@@ -16,6 +16,10 @@ struct host_meter *meters_open_host(void);
 
 /* plan: what adds to the environment; NULL: none. host (may be NULL) stays the caller's. */
 void meters_find(const struct strv *environment, const struct plan *plan, struct host_meter *host, struct meters *out);
+
+/* Those that a person names: "all", or numbers as nvidia-smi has them and UUIDs (or what they begin with), by commas.
+ * False: there is no such GPU. */
+bool meters_choose(const char *list, struct host_meter *host, struct meters *out, struct err *err);
 void meters_fini(struct meters *meters);
 
 #endif

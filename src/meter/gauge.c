@@ -222,8 +222,9 @@ void gauge_begin(struct gauge *gauge, const struct job_identity *job)
     order_edges(gauge);
     if (!gauge->host)
         return;
-    gauge->job = host_meter_watch(gauge->host, job);
-    gauge->has_job = true;
+    gauge->has_job = job != NULL;
+    if (job)
+        gauge->job = host_meter_watch(gauge->host, job);
     host_meter_edge(gauge->host, &gauge->from);
     gauge->to = gauge->from;
     tell_counters(gauge);

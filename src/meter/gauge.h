@@ -54,8 +54,8 @@ void gauge_tick(struct gauge *gauge);
 /* A job is about to begin: what was read before is forgotten, but for the last seconds. */
 void gauge_prepare(struct gauge *gauge);
 
-/* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched. end: cpu_s as
- * host_meter_end takes it. */
+/* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
+ * measured is no job). end: cpu_s as host_meter_end takes it. */
 void gauge_begin(struct gauge *gauge, const struct job_identity *job);
 void gauge_edge(struct gauge *gauge);
 void gauge_end(struct gauge *gauge, double cpu_s);

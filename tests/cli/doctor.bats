@@ -57,7 +57,7 @@ END
     else
         head -n 1 page.txt | grep -q "^The promise that nothing outlives an experiment is best effort: "
     fi
-    for title in Containment State GPUs Machine; do grep -qx "$title" page.txt; done
+    for title in Containment State GPUs Sensors Machine; do grep -qx "$title" page.txt; done
     grep -q "kernel  *$(uname -s) $(uname -r), $(uname -m)" page.txt
 }
 

@@ -1,0 +1,288 @@
+/* measure: the energy of what runs here already, without touching it. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/energy_text.h"
+#include "cli/measuring.h"
+#include "cli/meters.h"
+#include "contain/procfs.h"
+#include "tare_build.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { OPTION_GPUS, OPTION_PID, OPTION_FOR, OPTION_JSON, OPTION_COUNT };
+
+enum ending { GOES_ON, ENDED_BY_TIME, ENDED_BY_PROCESS, ENDED_BY_SIGNAL };
+
+struct watch {
+    struct measuring *measuring;
+    int signals;
+    int pidfd;                /* -1: no process is watched, or this kernel has none */
+    struct proc_stat process; /* pid 0: none */
+    int64_t for_ns, until_ns; /* how long, and until when; 0: not bounded */
+};
+
+static bool read_process(pid_t pid, struct proc_stat *out)
+{
+    AUTO_CLOSE int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc >= 0 && proc_stat_read(proc, pid, out) && proc_stat_alive(out);
+}
+
+static bool process_is_gone(const struct watch *watch)
+{
+    struct proc_stat now;
+    if (watch->process.pid == 0)
+        return false;
+    if (watch->pidfd >= 0)
+        return poll(&(struct pollfd){.fd = watch->pidfd, .events = POLLIN}, 1, 0) == 1;
+    return !read_process(watch->process.pid, &now) || now.start_time != watch->process.start_time;
+}
+
+/* No right over it is needed; where others' processes are hidden (hidepid) it just has no name. Without pidfds (old
+ * kernels, seccomp) its start time tells that it is still the same. */
+static bool watch_process(struct watch *watch, pid_t pid)
+{
+    watch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    bool readable = read_process(pid, &watch->process);
+    if (!readable)
+        watch->process = (struct proc_stat){.comm = "?"};
+    watch->process.pid = pid;
+    if ((watch->pidfd < 0 && !readable) || process_is_gone(watch)) {
+        cli_error("there is no process %d", (int)pid);
+        return false;
+    }
+    return true;
+}
+
+static enum ending ending(const struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    if (read(watch->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        return ENDED_BY_SIGNAL;
+    if (process_is_gone(watch))
+        return ENDED_BY_PROCESS;
+    return watch->until_ns && clock_monotonic_ns() >= watch->until_ns ? ENDED_BY_TIME : GOES_ON;
+}
+
+static int wait_ms(const struct watch *watch)
+{
+    int most = measuring_wait_ms(watch->measuring);
+    int64_t left_ms = watch->until_ns ? (watch->until_ns - clock_monotonic_ns()) / NS_PER_MS + 1 : most;
+    return left_ms < 0 ? 0 : left_ms < most ? (int)left_ms : most;
+}
+
+/* One turn: what came is taken. */
+static enum ending turn(const struct watch *watch)
+{
+    struct pollfd fds[] = {{.fd = measuring_fd(watch->measuring), .events = POLLIN},
+                           {.fd = watch->signals, .events = POLLIN},
+                           {.fd = watch->pidfd, .events = POLLIN}};
+    poll(fds, sizeof fds / sizeof *fds, wait_ms(watch));
+    measuring_step(watch->measuring);
+    return ending(watch);
+}
+
+static int open_signals(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaddset(&set, ends[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static char *until_text(const struct watch *watch, enum ending by)
+{
+    switch (by) {
+    case ENDED_BY_PROCESS:
+        return mem_printf("until process %d (%s) ended", (int)watch->process.pid, watch->process.comm);
+    case ENDED_BY_SIGNAL:
+        return mem_strdup("until it was interrupted");
+    default:
+        return mem_strdup("as long as was asked for");
+    }
+}
+
+static json_t *page_json(const struct watch *watch, enum ending by, const struct energy_page *page)
+{
+    static const char *const names[] = {"", "time", "process", "signal"};
+    json_t *json = energy_text_json(page), *process = json_null();
+    if (watch->process.pid != 0) {
+        process = json_object();
+        json_object_set_new(process, "pid", json_integer(watch->process.pid));
+        json_object_set_new(process, "name", json_text_or_null(watch->process.comm));
+    }
+    json_object_set_new(json, "ended_by", json_string(names[by]));
+    json_object_set_new(json, "process", process);
+    return json;
+}
+
+static int show(const struct watch *watch, enum ending by, const struct energy_page *page, bool as_json)
+{
+    AUTO_TEXT struct text text = {0};
+    if (as_json) {
+        json_t *json = page_json(watch, by, page);
+        json_print_pretty(json, &text);
+        json_decref(json);
+    } else {
+        energy_text(page, &text);
+    }
+    fwrite(text_get(&text), 1, text.length, stdout);
+    if (fflush(stdout) != 0) {
+        cli_error("cannot write to standard output");
+        return CLI_BROKEN;
+    }
+    return energy_text_any(page->measured) ? CLI_OK : CLI_BROKEN;
+}
+
+/* The reason, of sensors that were tried. */
+static int nothing_answers(const struct watch *watch, const struct meters *meters)
+{
+    struct measured measured = {0};
+    measuring_begin(watch->measuring);
+    measuring_end(watch->measuring);
+    measuring_finish(watch->measuring, &measured);
+    AUTO_FREE char *missing =
+        energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
+    cli_error("nothing can be measured here: %s", missing ? missing : "no sensor answers");
+    measured_fini(&measured);
+    return CLI_BROKEN;
+}
+
+static int measure(struct watch *watch, const struct meters *meters, bool as_json)
+{
+    enum ending by = GOES_ON;
+    struct measured measured;
+    while (by == GOES_ON && measuring_starting(watch->measuring))
+        by = turn(watch);
+    if (by != GOES_ON) {
+        cli_error("nothing was measured: it was over before the meters were ready");
+        return CLI_BROKEN;
+    }
+    if (!measuring_useful(watch->measuring))
+        return nothing_answers(watch, meters);
+    measuring_begin(watch->measuring);
+    watch->until_ns = watch->for_ns ? clock_monotonic_ns() + watch->for_ns : 0;
+    if (isatty(STDERR_FILENO))
+        cli_note("measuring; Ctrl-C ends it");
+    while (by == GOES_ON)
+        by = turn(watch);
+    measuring_end(watch->measuring);
+    measuring_finish(watch->measuring, &measured);
+    AUTO_FREE char *until = until_text(watch, by);
+    int code = show(watch, by,
+                    &(struct energy_page){.measured = &measured, .options = &meters->options, .until = until}, as_json);
+    measured_fini(&measured);
+    return code;
+}
+
+static int measure_here(const struct cli_call *call, struct watch *watch, const struct meters *meters)
+{
+    struct err err = {0};
+    if (!gauge_useful(&meters->options)) {
+        AUTO_FREE char *missing = gauge_missing_text(&meters->options);
+        cli_error("%s", missing ? missing : "there is nothing to measure");
+        return CLI_BROKEN;
+    }
+    watch->measuring = measuring_new(&meters->options, &err);
+    if (!watch->measuring) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    watch->signals = open_signals();
+    watch->for_ns = (int64_t)(call->values[OPTION_FOR].seconds * 1e9);
+    int code = measure(watch, meters, call->values[OPTION_JSON].given);
+    measuring_free(watch->measuring);
+    close(watch->signals);
+    return code;
+}
+
+static int run_with(const struct cli_call *call, struct host_meter *host)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    AUTO(meters_fini) struct meters meters = {0};
+    struct watch watch = {.pidfd = -1, .signals = -1};
+    if (!caller_become(false, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    if (call->values[OPTION_PID].given && !watch_process(&watch, (pid_t)call->values[OPTION_PID].integer))
+        return CLI_USAGE;
+    int code = CLI_OK;
+    if (!call->values[OPTION_GPUS].given)
+        meters_find(&caller.environment, NULL, host, &meters);
+    else if (!meters_choose(call->values[OPTION_GPUS].text, host, &meters, &err))
+        code = cli_usage_error(call->command, "--gpus: %s", err.text);
+    if (code == CLI_OK)
+        code = measure_here(call, &watch, &meters);
+    if (watch.pidfd >= 0)
+        close(watch.pidfd);
+    return code;
+}
+
+/* The host's counters may need root's rights, which are given up under sudo. */
+static int run(const struct cli_call *call)
+{
+    struct host_meter *host = meters_open_host();
+    int code = run_with(call, host);
+    host_meter_free(host);
+    return code;
+}
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_GPUS] = {.long_name = "--gpus",
+                     .argument = "LIST",
+                     .type = CLI_TEXT,
+                     .help = "these: numbers or UUIDs, by commas, or all; else those that CUDA_VISIBLE_DEVICES shows"},
+    [OPTION_PID] = {.short_name = "-p",
+                    .long_name = "--pid",
+                    .argument = "PID",
+                    .type = CLI_INT,
+                    .low = 1,
+                    .high = INT_MAX,
+                    .help = "until this process has ended; it may be anybody's, and is not touched"},
+    [OPTION_FOR] = {.long_name = "--for",
+                    .argument = "DURATION",
+                    .type = CLI_DURATION,
+                    .low = 0.1,
+                    .high = 31536000,
+                    .help = "so long at most: 60s, 10m, 2h"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+};
+
+static const char *const usage[] = {"measure [--gpus LIST] [--pid PID] [--for DURATION] [--json]", NULL};
+
+static const char *const description[] = {
+    "Measures the energy of what runs here already, a notebook or somebody's service, without containing or touching "
+    "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C (or TERM); then "
+    "prints a table. Without --for and --pid, until Ctrl-C.",
+    "What is measured is the whole device, whoever uses it; --pid says only until when. Each energy has the half-width "
+    "of its read-out; the sensor's own error comes on top and is not known. What cannot be measured here is named with "
+    "the reason. No file is written.",
+    "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
+
+static const char *const exits[] = {
+    "0", "measured, also when Ctrl-C or TERM ended it",  "2", "a mistake in the options, no such GPU, no such process",
+    "3", "nothing can be measured here, or nothing was", NULL};
+
+const struct cli_command cmd_measure = {
+    .name = "measure",
+    .summary = "the energy of what runs here already",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .exits = exits,
+    .run = run,
+};

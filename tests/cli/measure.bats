@@ -1,0 +1,392 @@
+#!/usr/bin/env bats
+# tare measure, exec --energy and doctor's sensors, against a driver whose GPUs draw what is known in closed form.
+
+load energy
+
+eval "machine_$(declare -f teardown)"
+teardown() {
+    [ -z "${WRITER:-}" ] || kill -KILL "$WRITER" 2>/dev/null || true
+    machine_teardown
+}
+
+# check LINES: python's lines about page.json: "page" is it, device(name) one of its devices, truth(gpu) the joules that the
+# scenario's steps came to between its two moments, near as in energy.bash.
+check() {
+    cat >check.py <<'END'
+import json
+page = json.load(open("page.json"))
+lines = [line.split() for line in open("scenario") if line.strip()]
+origin = [int(line[1]) for line in lines if line[0] == "origin_ns"][0]
+start, end = page["start_ns"], page["end_ns"]
+
+def steps(gpu):
+    at, found = gpu, [] # what stands before the first "gpu" is said of all
+    for line in lines:
+        if line[0] == "gpu":
+            at = int(line[1])
+        elif line[0] == "step" and at == gpu:
+            found.append((origin + float(line[1]) * 1e6, float(line[2])))
+    return sorted(found)
+
+def truth(gpu=0):
+    total, found = 0, steps(gpu)
+    for i, (begin, watts) in enumerate(found):
+        until = found[i + 1][0] if i + 1 < len(found) else end
+        total += watts * max(0, min(end, until) - max(start, begin)) / 1e9
+    return total
+
+def device(name):
+    return [d for d in page["devices"] if d["device"] == name][0]
+
+# The half-width is of 95 %: three deviations, so that no test fails by chance.
+def near(joules, expected, half_width):
+    assert half_width > 0 and abs(joules - expected) <= 1.6 * half_width, (joules, expected, half_width)
+
+END
+    printf '%s\n' "$1" >>check.py
+    python3 check.py
+}
+
+# Line $1 of doctor's page.json with this name: the value of the key.
+sensor() {
+    python3 - "$@" <<'END'
+import json, sys
+checks = [c for c in json.load(open("page.json"))["checks"] if c["section"] == "Sensors" and c["name"] == sys.argv[1]]
+value = checks[0]
+for key in sys.argv[2].split("."):
+    value = value[key]
+print(value)
+END
+}
+
+# A CPU package and its DRAM that draw 50 W and 8 W, written by a process of its own; its longest pause in milliseconds is
+# in the file pause.
+cpu_counters() {
+    local zone=machine/sys/class/powercap/intel-rapl:0
+    mkdir -p $zone "$zone:0"
+    echo package-0 >$zone/name
+    echo dram >$zone:0/name
+    echo 262143328850 | tee $zone:0/max_energy_range_uj >$zone/max_energy_range_uj
+    cat >writer.py <<'END'
+import os, time
+zone = "machine/sys/class/powercap/intel-rapl:0"
+files = [(os.open(zone + "/energy_uj", os.O_WRONLY | os.O_CREAT, 0o644), 50),
+         (os.open(zone + ":0/energy_uj", os.O_WRONLY | os.O_CREAT, 0o644), 8)]
+first = last = time.monotonic_ns()
+longest = 0
+while os.path.exists("writer.py"):
+    now = time.monotonic_ns()
+    for fd, watts in files: # the same number of digits always: in one write, nobody sees half of it
+        os.pwrite(fd, b"%d\n" % (10**11 + watts * (now - first) // 1000), 0)
+    if now - last > longest:
+        longest = now - last
+        with open("pause.new", "w") as out:
+            out.write(str(longest // 10**6 + 1))
+        os.rename("pause.new", "pause")
+    last = now
+    time.sleep(0.001)
+END
+    python3 writer.py 3>&- &
+    WRITER=$!
+    wait_until test -e pause
+}
+
+has_child() { grep -qs "^[0-9]* ([^)]*) [A-Z] $1 " /proc/[0-9]*/stat; }
+
+measured() { "$TARE" measure --json "$@" >page.json; }
+
+@test "two GPUs are measured for so long, and add up" {
+    scenario 2 'step 0 100
+gpu 0
+step 2500 600
+gpu 1
+step 500 300'
+    measured --for 3s
+    check '
+assert 3 <= page["duration_seconds"] < 60 and page["ended_by"] == "time" and page["process"] is None, page
+one, two = page["devices"]
+assert (one["device"], two["device"]) == ("GPU 0", "GPU 1"), page
+near(device("GPU 0")["joules"], truth(0), device("GPU 0")["half_width_j"])
+near(device("GPU 1")["joules"], truth(1), device("GPU 1")["half_width_j"])
+assert round(page["gpu"]["joules"] * 1000) == round(one["joules"] * 1000) + round(two["joules"] * 1000), page
+assert abs(one["kwh"] * 3.6e6 - one["joules"]) < 1e-6 and one["scope"] == "GPU board", one
+assert one["source"] == "nvml-counter" and one["sensor_uncertainty"] == "unknown", one
+assert 99 < one["power_min_w"] <= one["power_mean_w"] <= one["power_max_w"] < 601, one
+'
+    [ ! -e results ]
+}
+
+@test "the table says energy, power, scope, source, and what is not measured" {
+    scenario 1 'step 0 200'
+    "$TARE" measure --for 1.5s >out
+    cat out
+    head -n 1 out | grep -Eq '^Energy of [0-9]+\.[0-9]{3} s, as long as was asked for:$'
+    grep -Eq '^ +[0-9]+\.[0-9]{2} J ± [0-9.]+  GPU 0 \(GPU board, nvml-counter\)$' out
+    grep -Eq '^ +0\.[0-9]{7} kWh, (19|20)[0-9]\.[0-9] W \(200\.0 to 200\.0\)$' out
+    grep -Eq '°C .*% busy .*memory at most 0\.00 GiB$' out
+    is "$(grep -c 'Not measured: CPU: ' out)" 1
+    grep -q "sensor's" out
+}
+
+@test "Ctrl-C and TERM are a normal end: the table is printed" {
+    scenario 1 'step 0 200'
+    local signal
+    for signal in INT TERM; do
+        start_program measure --json
+        # Its meter is there; then some time to measure.
+        wait_until has_child "$PID"
+        sleep 1.5
+        kill -s "$signal" "$PID"
+        end_program
+        cat err
+        if [ -s out ]; then
+            is "$CODE" 0
+            mv out page.json
+            check '
+assert page["ended_by"] == "signal", page
+near(page["gpu"]["joules"], truth(0), page["gpu"]["half_width_j"])'
+        else # a machine so slow that the meter was not there yet
+            is "$CODE" 3
+            grep -q 'before the meters were ready' err
+        fi
+    done
+}
+
+@test "a process is measured until it has ended, and is not touched" {
+    scenario 1 'step 0 250'
+    # Long enough for the meters of a slow machine to begin within it.
+    sleep 6 3>&- &
+    local pid=$! code=0
+    measured --pid $pid
+    wait $pid || code=$?
+    is $code 0
+    PROCESS=$pid check '
+import os
+assert page["ended_by"] == "process", page
+assert page["process"] == {"pid": int(os.environ["PROCESS"]), "name": "sleep"}, page
+near(page["gpu"]["joules"], truth(0), page["gpu"]["half_width_j"])'
+}
+
+@test "a process that outlives the time is left alone" {
+    scenario 1 'step 0 250'
+    sleep 1000 3>&- &
+    local pid=$!
+    measured --pid $pid --for 1s
+    kill -0 $pid
+    kill -KILL $pid
+    check 'assert page["ended_by"] == "time" and page["process"]["name"] == "sleep", page'
+}
+
+@test "somebody else's process needs no right over it" {
+    need_root
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    scenario 1 'step 0 250'
+    setpriv --reuid 65534 --clear-groups "$TARE" measure --version >/dev/null 2>&1 || [ $? -eq 2 ] ||
+        skip "another user cannot execute the program here"
+    chmod 755 "$WORK"
+    chmod -R a+rX "$WORK"
+    setpriv --reuid 65534 --clear-groups test -r "$LIBRARY" || skip "another user cannot read the fake driver"
+    sleep 6 3>&- &
+    setpriv --reuid 65534 --clear-groups "$TARE" measure --json --pid $! >page.json
+    check 'assert page["ended_by"] == "process" and page["gpu"]["joules"] > 0, page'
+}
+
+@test "a process that is not there is a mistake" {
+    scenario 1 'step 0 100'
+    true 3>&- &
+    local pid=$!
+    wait $pid
+    run "$TARE" measure --pid $pid --for 1s
+    is "$status" 2
+    [[ "$output" == *"there is no process $pid"* ]]
+}
+
+@test "GPUs are chosen by number, by UUID, and by CUDA_VISIBLE_DEVICES" {
+    scenario 3 'step 0 100
+gpu 1
+step 0 200
+gpu 2
+step 0 300'
+    local names='print(",".join(d["device"] for d in page["devices"]))'
+    measured --for 0.2s --gpus 2,0
+    is "$(check "$names")" "GPU 0,GPU 2"
+    measured --for 0.2s --gpus "$(uuid 1)"
+    is "$(check "$names")" "GPU 1"
+    # What a UUID begins with is enough where it is that of one alone.
+    local whole
+    whole=$(uuid 1)
+    run "$TARE" measure --for 0.2s --gpus "${whole%1}"
+    is "$status" 2
+    export CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID
+    measured --for 0.2s
+    is "$(check "$names")" "GPU 1"
+    measured --for 0.2s --gpus all
+    is "$(check "$names")" "GPU 0,GPU 1,GPU 2"
+    local wrong
+    for wrong in 3 GPU- GPU-0000 00 -1 0, x; do
+        run "$TARE" measure --for 0.2s --gpus "$wrong"
+        is "$status" 2
+    done
+    [[ "$output" == *"'x' is no GPU of this machine, which has 3"* ]]
+}
+
+@test "CPU package and DRAM are measured, and need no GPU" {
+    unset TARE_NVML
+    printf 'origin_ns 0\n' >scenario
+    cpu_counters
+    local code=0
+    measured --for 2s || code=$?
+    [ "$(cat pause)" -lt 150 ] || skip "this machine is too busy: the counters stood still for $(cat pause) ms"
+    is $code 0
+    PAUSE=$(cat pause) check '
+import os
+names = [d["device"] for d in page["devices"]]
+assert names == ["package-0", "dram-0"] and page["gpu"] is None, page
+# What the counters hold is as old as the pause of whoever writes them.
+late = int(os.environ["PAUSE"]) / 1000
+for key, watts, scope in (("cpu_package", 50, "CPU package"), ("dram", 8, "DRAM")):
+    figures = page[key]
+    assert figures["scope"] == scope and figures["source"] == "rapl-powercap", figures
+    expected = watts * page["duration_seconds"]
+    assert abs(figures["joules"] - expected) <= 1.6 * figures["half_width_j"] + watts * late, (figures, expected, late)
+assert page["not_measured"] == "GPU: no NVIDIA GPU is seen here", page'
+}
+
+@test "where nothing can be measured it says why, and exits with 3" {
+    unset TARE_NVML
+    run --separate-stderr "$TARE" measure --for 1s
+    is "$status" 3
+    [ -z "$output" ]
+    [[ "$stderr" == *"energy is not measured: no NVIDIA GPU is seen here, and "* ]]
+}
+
+@test "a driver that is not there is named" {
+    scenario 2 'step 0 100'
+    export TARE_NVML=$WORK/nothing.so
+    run --separate-stderr "$TARE" measure --for 1s
+    is "$status" 3
+    [ -z "$output" ]
+    [[ "$stderr" == *"nothing can be measured here: GPU 0, GPU 1: "*"nothing.so"* ]]
+}
+
+@test "a driver that hangs from the beginning is given up" {
+    scenario 1 'step 0 100
+fault * hang'
+    local begin=$SECONDS
+    run --separate-stderr "$TARE" measure
+    is "$status" 3
+    [ $((SECONDS - begin)) -lt 60 ]
+    [[ "$stderr" == *"nothing can be measured here: GPU 0: its driver has not answered"* ]]
+}
+
+@test "a driver that hangs meanwhile leaves a gap that is told, and delays nothing" {
+    scenario 1 'step 0 100
+fault * hang from_ms=4000'
+    local code=0 begin=$SECONDS
+    measured --for 16s || code=$?
+    [ $((SECONDS - begin)) -lt 60 ]
+    # Less than half of the time was seen: no energy rather than a guess.
+    is $code 3
+    check '
+assert page["gpu"]["joules"] is None, page
+assert any("GPU 0: nothing was read from" in note for note in page["notes"]), page'
+}
+
+@test "mistakes in the options are told" {
+    local wrong
+    for wrong in "--for 0" "--pid 0" "--pid x" "--for" "extra"; do
+        # shellcheck disable=SC2086
+        run "$TARE" measure $wrong
+        is "$status" 2
+    done
+}
+
+@test "exec --energy says on standard error what the command drew, and keeps its exit code" {
+    scenario 1 'step 0 300'
+    local code=0
+    "$TARE" exec --energy -- sh -c 'echo mine; sleep 2; exit 7' >out 2>err || code=$?
+    cat err
+    is $code 7
+    is "$(cat out)" mine
+    python3 - <<'END'
+import re
+text = open("err").read()
+seconds = float(re.search(r"Energy of ([0-9.]+) s, until the command ended:", text)[1])
+joules, half = map(float, re.search(r"([0-9.]+) J ± ([0-9.]+)  GPU 0 \(GPU board, nvml-counter\)", text).groups())
+assert 1.9 < seconds < 60, seconds
+assert half > 0 and abs(joules - 300 * seconds) <= 1.6 * half + 0.5, (joules, seconds, half)
+END
+}
+
+@test "exec says nothing of energy unless it is asked" {
+    scenario 1 'step 0 300'
+    "$TARE" exec -v -- true 2>err
+    if grep -qi 'energy' err; then return 1; fi
+}
+
+@test "exec waits neither at the beginning nor long at the end for a driver that hangs" {
+    scenario 1 'step 0 300
+fault * hang'
+    local code=0 begin=$SECONDS
+    "$TARE" exec --energy -- sh -c 'exit 5' 2>err || code=$?
+    is $code 5
+    [ $((SECONDS - begin)) -lt 30 ]
+    grep -q 'Not measured: GPU 0: its driver has not answered' err
+}
+
+@test "exec --energy where nothing can be measured says so and runs the command" {
+    unset TARE_NVML
+    local code=0
+    "$TARE" exec --energy -- sh -c 'exit 5' 2>err || code=$?
+    is $code 5
+    is "$(grep -c 'energy is not measured: no NVIDIA GPU is seen here' err)" 1
+}
+
+@test "doctor tells the sensors with source, rate and cost" {
+    scenario 2 'step 0 300'
+    cpu_counters
+    "$TARE" doctor --json >page.json || [ $? -eq 1 ]
+    cat page.json
+    is "$(sensor "gpu energy" status)" yes
+    is "$(sensor "gpu energy" data.counter)" True
+    is "$(sensor "gpu energy" data.uuid)" "$(uuid 0)"
+    [[ "$(sensor "gpu energy" text)" == "GPU 0: energy counter (nvml-counter), "*" ms a reading, power trace of "*" samples a second" ]]
+    # The scenario's samples come every 16 to 20 ms.
+    python3 -c 'import sys; assert 45 < float(sys.argv[1]) < 67, sys.argv' "$(sensor "gpu energy" data.trace_per_second)"
+    [ "$(cat pause)" -lt 150 ] || skip "this machine is too busy: the counters stood still for $(cat pause) ms"
+    is "$(sensor package-0 status)" yes
+    is "$(sensor package-0 data.source)" rapl-powercap
+    is "$(sensor dram-0 data.scope)" DRAM
+}
+
+@test "doctor does not wait long for a driver that hangs, and its exit code stays" {
+    scenario 1 'step 0 300'
+    local sound=0 hung=0 begin
+    "$TARE" doctor --json >page.json || sound=$?
+    echo 'fault * hang' >>scenario
+    begin=$SECONDS
+    "$TARE" doctor --json >page.json || hung=$?
+    [ $((SECONDS - begin)) -lt 40 ]
+    is "$hung" "$sound"
+    is "$(sensor "gpu energy" status)" no
+    is "$(sensor "gpu energy" reason)" "its driver has not answered within 4 s"
+    [ "$(sensor "gpu energy" mend)" != None ]
+}
+
+@test "doctor says why a sensor is missing, and what would mend it" {
+    scenario 1 'step 0 300'
+    unset TARE_NVML
+    if ldconfig -p 2>/dev/null | grep -q libnvidia-ml; then skip "this machine has a real driver"; fi
+    "$TARE" doctor --json >page.json || [ $? -eq 1 ]
+    is "$(sensor "gpu energy" status)" no
+    [[ "$(sensor "gpu energy" reason)" == *libnvidia-ml.so.1* ]]
+    [[ "$(sensor "gpu energy" mend)" == *"libnvidia-ml.so.1 of driver 535.183.01"*"libnvidia-compute-535"* ]]
+    is "$(sensor "cpu energy" status)" no
+}
+
+@test "help, manual and completion know it" {
+    "$TARE" --help | grep -q '^  measure '
+    "$TARE" measure --help | grep -q '^Usage:'
+    "$TARE" --man measure | grep -q '^\.TH "'
+    "$TARE" --completion bash | grep -q measure
+}

@@ -1,0 +1,239 @@
+/* The table of what was measured: figures that were put in by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/energy_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The program's own, of which the library's help speaks. */
+const struct cli_command *const cli_commands[] = {NULL};
+
+enum { DEVICES_MAX = 4 };
+
+struct sheet {
+    struct gauge_figures devices[DEVICES_MAX];
+    struct gauge_missing missing[DEVICES_MAX];
+    struct measured measured;
+    struct gauge_options options;
+    struct energy_page page;
+};
+
+/* A minute without anything in it. */
+static void begin(struct sheet *sheet)
+{
+    *sheet = (struct sheet){0};
+    sheet->measured = (struct measured){.start_ns = 5 * NS_PER_S, .end_ns = 65 * NS_PER_S, .ready_ns = 5 * NS_PER_S};
+    sheet->measured.result.devices = sheet->devices;
+    sheet->measured.result.missing = sheet->missing;
+    sheet->options.gpu_count = 1;
+    sheet->page = (struct energy_page){
+        .measured = &sheet->measured, .options = &sheet->options, .until = "until the command ended"};
+}
+
+static struct reading is(double value)
+{
+    return (struct reading){value, true};
+}
+
+/* 36 kJ are 0.01 kWh, and in a minute 600 W. */
+static struct gauge_figures *add_gpu(struct sheet *sheet, const char *name)
+{
+    struct gauge_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
+    *figures = (struct gauge_figures){.scope = GAUGE_GPU, .name = name, .devices = 1};
+    figures->window = (struct window_energy){.energy_j = is(36000),
+                                             .half_width_j = is(3.14159),
+                                             .power_mean_w = is(600),
+                                             .power_min_w = is(90.04),
+                                             .power_max_w = is(699.96),
+                                             .source = "nvml-counter",
+                                             .covered_share = 1};
+    figures->temperature_mean_c = is(50.4);
+    figures->temperature_max_c = is(61);
+    figures->utilisation_mean_percent = is(97);
+    figures->utilisation_max_percent = is(100);
+    figures->memory_peak_bytes = is(3.0 * (1 << 29));
+    return figures;
+}
+
+static void add_package(struct sheet *sheet)
+{
+    struct gauge_figures *figures = &sheet->devices[sheet->measured.result.device_count++];
+    *figures = (struct gauge_figures){.scope = GAUGE_PACKAGE, .name = "package-0", .devices = 1};
+    figures->window = (struct window_energy){.energy_j = is(3000),
+                                             .half_width_j = is(0.01),
+                                             .power_mean_w = is(50),
+                                             .source = "rapl-perf",
+                                             .covered_share = 1};
+}
+
+static void add_missing(struct sheet *sheet, enum gauge_scope scope, const char *name, const char *reason)
+{
+    sheet->missing[sheet->measured.result.missing_count++] = (struct gauge_missing){scope, name, reason};
+}
+
+static void expect_text(const struct sheet *sheet, const char *expected)
+{
+    AUTO_TEXT struct text text = {0};
+    energy_text(&sheet->page, &text);
+    assert_string_equal(text_get(&text), expected);
+}
+
+static void expect_part(const struct sheet *sheet, const char *part)
+{
+    AUTO_TEXT struct text text = {0};
+    energy_text(&sheet->page, &text);
+    if (!strstr(text_get(&text), part))
+        fail_msg("'%s' is not in:\n%s", part, text_get(&text));
+}
+
+#define LAST_WORDS                                                                                                     \
+    "  All that the device drew, whoever used it. ± is the read-out's 95 % half-width; the sensor's\n"                \
+    "  own error is unknown and comes on top.\n"
+
+static void each_device_has_its_energy_power_and_state(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 3");
+    add_package(&sheet);
+    expect_text(&sheet, "Energy of 60.000 s, until the command ended:\n"
+                        "\n"
+                        "         36000.00 J ± 3.14  GPU 3 (GPU board, nvml-counter)\n"
+                        "                            0.0100000 kWh, 600.0 W (90.0 to 700.0)\n"
+                        "                            50 °C (most 61), 97 % busy (most 100), memory at most 1.50 GiB\n"
+                        "          3000.00 J ± 0.01  package-0 (CPU package, rapl-perf)\n"
+                        "                            0.0008333 kWh, 50.0 W\n"
+                        "\n" LAST_WORDS);
+}
+
+static void what_is_unknown_is_no_zero(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    struct gauge_figures *gpu = add_gpu(&sheet, "GPU 0");
+    *gpu = (struct gauge_figures){.scope = GAUGE_GPU, .name = "GPU 0", .devices = 1};
+    gpu->window = (struct window_energy){.source = "none", .covered_share = 0.254};
+    assert_false(energy_text_any(&sheet.measured));
+    expect_text(&sheet, "Energy of 60.000 s, until the command ended:\n"
+                        "\n"
+                        "                   unknown  GPU 0 (GPU board): seen 25 % of the time, too little to tell\n"
+                        "\n"
+                        "  Not measured: CPU: its energy counters cannot be read\n");
+}
+
+static void a_sum_of_two_is_told_and_one_alone_is_not(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    add_gpu(&sheet, "GPU 1");
+    struct gauge_figures *sum = &sheet.measured.result.sums[GAUGE_GPU];
+    *sum = (struct gauge_figures){.scope = GAUGE_GPU, .devices = 2};
+    sum->window = (struct window_energy){
+        .energy_j = is(72000), .half_width_j = is(4.443), .power_mean_w = is(1200), .source = "nvml-counter"};
+    expect_part(&sheet, "\n         72000.00 J ± 4.44  all GPUs\n"
+                        "                            0.0200000 kWh, 1200.0 W\n");
+}
+
+static void what_is_missing_for_one_reason_is_told_once(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    sheet.options.gpu_count = 3;
+    add_missing(&sheet, GAUGE_GPU, "GPU 0", "no driver");
+    add_missing(&sheet, GAUGE_GPU, "GPU 1", "no driver");
+    add_missing(&sheet, GAUGE_GPU, "GPU 2", "it is lost");
+    add_missing(&sheet, GAUGE_PLATFORM, "psys", "not wanted");
+    AUTO_FREE char *missing = energy_text_missing(&sheet.page);
+    assert_string_equal(missing, "GPU 0, GPU 1: no driver; GPU 2: it is lost; CPU: its energy counters cannot be read");
+}
+
+static void nothing_is_missing_where_all_is_measured(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    add_package(&sheet);
+    assert_null(energy_text_missing(&sheet.page));
+    sheet.options.gpu_count = 0;
+    AUTO_FREE char *missing = energy_text_missing(&sheet.page);
+    assert_string_equal(missing, "GPU: no NVIDIA GPU is seen here");
+}
+
+static void the_first_moments_are_told_when_the_meters_came_late(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    sheet.devices[0].window.covered_share = 0.97;
+    sheet.measured.ready_ns = sheet.measured.start_ns + 1250 * NS_PER_MS;
+    sheet.measured.unanswered = 2;
+    expect_part(&sheet, "\n  The meters were ready 1.25 s after the start: ");
+    expect_part(&sheet, "\n  2 readings of the last moment did not come in time.\n");
+    expect_part(&sheet, " seen by its sensor 97 % of the time, the rest is estimated\n");
+}
+
+static void the_platform_alone_is_nothing_measured(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "psys")->scope = GAUGE_PLATFORM;
+    assert_false(energy_text_any(&sheet.measured));
+    sheet.devices[0].scope = GAUGE_DRAM;
+    assert_true(energy_text_any(&sheet.measured));
+}
+
+static void the_json_has_the_two_moments_and_nothing_of_a_job(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    strv_add(&sheet.measured.notes, "GPU 0: nothing was read");
+    json_t *json = energy_text_json(&sheet.page);
+    assert_int_equal(json_integer_value(json_object_get(json, "start_ns")), 5000000000);
+    assert_int_equal(json_integer_value(json_object_get(json, "end_ns")), 65000000000);
+    assert_true(json_real_value(json_object_get(json, "duration_seconds")) == 60);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(json, "notes"), 0)),
+                        "GPU 0: nothing was read");
+    assert_string_equal(json_string_value(json_object_get(json, "not_measured")),
+                        "CPU: its energy counters cannot be read");
+    assert_null(json_object_get(json, "epochs"));
+    assert_null(json_object_get(json_object_get(json, "host"), "job_share"));
+    assert_non_null(json_object_get(json_object_get(json, "host"), "busy_share"));
+    const json_t *device = json_array_get(json_object_get(json, "devices"), 0);
+    assert_true(json_real_value(json_object_get(device, "joules")) == 36000);
+    json_decref(json);
+    strv_fini(&sheet.measured.notes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_device_has_its_energy_power_and_state),
+        cmocka_unit_test(what_is_unknown_is_no_zero),
+        cmocka_unit_test(a_sum_of_two_is_told_and_one_alone_is_not),
+        cmocka_unit_test(what_is_missing_for_one_reason_is_told_once),
+        cmocka_unit_test(nothing_is_missing_where_all_is_measured),
+        cmocka_unit_test(the_first_moments_are_told_when_the_meters_came_late),
+        cmocka_unit_test(the_platform_alone_is_nothing_measured),
+        cmocka_unit_test(the_json_has_the_two_moments_and_nothing_of_a_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
