@@ -155,8 +155,9 @@ near(page["gpu"]["joules"], truth(0), page["gpu"]["half_width_j"])'
 @test "a process is measured until it has ended, and is not touched" {
     scenario 1 'step 0 250'
     # Long enough for the meters of a slow machine to begin within it.
-    sleep 6 3>&- &
+    sleep 7 3>&- &
     local pid=$! code=0
+    wait_until grep -qx sleep /proc/$pid/comm # until then it is the shell still
     measured --pid $pid
     wait $pid || code=$?
     is $code 0
@@ -171,6 +172,7 @@ near(page["gpu"]["joules"], truth(0), page["gpu"]["half_width_j"])'
     scenario 1 'step 0 250'
     sleep 1000 3>&- &
     local pid=$!
+    wait_until grep -qx sleep /proc/$pid/comm
     measured --pid $pid --for 1s
     kill -0 $pid
     kill -KILL $pid
@@ -223,11 +225,23 @@ step 0 300'
     measured --for 0.2s --gpus all
     is "$(check "$names")" "GPU 0,GPU 1,GPU 2"
     local wrong
-    for wrong in 3 GPU- GPU-0000 00 -1 0, x; do
+    for wrong in 3 GPU- GPU-0000 00 -1 '0,' x; do
         run "$TARE" measure --for 0.2s --gpus "$wrong"
         is "$status" 2
     done
     [[ "$output" == *"'x' is no GPU of this machine, which has 3"* ]]
+}
+
+@test "what a UUID begins with is enough where it is that of one alone" {
+    scenario 1 'step 0 100'
+    # The kernel's module tells of a second one, which the driver's library does not have: it can be meant all the same.
+    fake_gpu 0000:09:00.0 1 GPU-99999999-0000-4000-8000-000000000000
+    run --separate-stderr "$TARE" measure --for 0.2s --gpus GPU-9
+    is "$status" 3
+    # shellcheck disable=SC2154 # by run
+    [[ "$stderr" == *"nothing can be measured here: GPU 1: "* ]]
+    measured --for 0.2s --gpus GPU-0
+    check 'assert [d["uuid"] for d in page["devices"]] == ["'"$(uuid 0)"'"], page'
 }
 
 @test "CPU package and DRAM are measured, and need no GPU" {
@@ -281,9 +295,9 @@ fault * hang'
 
 @test "a driver that hangs meanwhile leaves a gap that is told, and delays nothing" {
     scenario 1 'step 0 100
-fault * hang from_ms=4000'
+fault * hang from_ms=6000'
     local code=0 begin=$SECONDS
-    measured --for 16s || code=$?
+    measured --for 18s || code=$?
     [ $((SECONDS - begin)) -lt 60 ]
     # Less than half of the time was seen: no energy rather than a guess.
     is $code 3
@@ -359,18 +373,22 @@ fault * hang'
     is "$(sensor dram-0 data.scope)" DRAM
 }
 
-@test "doctor does not wait long for a driver that hangs, and its exit code stays" {
-    scenario 1 'step 0 300'
-    local sound=0 hung=0 begin
-    "$TARE" doctor --json >page.json || sound=$?
-    echo 'fault * hang' >>scenario
-    begin=$SECONDS
-    "$TARE" doctor --json >page.json || hung=$?
+@test "doctor does not wait long for a driver that hangs, and does not call it wrong" {
+    scenario 1 'step 0 300
+fault * hang'
+    local code=0 begin=$SECONDS
+    "$TARE" doctor --json >page.json || code=$?
     [ $((SECONDS - begin)) -lt 40 ]
-    is "$hung" "$sound"
     is "$(sensor "gpu energy" status)" no
     is "$(sensor "gpu energy" reason)" "its driver has not answered within 4 s"
     [ "$(sensor "gpu energy" mend)" != None ]
+    # The exit code is that of the rest of the page.
+    python3 - $code <<'END'
+import json, sys
+page = json.load(open("page.json"))
+good = page["kernel_backed"] and all(c["status"] != "wrong" for c in page["checks"] if c["section"] != "Sensors")
+assert int(sys.argv[1]) == (0 if good else 1), page
+END
 }
 
 @test "doctor says why a sensor is missing, and what would mend it" {
