@@ -78,7 +78,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_object_set_new(json, "sensor_uncertainty", json_string("unknown"));
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
-    json_object_set_new(json, "covered_share", json_real(window->covered_share));
+    json_object_set_new(json, "covered_share", json_real(number_round(window->covered_share, DIGITS)));
     json_object_set_new(json, "longest_gap_s", json_real((double)window->longest_gap_ns / 1e9));
     set(json, "power_mean_w", window->power_mean_w);
     set(json, "power_max_w", window->power_max_w);
@@ -113,7 +113,7 @@ static json_t *host_json(const struct gauge_result *result)
     set(json, "own_share", result->host.own_share);
     set(json, "others_share", result->host.others_share);
     set(json, "stolen_share", result->host.stolen_share);
-    json_object_set_new(json, "suspended_s", json_real(result->host.suspended_s));
+    json_object_set_new(json, "suspended_s", json_real(number_round(result->host.suspended_s, DIGITS)));
     return json;
 }
 
