@@ -82,7 +82,8 @@ said() { grep -qF -- "$1" err; }
     [ ! -e ran ]
     rm -f err
     set -m
-    "$TARE" exec --gpu-lock wait -- touch ran 2>err </dev/null 3>&- &
+    # exec leaves a signal ignored that was: the tests may have been started in the background, where INT is.
+    env --default-signal=INT "$TARE" exec --gpu-lock wait -- touch ran 2>err </dev/null 3>&- &
     PID=$!
     set +m
     wait_until said "waiting for it"
