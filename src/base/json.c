@@ -107,6 +107,11 @@ json_t *json_text_or_null(const char *text)
     return json ? json : json_null();
 }
 
+json_t *json_filled_or_null(const char *text)
+{
+    return json_text_or_null(text && text[0] ? text : NULL);
+}
+
 const json_t *json_get(const json_t *object, const char *key)
 {
     const json_t *found = json_object_get(object, key);

@@ -47,6 +47,7 @@ bool json_to_reading(const json_t *json, double *out); /* false: neither */
 
 /* null for NULL, and for what is no UTF-8 (a path may be anything). */
 json_t *json_text_or_null(const char *text);
+json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
 
 /* What stands under key; NULL when nothing does, or null. */
 const json_t *json_get(const json_t *object, const char *key);

@@ -9,11 +9,6 @@ static json_t *seconds_json(double seconds)
     return seconds < 0 ? json_null() : json_real(number_round(seconds, 6));
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text && text[0] ? json_string(text) : json_null();
-}
-
 /* One entry for each GPU on which the driver names the process. */
 static json_t *gpus_json(const struct clean_view *view, const struct leftover *leftover)
 {
@@ -27,8 +22,8 @@ static json_t *gpus_json(const struct clean_view *view, const struct leftover *l
             continue;
         AUTO_FREE char *device = use->minor >= 0 ? mem_printf("/dev/nvidia%d", use->minor) : NULL;
         json_t *gpu = json_object();
-        json_object_set_new(gpu, "uuid", text_or_null(use->uuid));
-        json_object_set_new(gpu, "device", text_or_null(device));
+        json_object_set_new(gpu, "uuid", json_filled_or_null(use->uuid));
+        json_object_set_new(gpu, "device", json_filled_or_null(device));
         json_object_set_new(gpu, "memory_bytes", use->has_bytes ? json_integer((json_int_t)use->bytes) : json_null());
         json_array_append_new(gpus, gpu);
     }
@@ -63,10 +58,10 @@ static json_t *ours_json(const struct clean_view *view, const struct leftover *l
 {
     json_t *json = process_json(view, leftover);
     bool known = leftover->kind == LEFTOVER_OF_DEAD_RUN;
-    json_object_set_new(json, "tag", text_or_null(leftover->process->tag));
+    json_object_set_new(json, "tag", json_filled_or_null(leftover->process->tag));
     json_object_set_new(json, "left_by",
                         known ? json_string(leftover->run == STATE_EXEC ? "exec" : "run") : json_null());
-    json_object_set_new(json, "run_dir", text_or_null(leftover->run_dir));
+    json_object_set_new(json, "run_dir", json_filled_or_null(leftover->run_dir));
     json_object_set_new(json, "run_age_s", known ? seconds_json(leftover->run_age_s) : json_null());
     return json;
 }
@@ -105,7 +100,7 @@ void clean_json(const struct clean_view *view, struct text *out)
     json_object_set_new(json, "gpu_processes", others);
     json_object_set_new(json, "gpu_processes_unseen", view->has_memory ? unseen_json(leftovers) : json_null());
     json_object_set_new(json, "gpu_memory_known", json_boolean(view->has_memory));
-    json_object_set_new(json, "gpu_memory_error", text_or_null(view->memory_err.text));
+    json_object_set_new(json, "gpu_memory_error", json_filled_or_null(view->memory_err.text));
     json_object_set_new(json, "files_left_alone", kept);
     json_object_set_new(json, "not_looked_into", json_integer((json_int_t)leftovers->census.closed));
     json_print_pretty(json, out);

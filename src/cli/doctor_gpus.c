@@ -1,5 +1,6 @@
 /* The GPUs, their locks, and who has them. */
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/doctor.h"
 #include "cli/gpus.h"
@@ -9,17 +10,12 @@
 
 static const char gpu_section[] = "GPUs";
 
-static json_t *text_or_null(const char *text)
-{
-    return *text ? json_string(text) : json_null();
-}
-
 static json_t *gpu_json(const struct gpu_device *device, enum gpu_lock_answer answer, const struct gpu_holder *holder)
 {
     json_t *json = json_object(), *by = json_null();
-    json_object_set_new(json, "model", text_or_null(device->model));
-    json_object_set_new(json, "uuid", text_or_null(device->uuid));
-    json_object_set_new(json, "bus", text_or_null(device->bus));
+    json_object_set_new(json, "model", json_filled_or_null(device->model));
+    json_object_set_new(json, "uuid", json_filled_or_null(device->uuid));
+    json_object_set_new(json, "bus", json_filled_or_null(device->bus));
     json_object_set_new(json, "minor", device->minor < 0 ? json_null() : json_integer(device->minor));
     json_object_set_new(json, "excluded", json_boolean(device->excluded));
     json_object_set_new(json, "held",
@@ -27,9 +23,9 @@ static json_t *gpu_json(const struct gpu_device *device, enum gpu_lock_answer an
     if (holder) {
         by = json_object();
         json_object_set_new(by, "pid", holder->pid ? json_integer(holder->pid) : json_null());
-        json_object_set_new(by, "user", text_or_null(holder->user));
-        json_object_set_new(by, "host", text_or_null(holder->host));
-        json_object_set_new(by, "run", text_or_null(holder->run));
+        json_object_set_new(by, "user", json_filled_or_null(holder->user));
+        json_object_set_new(by, "host", json_filled_or_null(holder->host));
+        json_object_set_new(by, "run", json_filled_or_null(holder->run));
         json_object_set_new(by, "since", holder->since_s ? json_integer(holder->since_s) : json_null());
     }
     json_object_set_new(json, "holder", by);

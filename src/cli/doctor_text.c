@@ -101,12 +101,6 @@ void doctor_text(const struct doctor_page *page, struct text *out)
     }
 }
 
-static json_t *text_or_null(const char *text)
-{
-    json_t *json = text ? json_string(text) : NULL;
-    return json ? json : json_null();
-}
-
 void doctor_json(const struct doctor_page *page, struct text *out)
 {
     AUTO_FREE char *layers = containment_describe(page->containment);
@@ -121,9 +115,9 @@ void doctor_json(const struct doctor_page *page, struct text *out)
         json_object_set_new(check, "section", json_string(finding->section));
         json_object_set_new(check, "name", json_string(finding->name));
         json_object_set_new(check, "status", json_string(marks[finding->mark].word));
-        json_object_set_new(check, "text", text_or_null(finding->text));
-        json_object_set_new(check, "reason", text_or_null(finding->reason));
-        json_object_set_new(check, "mend", text_or_null(finding->mend));
+        json_object_set_new(check, "text", json_text_or_null(finding->text));
+        json_object_set_new(check, "reason", json_text_or_null(finding->reason));
+        json_object_set_new(check, "mend", json_text_or_null(finding->mend));
         if (finding->data)
             json_object_set(check, "data", finding->data);
         json_array_append_new(checks, check);

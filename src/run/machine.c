@@ -69,11 +69,6 @@ static json_t *memory_json(void)
     return json_integer((json_int_t)kib * 1024);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return *text ? json_string(text) : json_null();
-}
-
 static json_t *gpus_json(void)
 {
     struct gpu_devices devices;
@@ -81,10 +76,10 @@ static json_t *gpus_json(void)
     gpu_devices_read("", &devices, NULL);
     for (size_t i = 0; i < devices.count; i++) {
         json_t *gpu = json_object();
-        json_object_set_new(gpu, "bus", text_or_null(devices.items[i].bus));
-        json_object_set_new(gpu, "model", text_or_null(devices.items[i].model));
-        json_object_set_new(gpu, "uuid", text_or_null(devices.items[i].uuid));
-        json_object_set_new(gpu, "firmware", text_or_null(devices.items[i].firmware));
+        json_object_set_new(gpu, "bus", json_filled_or_null(devices.items[i].bus));
+        json_object_set_new(gpu, "model", json_filled_or_null(devices.items[i].model));
+        json_object_set_new(gpu, "uuid", json_filled_or_null(devices.items[i].uuid));
+        json_object_set_new(gpu, "firmware", json_filled_or_null(devices.items[i].firmware));
         json_array_append_new(json, gpu);
     }
     gpu_devices_fini(&devices);

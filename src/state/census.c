@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "contain/sys.h"
+#include "pattern/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,21 +36,14 @@ char *census_environ_value(const char *bytes, size_t count, const char *name)
     return NULL;
 }
 
-/* How many bytes the UTF-8 character at s takes; 0: it is none, or one that a terminal obeys (C0, DEL, C1). */
-static size_t character_length(const unsigned char *s, size_t left)
+/* How many bytes the character takes; 0: it is none, or one that a terminal obeys (C0, DEL, C1). */
+static size_t shown_length(const char *at, size_t left)
 {
-    static const unsigned low[] = {0, 0x20, 0xA0, 0x800, 0x10000};
-    size_t length = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-    if (length == 0 || length > left)
-        return 0;
-    unsigned code = length == 1 ? s[0] : s[0] & (0x7FU >> length);
-    for (size_t i = 1; i < length; i++) {
-        if (s[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (s[i] & 0x3FU);
-    }
-    bool allowed = code >= low[length] && code != 0x7F && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
-    return allowed ? length : 0;
+    unsigned char first = (unsigned char)at[0];
+    size_t length = utf8_length(at, left);
+    bool obeyed =
+        length == 1 ? first < 0x20 || first == 0x7F : first == 0xC2 && length == 2 && (unsigned char)at[1] < 0xA0;
+    return obeyed ? 0 : length;
 }
 
 char *census_command_text(const char *bytes, size_t count)
@@ -58,7 +52,7 @@ char *census_command_text(const char *bytes, size_t count)
     while (count > 0 && bytes[count - 1] == '\0')
         count--;
     for (size_t at = 0; at < count;) {
-        size_t length = character_length((const unsigned char *)bytes + at, count - at);
+        size_t length = shown_length(bytes + at, count - at);
         if (bytes[at] == '\0')
             text_add_char(&text, ' ');
         else if (length == 0)

@@ -51,18 +51,12 @@ static void add_line(struct text *out, json_t *line)
 }
 
 /* A path that is no UTF-8 (it is only shown) becomes null. */
-static json_t *text_or_null(const char *text)
-{
-    json_t *json = text ? json_string(text) : NULL;
-    return json ? json : json_null();
-}
-
 void record_add_header(struct text *out, const struct record_header *header)
 {
     json_t *line = json_object();
     json_object_set_new(line, "kind", json_string(kind_names[header->kind]));
-    json_object_set_new(line, "run_dir", text_or_null(header->run_dir));
-    json_object_set_new(line, "host", text_or_null(header->host));
+    json_object_set_new(line, "run_dir", json_text_or_null(header->run_dir));
+    json_object_set_new(line, "host", json_text_or_null(header->host));
     json_object_set_new(line, "boot_id", json_string(header->boot_id));
     json_object_set_new(line, "pid", json_integer(header->pid));
     json_object_set_new(line, "start_time", json_integer((json_int_t)header->start_time));
@@ -78,8 +72,8 @@ void record_add_born(struct text *out, const struct job_identity *identity)
     json_object_set_new(line, "pid", json_integer(identity->pid));
     json_object_set_new(line, "start_time", json_integer((json_int_t)identity->start_time));
     json_object_set_new(line, "boot_id", json_string(identity->boot_id));
-    json_object_set_new(line, "cgroup", text_or_null(identity->cgroup));
-    json_object_set_new(line, "tag", text_or_null(identity->tag));
+    json_object_set_new(line, "cgroup", json_text_or_null(identity->cgroup));
+    json_object_set_new(line, "tag", json_text_or_null(identity->tag));
     add_line(out, line);
 }
 
@@ -87,7 +81,7 @@ void record_add_gone(struct text *out, const struct job_identity *identity)
 {
     json_t *line = json_object();
     json_object_set_new(line, "job", json_string("gone"));
-    json_object_set_new(line, "tag", text_or_null(identity->tag));
+    json_object_set_new(line, "tag", json_text_or_null(identity->tag));
     add_line(out, line);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "tare_build.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,7 @@ static bool copy_to(const char *run_dir, const char *dir, struct err *err)
 bool snapshot_open(const char *run_dir, struct snapshot *out, struct err *err)
 {
     const char *base = getenv("TMPDIR");
-    *out = (struct snapshot){.dir = mem_printf("%s/tare-read-XXXXXX", base && *base ? base : P_tmpdir)};
+    *out = (struct snapshot){.dir = mem_printf("%s/" TARE_NAME "-read-XXXXXX", base && *base ? base : P_tmpdir)};
     if (!mkdtemp(out->dir)) {
         err_sys(err, "make a folder for a copy of run.db, %s", out->dir);
         free(steal_ptr(out->dir));
