@@ -92,7 +92,7 @@ static void reason_without_package(struct rapl *rapl, const char *sysroot)
         if (rapl->domains[i].scope == RAPL_PACKAGE)
             return;
     rapl->reason = mem_strdup(
-        is_virtual(sysroot) ? "this is a virtual machine, and its host shows it no energy counter of a CPU package"
+        is_virtual(sysroot) ? "this is a virtual machine whose host shows it no energy counter of a CPU package"
                             : "the kernel shows no energy counter of a CPU package (neither the PMU \"power\" nor a "
                               "powercap zone)");
 }

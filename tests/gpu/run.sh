@@ -3,6 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 command -v nvidia-smi >/dev/null || { echo "There is no NVIDIA driver here: make check-gpu needs a GPU; make check needs none." >&2; exit 1; }
+command -v bats >/dev/null || { echo "bats is missing: tools/setup.sh check installs it." >&2; exit 1; }
 TARE=${TARE:-$(realpath -m "${BUILD:-$here/build}")/src/cli/tare}
 export TARE
 if [ -x "${BUILD:-$here/build}/bench/bench_meter" ]; then "$here/tests/gpu/nvml_probe.sh" 10; fi

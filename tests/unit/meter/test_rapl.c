@@ -208,7 +208,7 @@ static void a_machine_without_counters_says_why(void **state)
     sysroot_file(root, "/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu sse2 hypervisor lahf_lm\n");
     rapl_open(&(struct rapl_places){.sysroot = root->top}, &rapl);
     assert_string_equal(rapl.reason,
-                        "this is a virtual machine, and its host shows it no energy counter of a CPU package");
+                        "this is a virtual machine whose host shows it no energy counter of a CPU package");
     rapl_fini(&rapl);
 }
 
@@ -225,7 +225,7 @@ static void a_virtual_machine_whose_only_counter_is_a_dead_psys_has_none(void **
     rapl_prove(&rapl, &places, 0.02);
     assert_false(rapl.domains[0].available);
     assert_string_equal(rapl.reason,
-                        "this is a virtual machine, and its host shows it no energy counter of a CPU package");
+                        "this is a virtual machine whose host shows it no energy counter of a CPU package");
     rapl_fini(&rapl);
 }
 
