@@ -8,6 +8,7 @@
 #include "cli/measuring.h"
 #include "cli/meters.h"
 #include "contain/procfs.h"
+#include "contain/sys.h"
 #include "tare_build.h"
 
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { OPTION_GPUS, OPTION_PID, OPTION_FOR, OPTION_JSON, OPTION_COUNT };
@@ -50,7 +50,7 @@ static bool process_is_gone(const struct watch *watch)
  * kernels, seccomp) its start time tells that it is still the same. */
 static bool watch_process(struct watch *watch, pid_t pid)
 {
-    watch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    watch->pidfd = sys_pidfd_open(pid);
     bool readable = read_process(pid, &watch->process);
     if (!readable)
         watch->process = (struct proc_stat){.comm = "?"};
