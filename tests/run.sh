@@ -10,6 +10,8 @@ stages=${CHECK_STAGES:-"lint unit cli asan fuzz"}
 fuzz_seconds=${CHECK_FUZZ_SECONDS:-10}
 logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
+lanes=$(nproc)
+[ "$lanes" -le 4 ] || lanes=4 # beyond that they disturb each other's clocks
 passed=0 failed=0 skipped=0
 failures=()
 
@@ -79,14 +81,55 @@ unit() {
     count "$name" "$logs/tap" $status
 }
 
-# bats_files NAME DIR FILES...
+# room: waits until fewer than $lanes of them are at work.
+room() {
+    while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n || true; done
+}
+
+# bats_start DIR FILE and bats_end NAME FILE: a file of tests beside others, and what came of it, in order.
+bats_start() {
+    local log
+    log=$logs/$(basename "$2")
+    BUILD_DIR="$1" TARE="$1/src/cli/tare" bats --formatter tap "$2" </dev/null >"$log.tap" 2>"$log.err"
+    echo $? >"$log.status"
+}
+
+bats_end() {
+    local log
+    log=$logs/$(basename "$2")
+    grep -E '^not ok|^#|# skip' "$log.tap" | sed 's/^/  /' || true
+    [ ! -s "$log.err" ] || tail -n 20 "$log.err"
+    count "$(basename "$2") ($1)" "$log.tap" "$(cat "$log.status")"
+}
+
+# bats_files NAME DIR FILES...: as many at a time as there are processors, for most of them wait more than they compute.
 bats_files() {
-    local name=$1 dir=$2 status=0
+    local name=$1 dir=$2 file
     shift 2
-    BUILD_DIR="$dir" TARE="$dir/src/cli/tare" bats --formatter tap "$@" </dev/null >"$logs/tap" 2>"$logs/bats.err" || status=$?
-    grep -E '^not ok|^#|# skip' "$logs/tap" | sed 's/^/  /' || true
-    [ ! -s "$logs/bats.err" ] || tail -n 20 "$logs/bats.err"
-    count "$name" "$logs/tap" $status
+    for file in "$@"; do
+        room
+        bats_start "$dir" "$file" &
+    done
+    wait
+    for file in "$@"; do bats_end "$name" "$file"; done
+}
+
+# fuzz TARGET: for a while, from its corpus; its last line is "ok" when nothing was found.
+fuzz() {
+    local name
+    name=$(basename "$1")
+    local corpus=$logs/$name.corpus more=()
+    mkdir "$corpus"
+    [ ! -f "tests/fuzz/${name#fuzz_}.dict" ] || more+=("-dict=tests/fuzz/${name#fuzz_}.dict")
+    more+=("$corpus")
+    [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || more+=("tests/fuzz/corpus/${name#fuzz_}")
+    "$1" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$logs/" "${more[@]}" && echo ok
+    rm -rf "$corpus"
+}
+
+tail_of() {
+    tail -n 60 "$1"
+    [ "$(tail -n 1 "$1")" = ok ]
 }
 
 if wanted lint; then
@@ -99,7 +142,7 @@ if wanted unit || wanted cli; then
 fi
 if wanted unit; then unit "$build" "unit tests (gcc)"; fi
 if wanted cli; then
-    for file in tests/cli/*.bats tests/fault/*.bats; do bats_files "$(basename "$file") (gcc)" "$build" "$file"; done
+    bats_files gcc "$build" tests/cli/*.bats tests/fault/*.bats
 fi
 if wanted asan; then
     say "address and undefined-behaviour sanitizers"
@@ -107,26 +150,24 @@ if wanted asan; then
     one "build (sanitizers)" compile "$build-asan" -Db_sanitize=address,undefined
     unit "$build-asan" "unit tests (sanitizers)"
     # Not crash_points and survivors: they trace and count what the sanitizers' runtime does, too.
-    for file in tests/cli/*.bats tests/fault/resume.bats tests/fault/journal.bats; do
-        TARE_SANITIZED=1 bats_files "$(basename "$file") (sanitizers)" "$build-asan" "$file"
-    done
-    unset ASAN_OPTIONS UBSAN_OPTIONS
+    export TARE_SANITIZED=1
+    bats_files sanitizers "$build-asan" tests/cli/*.bats tests/fault/resume.bats tests/fault/journal.bats
+    unset TARE_SANITIZED ASAN_OPTIONS UBSAN_OPTIONS
 fi
 if wanted fuzz; then
     say "fuzz targets, $fuzz_seconds s each"
     one "build (clang, fuzzer)" env CC=clang bash -c "$(declare -f compile); logs='$logs'; compile '$build-fuzz' -Dfuzz=true -Dtests=false \
         -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined -Db_lundef=false"
+    targets=()
     for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
         if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi
-        name=$(basename "$target")
-        mkdir -p "$logs/corpus"
-        dictionary=()
-        [ ! -f "tests/fuzz/${name#fuzz_}.dict" ] || dictionary=("-dict=tests/fuzz/${name#fuzz_}.dict")
-        corpus=()
-        [ ! -d "tests/fuzz/corpus/${name#fuzz_}" ] || corpus=("tests/fuzz/corpus/${name#fuzz_}")
-        one "$name" "$target" -max_total_time="$fuzz_seconds" -timeout=20 -rss_limit_mb=2048 -artifact_prefix="$logs/" \
-            "${dictionary[@]}" "$logs/corpus" "${corpus[@]}"
-        rm -rf "$logs/corpus"
+        targets+=("$target")
+        room
+        fuzz "$target" >"$logs/$(basename "$target").log" 2>&1 &
+    done
+    wait
+    for target in "${targets[@]}"; do
+        one "$(basename "$target")" tail_of "$logs/$(basename "$target").log"
     done
 fi
 
