@@ -13,6 +13,7 @@ state 2
 config 2
 joblog 2
 meter 2
+guard 3
 plan 3
 store 4
 run 5

@@ -1,0 +1,238 @@
+#include "guard/evidence.h"
+
+#include "tare_build.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct evidence_kind kinds[] = {
+    /* The machine before the measurement. */
+    {"foreign_process", EVIDENCE_CONTAMINATED,
+     "A process that is none of this experiment's had the GPU, before it or while it was measured.",
+     "Look who owns the process that is named, agree with its owner, and repeat the experiment."},
+    {"gpu_busy_before", EVIDENCE_CONTAMINATED,
+     "The GPU was working, or drew more than when it is idle, before the experiment had begun.",
+     "Find out what uses the GPU (nvidia-smi, also outside the container), and repeat the experiment when it is idle."},
+    {"memory_not_empty", EVIDENCE_CONTAMINATED,
+     "GPU memory was in use before the experiment had begun.",
+     "End what holds it; where no process does, reset the GPU (nvidia-smi --gpu-reset) or restart the machine."},
+    {"hot_start", EVIDENCE_CONTAMINATED,
+     "The experiment began on a GPU whose temperature was outside the start band.",
+     "Lengthen the pause or use the adaptive cooldown; widen the band if the room has become warmer."},
+    {"brake_before", EVIDENCE_CONTAMINATED,
+     "The GPU was slowed down by heat or by its power supply when the experiment began.",
+     "Look after cooling and power supply of the GPU, and repeat the experiment."},
+    {"went_on_after_wait", EVIDENCE_SUSPECT,
+     "The machine was not clean, did not become so in the time allowed, and the experiment was begun all the same.",
+     "Repeat it on a clean machine, lengthen the wait, or let the settings refuse instead."},
+    {"processes_unseen", EVIDENCE_SUSPECT,
+     "Which processes use the GPU could not be seen, so nobody can say that there was no other.",
+     "Run outside the container, or let it share the host's process numbers (--pid=host), or without hidepid."},
+    {"baseline_unknown", EVIDENCE_RECORDED,
+     "What the empty GPU draws could not be measured, so there is no energy net of the idle draw.",
+     "Nothing needs to be done unless net energies are wanted: lengthen the pause, or look why the sensor gave nothing."},
+    {"governor_not_set", EVIDENCE_SUSPECT,
+     "The CPU frequency governor that the settings ask for could not be set: the CPU ran under another one.",
+     "Set it by hand before the run (the text says how), or take it out of the settings."},
+
+    /* While it was measured. */
+    {"hw_thermal", EVIDENCE_CONTAMINATED,
+     "The GPU's hardware slowed it down because it was too hot.",
+     "Look after its cooling (dust, fans, air), and repeat the experiment."},
+    {"hw_power_brake", EVIDENCE_CONTAMINATED,
+     "The GPU's hardware slowed it down because the power supply asked for it.",
+     "Look after the power supply and its cables, and repeat the experiment."},
+    {"hw_slowdown", EVIDENCE_CONTAMINATED,
+     "The GPU's hardware slowed it down, by heat or power, without saying which.",
+     "Look after cooling and power supply of the GPU, and repeat the experiment."},
+    {"sw_thermal", EVIDENCE_SUSPECT,
+     "The driver lowered the GPU's clocks to keep it below its temperature limit.",
+     "Look after its cooling, or lower the power limit so that the clocks stay even."},
+    {"power_cap", EVIDENCE_RECORDED,
+     "The GPU ran at its power limit and lowered its clocks to stay there, as it does under full load.",
+     "Nothing needs to be done; compare only with experiments under the same power limit."},
+    {"clock_changed", EVIDENCE_RECORDED,
+     "Somebody changed the clocks or the power limit that the GPU is allowed while it was measured.",
+     "Compare only with experiments under the same clocks and limit."},
+    {"boost", EVIDENCE_RECORDED,
+     "The GPU changed its clocks by itself, as it does.",
+     "Nothing needs to be done; fixed clocks make experiments more alike (nvidia-smi --lock-gpu-clocks)."},
+    {"ecc", EVIDENCE_CONTAMINATED,
+     "The GPU met a memory error that it could not correct.",
+     "Look at nvidia-smi -q -d ECC,ROW_REMAPPER; have the GPU reset, and exchanged if it comes again."},
+    {"xid", EVIDENCE_CONTAMINATED,
+     "The driver reported a fault of the GPU (an Xid that programs do not cause).",
+     "Look up the number at docs.nvidia.com/deploy/xid-errors and in the kernel's log, and repeat the experiment."},
+    {"xid_program", EVIDENCE_RECORDED,
+     "The driver reported a fault that a program caused (an Xid of a crashed or killed program).",
+     "Look at the training's log; the measurement itself stands."},
+    {"host_pressure", EVIDENCE_SUSPECT,
+     "The machine was short of memory, disk or CPUs for a good part of the time, so that programs had to wait.",
+     "Look what else ran; if it was the training itself, give it more memory or fewer workers."},
+    {"cpu_shared", EVIDENCE_SUSPECT,
+     "Other programs, or other guests of the same machine, took more than 5 % of the CPU time.",
+     "Stop what else runs on the machine, and repeat the experiment."},
+    {"suspend", EVIDENCE_CONTAMINATED,
+     "The machine slept while it was measured.",
+     "Keep it awake (systemd-inhibit --what=sleep, or the settings of its lid), and repeat the experiment."},
+    {"sampling_gap", EVIDENCE_SUSPECT,
+     "A sensor was not read for a while: what happened in it, nobody saw.",
+     "Look at the reason given; the energy's half-width says what the gap costs."},
+    {"counter_backwards", EVIDENCE_SUSPECT,
+     "An energy counter went backwards; it was not believed there, and the power samples stood in.",
+     "Look whether the driver was reloaded or the GPU reset, and repeat the experiment."},
+    {"counter_jumped", EVIDENCE_SUSPECT,
+     "An energy counter rose by more than the device can draw; it was not believed there, and the power samples stood in.",
+     "Repeat the experiment; if it comes again, do not rely on this sensor."},
+    {"counter_stood", EVIDENCE_SUSPECT,
+     "An energy counter stood still while power was drawn; it was not believed there, and the power samples stood in.",
+     "Repeat the experiment; if it comes again, do not rely on this sensor."},
+    {"energy_disagrees", EVIDENCE_SUSPECT,
+     "The energy counter and the sum of the power samples differ by more than their uncertainty.",
+     "Repeat the experiment; if it comes again, rely on neither of the two."},
+    {"energy_file", EVIDENCE_RECORDED,
+     "The trace of readings could not be written to its file; the energies themselves do not come from it.",
+     "Make room on the disk; only the curve is missing."},
+
+    /* The background job of a parallel experiment. */
+    {"background_died", EVIDENCE_CONTAMINATED,
+     "The background training failed again and again, so the load beside the measurement was not what was planned.",
+     "Read background_logs, mend the background training, and repeat the experiment."},
+    {"background_no_load", EVIDENCE_CONTAMINATED,
+     "The background training did not load the GPU, so nothing ran beside the measurement.",
+     "Read background_logs and look whether it finds its GPU, then repeat the experiment."},
+    {"background_stopped_early", EVIDENCE_CONTAMINATED,
+     "The background training ended before the measurement did.",
+     "Read background_logs, and repeat the experiment."},
+    {"background_stalled", EVIDENCE_CONTAMINATED,
+     "The background training lived but no longer loaded the GPU.",
+     "Read background_logs, and repeat the experiment."},
+
+    /* After it. */
+    {"leftover_processes", EVIDENCE_RECORDED,
+     "The command ended and left processes behind, which were ended and proven gone.",
+     "Nothing needs to be done for the measurement; a training that waits for its workers leaves none."},
+    {"unkillable", EVIDENCE_SUSPECT,
+     "A process of the job could not be ended.",
+     "It hangs in the kernel, often in a driver: wait, look at dmesg, and restart the machine if it stays."},
+    {"not_proven", EVIDENCE_SUSPECT,
+     "No process of the job was seen any more, but the proof that all are gone was not had.",
+     "Look at '" TARE_NAME " doctor' for containment that the kernel backs."},
+    {"log_pipe_held", EVIDENCE_SUSPECT,
+     "A process that is none of the job's had its log open: it may have worked for it.",
+     "Look what the process named is; a training should do its work itself."},
+    {"gpu_held", EVIDENCE_SUSPECT,
+     "A process of the same user began after the job and had a GPU open: it may have worked for it.",
+     "Look what the process named is, and keep the GPU to the experiment."},
+    {"possibly_delegated", EVIDENCE_SUSPECT,
+     "GPU memory was still held by a process born outside the job while it ran: work may have been handed to it.",
+     "Look what the process named is (a service, docker, a notebook) and end it if it is yours."},
+    {"memory_leaked", EVIDENCE_SUSPECT,
+     "GPU memory did not come back when the job was gone, and no process holds it.",
+     "Wait, then reset the GPU (nvidia-smi --gpu-reset), reload the driver, or restart the machine."},
+    {"foreign_after", EVIDENCE_RECORDED,
+     "A process that is none of the experiment's took the GPU after the measurement had ended.",
+     "Nothing needs to be done for this experiment; the next one waits until the GPU is free."},
+
+    /* Found in the files of a finished run. */
+    {"sampling_short", EVIDENCE_SUSPECT,
+     "The samples cover less of the time than they claim, so the recorded energy is too low.",
+     "Use the energy computed anew from the time-stamps, with its uncertainty."},
+    {"energy_differs", EVIDENCE_SUSPECT,
+     "The recorded energy differs from that of the recorded samples by more than the uncertainty.",
+     "Use the energy computed anew from the time-stamps."},
+    {"energy_overwritten", EVIDENCE_SUSPECT,
+     "The experiment was retried, and its energy files hold the last attempt alone.",
+     "Compare duration and energy of the last attempt only, or repeat the experiment."},
+    {"duration_differs", EVIDENCE_SUSPECT,
+     "The recorded duration and the length of the trace do not agree.",
+     "Look which of the two is the training's, or repeat the experiment."},
+    {"time_backwards", EVIDENCE_SUSPECT,
+     "The time-stamps of the samples go backwards: the clock was set.",
+     "Repeat the experiment; let the clock be set before a run, not during it."},
+    {"load_step", EVIDENCE_CONTAMINATED,
+     "Power or utilisation changed for good in the middle, and in no other experiment of its kind.",
+     "Something else began or ended on the GPU: repeat the experiment."},
+    {"outlier", EVIDENCE_SUSPECT,
+     "A figure lies far from those of the other experiments of its kind.",
+     "Look for a cause before leaving it out, or repeat the experiment."},
+    {"value_missing", EVIDENCE_SUSPECT,
+     "A figure that the others of its kind have is missing.",
+     "Look at the experiment's log and files."},
+    {"value_impossible", EVIDENCE_CONTAMINATED,
+     "A figure is outside of what is possible.",
+     "Do not use it; repeat the experiment."},
+    {"file_damaged", EVIDENCE_SUSPECT,
+     "A file of the experiment is cut off, empty or cannot be read as what it should be.",
+     "Look for a copy, or repeat the experiment."},
+    {"success_without_metrics", EVIDENCE_RECORDED,
+     "The training counts as a success, but none of its results was found.",
+     "Look at its log and at the patterns of the registry."},
+    {"duplicate_id", EVIDENCE_SUSPECT,
+     "Two experiments have the same id: it is not certain which files are whose.",
+     "Look at both and rename one."},
+    {"malformed_id", EVIDENCE_RECORDED,
+     "The id does not have the form that ids have.",
+     "Nothing needs to be done for the measurement."},
+};
+/* clang-format on */
+
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static const char *const weight_names[] = {"recorded", "suspect", "contaminated"};
+static const char *const verdict_names[] = {"none", "clean", "suspect", "contaminated"};
+
+const struct evidence_kind *evidence_kinds(size_t *count)
+{
+    *count = KINDS;
+    return kinds;
+}
+
+const struct evidence_kind *evidence_find(const char *name)
+{
+    for (size_t i = 0; name && i < KINDS; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+enum evidence_weight evidence_weight(const char *name)
+{
+    const struct evidence_kind *kind = evidence_find(name);
+    return kind ? kind->weight : EVIDENCE_SUSPECT;
+}
+
+const char *evidence_weight_name(enum evidence_weight weight)
+{
+    return weight_names[weight];
+}
+
+const char *verdict_name(enum verdict verdict)
+{
+    return verdict_names[verdict];
+}
+
+bool verdict_parse(const char *name, enum verdict *out)
+{
+    for (unsigned i = 0; name && i < sizeof verdict_names / sizeof *verdict_names; i++)
+        if (strcmp(verdict_names[i], name) == 0) {
+            *out = (enum verdict)i;
+            return true;
+        }
+    return false;
+}
+
+enum verdict verdict_with(enum verdict before, const char *kind)
+{
+    static const enum verdict of_weight[] = {VERDICT_CLEAN, VERDICT_SUSPECT, VERDICT_CONTAMINATED};
+    enum verdict alone = of_weight[evidence_weight(kind)];
+    return alone > before ? alone : before;
+}
+
+enum verdict verdict_of(const char *const *list, size_t count)
+{
+    enum verdict verdict = VERDICT_CLEAN;
+    for (size_t i = 0; i < count; i++)
+        verdict = verdict_with(verdict, list[i]);
+    return verdict;
+}

@@ -1,0 +1,51 @@
+/* evidence: the one table of what may speak against a measurement, and the verdict that follows from what was found. It
+ * judges the measurement, not the training: a failed training on a clean machine is clean. */
+#ifndef TARE_GUARD_EVIDENCE_H
+#define TARE_GUARD_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From the lightest to the heaviest. */
+enum evidence_weight {
+    EVIDENCE_RECORDED,    /* worth knowing; the figures stand */
+    EVIDENCE_SUSPECT,     /* the figures may be wrong, or it cannot be known that they are right */
+    EVIDENCE_CONTAMINATED /* something else took part in the figures */
+};
+
+struct evidence_kind {
+    const char *name; /* "foreign_process": as in events and files */
+    enum evidence_weight weight;
+    const char *meaning; /* one sentence */
+    const char *remedy;  /* one sentence: what a person can do */
+};
+
+/* All kinds, in a fixed order. */
+const struct evidence_kind *evidence_kinds(size_t *count);
+
+/* NULL: no such kind (of a newer tare, say). */
+const struct evidence_kind *evidence_find(const char *name);
+
+/* What a kind weighs; one that is not known, or NULL, is suspect. */
+enum evidence_weight evidence_weight(const char *name);
+const char *evidence_weight_name(enum evidence_weight weight); /* "recorded", "suspect", "contaminated" */
+
+/* From the best to the worst, but for NONE. */
+enum verdict {
+    VERDICT_NONE, /* nothing was measured that could be judged */
+    VERDICT_CLEAN,
+    VERDICT_SUSPECT,
+    VERDICT_CONTAMINATED
+};
+
+const char *verdict_name(enum verdict verdict); /* "none", "clean", "suspect", "contaminated" */
+bool verdict_parse(const char *name, enum verdict *out);
+
+/* What is left of a verdict when evidence of this kind comes to it: never better than before. Of NONE it makes what the
+ * kind makes of CLEAN. */
+enum verdict verdict_with(enum verdict before, const char *kind);
+
+/* Of an attempt that was measured: clean without evidence. */
+enum verdict verdict_of(const char *const *kinds, size_t count);
+
+#endif
