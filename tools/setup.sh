@@ -4,8 +4,8 @@
 set -eu
 
 build='build-essential:cc meson:meson ninja-build:ninja pkg-config:pkg-config libjansson-dev:=jansson libpcre2-dev:=libpcre2-8
-libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols'
-check="$build libcmocka-dev:=cmocka bats:bats clang:clang python3:python3 git:git sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer"
+libsqlite3-dev:=sqlite3 libsystemd-dev:=libsystemd libsmartcols-dev:=smartcols npm:npm'
+check="$build libcmocka-dev:=cmocka bats:bats clang:clang python3:python3 git:git sqlite3:sqlite3 strace:strace libclang-rt-dev:+fuzzer chromium:chromium"
 lint="$check clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck"
 
 case "${1:-build}" in
@@ -36,7 +36,22 @@ for row in $wanted; do
     *) command -v "$probe" >/dev/null 2>&1 || add "$package" ;;
     esac
 done
-[ -n "$missing" ] || exit 0
+# Charts of the report, and for the tests what drives a browser. Without a network the rest is built all the same.
+packages_of_npm()
+{
+    cd "$(dirname "$0")/.."
+    omit=--omit=dev
+    [ "${1:-build}" = build ] || omit=
+    if [ -d node_modules/uplot ] && { [ -n "$omit" ] || [ -d node_modules/playwright-core ]; }; then return; fi
+    # shellcheck disable=SC2086 # nothing, or one word
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error $omit >/dev/null ||
+        echo "npm could not fetch what package.json names: reports are built without curves" >&2
+}
+
+if [ -z "$missing" ]; then
+    packages_of_npm "$@"
+    exit 0
+fi
 
 if ! command -v apt-get >/dev/null 2>&1; then
     echo "Please install these (their names in Debian):$missing" >&2
@@ -60,3 +75,4 @@ for package in $missing; do
 done
 # shellcheck disable=SC2086 # the list is meant to be split
 $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+packages_of_npm "$@"

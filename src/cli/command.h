@@ -69,6 +69,7 @@ struct cli_command {
 extern const struct cli_command cmd_run;
 extern const struct cli_command cmd_list;
 extern const struct cli_command cmd_exec;
+extern const struct cli_command cmd_report;
 extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_measure;

@@ -7,6 +7,7 @@
 #include "cli/message.h"
 #include "cli/meters.h"
 #include "cli/registration.h"
+#include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "contain/guardian.h"
 #include "report/closing.h"
@@ -179,6 +180,20 @@ static void print_closing(const struct session *session, const struct results *r
         cli_warning("the closing table cannot be written: %s", strerror(errno));
 }
 
+/* The page is for people: where it cannot be written, the results stand all the same. */
+static void write_page(const struct session *session)
+{
+    struct err err = {0};
+    json_t *run = results_json_from_store(session->store, &err);
+    bool written = run && report_page_write(run, session->dir_path, NULL, report_page_language(), &err);
+    json_decref(run);
+    if (!written)
+        cli_warning("there is no report.html: %s", err.text);
+    else if (!session->wish->json && !session->wish->quiet && !session->detached)
+        printf("report: %s/report.html\n", session->dir_path);
+    fflush(stdout);
+}
+
 static int exit_code(const struct run_summary *summary, const struct results *results)
 {
     if (summary->outcome == RUN_INTERRUPTED)
@@ -211,6 +226,8 @@ static int run_and_close(struct session *session)
     bool read = results_from_store(session->store, &results, &later);
     if (read && !session->wish->json && !session->detached)
         print_closing(session, &results);
+    if (read)
+        write_page(session);
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)

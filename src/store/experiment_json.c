@@ -273,17 +273,26 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
     return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err);
 }
 
-bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
+json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
 {
     const struct plan_experiment *experiment = &plan->experiments[number - 1];
     json_t *json = json_object();
-    AUTO_TEXT struct text out = {0};
-    bool ok = fill(db, plan, experiment, json, err);
-    if (ok)
-        json_print_pretty(json, &out);
+    if (fill(db, plan, experiment, json, err))
+        return json;
     json_decref(json);
-    if (!ok)
-        return err_wrap(err, "experiment.json of %s", experiment->id);
+    err_wrap(err, "experiment.json of %s", experiment->id);
+    return NULL;
+}
+
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
+{
+    const struct plan_experiment *experiment = &plan->experiments[number - 1];
+    AUTO_TEXT struct text out = {0};
+    json_t *json = files_experiment_json(db, plan, number, err);
+    if (!json)
+        return false;
+    json_print_pretty(json, &out);
+    json_decref(json);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
     return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, err) &&
                             fs_write_atomic(folder, "experiment.json", text_get(&out), out.length, err)) ||

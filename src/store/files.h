@@ -8,6 +8,9 @@
 /* All experiments that ended for good, in the plan's order. */
 bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err);
 
+/* What stands in it; NULL: err says why. */
+json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
+
 /* <id>/experiment.json. */
 bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
 

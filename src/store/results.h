@@ -12,6 +12,9 @@ void result_items_free(struct result *items, size_t count);
 /* The plan and its items. */
 bool results_load(sqlite3 *db, struct results *out, struct err *err);
 
+/* As results_read_json gives it. */
+bool results_load_json(sqlite3 *db, json_t **out, struct err *err);
+
 /* A private copy of a run's database, live or not, in a folder of its own under the folder for temporary files. */
 struct snapshot {
     char *dir;

@@ -308,13 +308,13 @@ static void reading_done(void *context, bool ok, const struct err *err)
         reading->err = *err;
 }
 
-bool results_from_store(struct store *store, struct results *out, struct err *err)
+static bool read_back(struct store *store, struct results *results, json_t **json, struct err *err)
 {
     struct reading_results reading = {0};
     struct work_item *item = mem_alloc(sizeof *item);
-    *out = (struct results){0};
     item->kind = WORK_READ;
-    item->results = out;
+    item->results = results;
+    item->json = json;
     item->done = reading_done;
     item->context = &reading;
     worker_add(&store->worker, item, NULL);
@@ -322,4 +322,16 @@ bool results_from_store(struct store *store, struct results *out, struct err *er
     if (!reading.ok && err)
         *err = reading.err;
     return reading.ok;
+}
+
+bool results_from_store(struct store *store, struct results *out, struct err *err)
+{
+    *out = (struct results){0};
+    return read_back(store, out, NULL, err);
+}
+
+json_t *results_json_from_store(struct store *store, struct err *err)
+{
+    json_t *out = NULL;
+    return read_back(store, NULL, &out, err) ? out : NULL;
 }

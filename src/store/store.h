@@ -116,4 +116,10 @@ bool results_read(const char *run_dir, struct results *out, struct err *err);
 bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
 void results_fini(struct results *results);
 
+/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "experiments": [what
+ * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
+ * results_read does. A new reference; NULL: err says why. */
+json_t *results_read_json(const char *run_dir, struct err *err);
+json_t *results_json_from_store(struct store *store, struct err *err); /* flushes first */
+
 #endif

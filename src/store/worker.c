@@ -132,7 +132,8 @@ static void write_files(struct worker *worker, struct work_item *first, const st
 static void read_results(struct worker *worker, struct work_item *first, const struct work_item *end)
 {
     for (struct work_item *item = first; item != end; item = item->next)
-        item->ok = results_load(worker->db, item->results, &item->err);
+        item->ok = item->json ? results_load_json(worker->db, item->json, &item->err)
+                              : results_load(worker->db, item->results, &item->err);
 }
 
 static void process(struct worker *worker, struct work_list *batch)

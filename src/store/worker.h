@@ -17,7 +17,8 @@ struct work_item {
     struct event event;         /* EVENT: with data of its own */
     enum experiment_state after; /* EVENT */
     size_t number;              /* FILES: the experiment's */
-    struct results *results;    /* READ: filled */
+    struct results *results;    /* READ: filled, or */
+    json_t **json;              /* this one set */
     store_done_fn *done;
     void *context;
     bool ok;

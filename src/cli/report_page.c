@@ -1,0 +1,64 @@
+#include "cli/report_page.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "report/page.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MACHINE_MAX_BYTES = 16 << 20 };
+
+/* Without it the page lacks a line. */
+static json_t *read_machine(int dir)
+{
+    struct err err = {0};
+    struct json_doc doc = {0};
+    AUTO_TEXT struct text text = {0};
+    if (!fs_read_at(dir, "machine.json", MACHINE_MAX_BYTES, &text, &err) ||
+        !json_doc_parse("machine.json", text_get(&text), text.length, &doc, &err))
+        return NULL;
+    json_t *machine = json_incref(doc.root);
+    json_doc_fini(&doc);
+    return machine;
+}
+
+static bool write_file(const char *file, int dir, const struct text *page, struct err *err)
+{
+    if (!file)
+        return fs_write_atomic(dir, "report.html", text_get(page), page->length, err);
+    AUTO_FREE char *folder = fs_dirname(file);
+    AUTO_FREE char *name = fs_basename(file);
+    AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, "open %s", folder);
+    return fs_write_atomic(fd, name, text_get(page), page->length, err) || err_wrap(err, "%s", folder);
+}
+
+bool report_page_write(const json_t *run, const char *run_dir, const char *file, const char *language, struct err *err)
+{
+    AUTO_TEXT struct text page = {0};
+    AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL);
+    AUTO_FREE char *name = fs_basename(path);
+    AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", run_dir);
+    json_t *machine = read_machine(dir);
+    struct page_options options = {.language = language, .folder = name, .dir = dir, .machine = machine};
+    page_write(run, &options, &page);
+    json_decref(machine);
+    return write_file(file, dir, &page, err);
+}
+
+const char *report_page_language(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strncmp(value, "zh", 2) == 0 ? "zh" : "en";
+    }
+    return "en";
+}

@@ -1,0 +1,128 @@
+#include "report/page.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "guard/evidence.h"
+#include "report/page_assets.h"
+#include "report/trace.h"
+#include "tare_build.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* So many points of all traces together keep the file to a few megabytes, however many experiments it shows. */
+enum {
+    POINTS_ALL = 150000,
+    POINTS_MAX = 600,
+    POINTS_MIN = 60,
+    LOG_ALL_BYTES = 4 << 20,
+    LOG_MAX_BYTES = 4096,
+    LOG_MIN_BYTES = 1024
+};
+
+static size_t share(size_t all, size_t count, size_t low, size_t high)
+{
+    size_t each = all / (count ? count : 1);
+    return each < low ? low : each > high ? high : each;
+}
+
+/* A script element ends at "</script" and at nothing else, "<!--" makes it end elsewhere: no "<" stands as itself. */
+static void add_json(struct text *out, const json_t *json)
+{
+    AUTO_TEXT struct text plain = {0};
+    json_print(json, &plain);
+    for (const char *at = text_get(&plain); *at; at++) {
+        if (*at == '<')
+            text_add(out, "\\u003c");
+        else
+            text_add_char(out, *at);
+    }
+}
+
+static void add_data(struct text *out, const char *id, const json_t *json)
+{
+    text_addf(out, "<script type=\"application/json\" id=\"%s\">", id);
+    add_json(out, json);
+    text_add(out, "</script>\n");
+}
+
+static json_t *kinds_json(void)
+{
+    size_t count;
+    const struct evidence_kind *kinds = evidence_kinds(&count);
+    json_t *out = json_object();
+    for (size_t i = 0; i < count; i++)
+        json_object_set_new(out, kinds[i].name,
+                            json_pack("{s:s, s:s, s:s}", "weight", evidence_weight_name(kinds[i].weight), "meaning",
+                                      kinds[i].meaning, "remedy", kinds[i].remedy));
+    return out;
+}
+
+static json_t *head_json(const json_t *run, const struct page_options *options)
+{
+    json_t *head = json_object();
+    json_object_set_new(head, "program", json_string(TARE_NAME));
+    json_object_set_new(head, "version", json_string(TARE_VERSION));
+    json_object_set_new(head, "language", json_string(options->language));
+    json_object_set_new(head, "folder", json_text_or_null(options->folder));
+    json_object_set(head, "name", json_object_get(run, "name"));
+    json_object_set(head, "seed", json_object_get(run, "seed"));
+    json_object_set(head, "sessions", json_object_get(run, "sessions"));
+    json_object_set(head, "pauses", json_object_get(run, "pauses"));
+    json_object_set(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
+    json_object_set_new(head, "kinds", kinds_json());
+    return head;
+}
+
+/* Energies of attempts and devices are in experiment.json; a page that held them all would be mostly that. */
+static json_t *without_bulk(const json_t *experiment)
+{
+    json_t *out = json_deep_copy(experiment);
+    json_t *own = json_object_get(out, "tare");
+    size_t i;
+    json_t *attempt;
+    json_array_foreach(json_object_get(own, "attempts"), i, attempt) json_object_del(attempt, "energy");
+    return out;
+}
+
+static void add_experiment(struct text *out, const json_t *experiment, size_t count, const struct page_options *options)
+{
+    json_t *json = without_bulk(experiment);
+    const char *id = json_get_text(experiment, "experiment_id");
+    json_int_t number = 0;
+    json_get_int(experiment, "number", &number);
+    AUTO_CLOSE int folder = id ? openat(options->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (folder >= 0) {
+        struct err err = {0};
+        json_t *trace = trace_read(folder, share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX), &err);
+        json_object_set_new(json, "trace", trace ? trace : json_array());
+        if (!trace)
+            json_object_set_new(json, "trace_error", json_text_or_null(err.text));
+        json_object_set_new(json, "log_end",
+                            trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
+    }
+    AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
+    add_data(out, name, json);
+    json_decref(json);
+}
+
+void page_write(const json_t *run, const struct page_options *options, struct text *out)
+{
+    const json_t *experiments = json_object_get(run, "experiments");
+    size_t i, count = json_array_size(experiments);
+    text_addf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n", strcmp(options->language, "zh") == 0 ? "zh-Hans" : "en");
+    text_add_bytes(out, page_head, page_head_length);
+    text_add(out, "<style>\n");
+    text_add_bytes(out, page_style, page_style_length);
+    text_add(out, "</style>\n</head>\n");
+    text_add_bytes(out, page_body, page_body_length);
+    json_t *head = head_json(run, options);
+    add_data(out, "head", head);
+    json_decref(head);
+    for (i = 0; i < count; i++)
+        add_experiment(out, json_array_get(experiments, i), count, options);
+    text_add(out, "<script>\n");
+    text_add_bytes(out, page_script, page_script_length);
+    text_add(out, "</script>\n</body>\n</html>\n");
+}

@@ -1,0 +1,101 @@
+/* What all parts of the page use: the data, texts, numbers, elements. */
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+const head = read("head");
+const words = TEXTS[head.language] || TEXTS.en;
+const say = (key, values = {}) =>
+  (words[key] ?? TEXTS.en[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+
+/* An element: attributes that begin with "on" are listeners, "class" and the others are set; children are nodes or texts. */
+function make(tag, attributes = {}, ...children) {
+  const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title"].includes(tag);
+  const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+const place = (id, ...children) => document.getElementById(id).replaceChildren(...children);
+
+const two = (n) => String(n).padStart(2, "0");
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+
+/* Four digits that count, without trailing zeros: 12345 stays whole. */
+function plain(value, digits = 4) {
+  if (!isNumber(value)) return "";
+  if (value !== 0 && (Math.abs(value) >= 1e7 || Math.abs(value) < 1e-4)) return value.toExponential(digits - 1).replace(/\.?0+e/, "e");
+  return Math.abs(value) >= 10 ** (digits - 1) ? String(Math.round(value)) : String(Number(value.toPrecision(digits)));
+}
+
+const SCALES = {
+  J: [[1e6, "MJ"], [1e3, "kJ"], [1, "J"], [0, "mJ", 1e-3]],
+  MiB: [[1024 * 1024, "TiB"], [1024, "GiB"], [0, "MiB", 1]],
+};
+function withUnit(value, unit, digits = 4) {
+  if (!isNumber(value)) return "";
+  for (const [from, name, by] of SCALES[unit] || [])
+    if (Math.abs(value) >= from) return plain(value / (by || from), digits) + " " + name;
+  return plain(value, digits) + " " + unit;
+}
+
+function duration(seconds, digits = 3) {
+  if (!isNumber(seconds)) return "";
+  if (seconds < 60) return plain(seconds, digits) + " s";
+  const whole = Math.round(seconds), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60, s = whole % 60;
+  return h ? `${h} h ${two(m)} min` : `${m} min ${two(s)} s`;
+}
+
+function moment(ms) {
+  if (!isNumber(ms)) return "";
+  const d = new Date(ms);
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+/* Every experiment as one flat row; its block of data is parsed once, and kept. */
+function rowOf(data) {
+  const own = data.tare || {}, measured = data.foreground || data;
+  const gpu = own.energy?.gpu, cpu = own.energy?.cpu_package;
+  const spans = (data.spans || []).filter((span) => isNumber(span.from_ms));
+  const verdict = own.verdict?.name ?? own.verdict;
+  const bytes = gpu?.memory_peak_bytes;
+  return {
+    data, number: data.number, id: data.experiment_id, mode: data.mode, repository: measured.repository, model: measured.model,
+    label: `${measured.repository}/${measured.model}`, outcome: own.outcome ?? "planned",
+    verdict: ["clean", "suspect", "contaminated"].includes(verdict) ? verdict : "unjudged",
+    duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
+    power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: isNumber(bytes) ? bytes / 1048576 : null,
+    retries: measured.retries, error: measured.error_message, params: measured.hyperparameters || {},
+    metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,
+    start: spans.length ? spans[spans.length - 1].from_ms : null,
+  };
+}
+const rows = [...document.querySelectorAll('script[id^="x"]')].map((element) => rowOf(JSON.parse(element.textContent)));
+const finished = rows.filter((row) => row.outcome === "succeeded" || row.outcome === "failed");
+
+/* Hyperparameters that differ between experiments of one model, and all metrics, in the order in which they come. */
+const paramNames = (() => {
+  const seen = new Map();
+  for (const row of rows)
+    for (const [name, value] of Object.entries(row.params)) {
+      const key = row.label + "\n" + name;
+      const text = JSON.stringify(value);
+      const entry = seen.get(key) || { name, first: text, varied: false };
+      entry.varied = entry.varied || entry.first !== text || (row.data.tare?.mutated || []).includes(name);
+      seen.set(key, entry);
+    }
+  return [...new Set([...seen.values()].filter((entry) => entry.varied).map((entry) => entry.name))];
+})();
+const metricNames = [...new Set(rows.flatMap((row) => Object.keys(row.metrics)))];
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const badge = (name) => make("span", { class: "badge " + name }, say(name));
+
+/* Which experiment is shown below the table. */
+const chosen = { row: null, listeners: [] };
+function choose(row, scroll = false) {
+  chosen.row = row;
+  for (const listener of chosen.listeners) listener(row);
+  if (scroll) document.getElementById("detail").scrollIntoView({ block: "start" });
+}

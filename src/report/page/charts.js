@@ -1,0 +1,206 @@
+/* Curves over time, by uPlot; each is drawn anew when the window or its colours change. */
+const drawn = new Set();
+
+function chart(parent, height, build) {
+  if (typeof uPlot === "undefined") {
+    const note = make("p", { class: "hint" }, say("no_charts"));
+    parent.append(note);
+    return { box: note };
+  }
+  const box = make("div", { class: "chart" });
+  parent.append(box);
+  const entry = { box, plot: null, build, height };
+  drawn.add(entry);
+  draw(entry);
+  return entry;
+}
+
+function draw(entry) {
+  entry.plot?.destroy();
+  if (!entry.box.isConnected) {
+    drawn.delete(entry);
+    return;
+  }
+  const style = getComputedStyle(entry.box);
+  const width = entry.box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  const { options, data } = entry.build();
+  entry.plot = new uPlot({ ...options, width: Math.max(width, 200), height: entry.height }, data, entry.box);
+  entry.box.plot = entry.plot;
+}
+
+let redrawing = 0;
+function redrawAll() {
+  cancelAnimationFrame(redrawing);
+  redrawing = requestAnimationFrame(() => {
+    for (const entry of [...drawn]) draw(entry);
+  });
+}
+addEventListener("resize", redrawAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+
+const axis = (more) => ({
+  stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px system-ui", ...more,
+});
+
+const SERIES = {
+  power: { key: "power_w", unit: "W" }, memory: { key: "memory_mib", unit: "MiB" },
+  temperature: { key: "temperature_c", unit: "°C" }, utilisation: { key: "utilisation_percent", unit: "%" },
+};
+const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
+
+/* Of several GPUs each has its own stroke. */
+function seriesOf(name, gpus, scale) {
+  const { unit } = SERIES[name];
+  return gpus.map((gpu, i) => ({
+    label: gpus.length > 1 ? `${say(name)}, ${gpu}` : say(name), stroke: colour(name), width: 1.5, dash: DASHES[i % DASHES.length], scale,
+    value: (plot, value) => (value === null || value === undefined ? "–" : `${plain(value)} ${unit}`), spanGaps: false, points: { show: false },
+  }));
+}
+
+/* Behind the curves: bands [{from, to, fill, hatch}] in the x scale's unit, lines [{at, label}]. */
+function behind(bands, lines) {
+  return (plot) => {
+    const { ctx } = plot, { left, top, width, height } = plot.bbox;
+    const x = (value) => Math.min(Math.max(plot.valToPos(value, "x", true), left), left + width);
+    ctx.save();
+    for (const band of bands) {
+      const from = x(band.from), to = Math.max(x(band.to), from + 1);
+      if (to <= left || from >= left + width) continue;
+      ctx.fillStyle = band.hatch ? hatch(ctx, band.fill) : band.fill;
+      ctx.fillRect(from, top, to - from, height);
+    }
+    ctx.strokeStyle = colour("soft");
+    ctx.fillStyle = colour("soft");
+    ctx.setLineDash([4, 4]);
+    ctx.font = `${11 * devicePixelRatio}px system-ui`;
+    let free = -Infinity;
+    for (const line of lines) {
+      const at = plot.valToPos(line.at, "x", true);
+      if (at < left || at > left + width) continue;
+      ctx.beginPath();
+      ctx.moveTo(at, top);
+      ctx.lineTo(at, top + height);
+      ctx.stroke();
+      const wide = ctx.measureText(line.label).width;
+      if (at + 3 > free && at + wide < left + width) {
+        ctx.fillText(line.label, at + 3, top + 12 * devicePixelRatio);
+        free = at + wide + 8;
+      }
+    }
+    ctx.restore();
+  };
+}
+
+function hatch(ctx, fill) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 8;
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = fill;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.moveTo(0, 8);
+  pen.lineTo(8, 0);
+  pen.moveTo(-2, 2);
+  pen.lineTo(2, -2);
+  pen.moveTo(6, 10);
+  pen.lineTo(10, 6);
+  pen.stroke();
+  return ctx.createPattern(tile, "repeat");
+}
+
+/* One experiment's traces as uPlot's columns: time, then one column for each GPU. */
+function columns(traces, key, offset = 0) {
+  const tables = traces.map((trace) => [trace.seconds.map((s) => s + offset), trace[key]]);
+  return tables.length === 1 ? tables[0] : uPlot.join(tables);
+}
+
+/* ---- the run in time ---- */
+
+/* As coarse as the part that is shown. */
+function clockOf(plot, marks) {
+  const span = plot.scales.x.max - plot.scales.x.min;
+  return marks.map((mark) => {
+    const text = moment(mark * 1000);
+    return span < 600 ? text.slice(11) : span < 86400 ? text.slice(11, 16) : text.slice(5, 16);
+  });
+}
+
+const gpuNames = [...new Set(rows.flatMap((row) => (row.data.trace || []).map((trace) => trace.gpu)))].sort();
+
+/* All traces one behind the other, an empty point after each so that no line leads to the next. */
+function wholeRun() {
+  const times = [], power = gpuNames.map(() => []), memory = gpuNames.map(() => []);
+  const inOrder = rows.filter((row) => row.start !== null && row.data.trace?.length).sort((a, b) => a.start - b.start);
+  for (const row of inOrder) {
+    const at = new Map();
+    for (const trace of row.data.trace) {
+      const gpu = gpuNames.indexOf(trace.gpu);
+      trace.seconds.forEach((second, i) => {
+        const time = row.start / 1000 + second;
+        if (!at.has(time)) at.set(time, []);
+        at.get(time).push([gpu, trace.power_w[i], trace.memory_mib[i]]);
+      });
+    }
+    const sorted = [...at.keys()].sort((a, b) => a - b).filter((time) => !times.length || time > times[times.length - 1]);
+    for (const time of sorted) {
+      times.push(time);
+      for (let gpu = 0; gpu < gpuNames.length; gpu++) {
+        const found = at.get(time).find((point) => point[0] === gpu);
+        power[gpu].push(found ? found[1] : undefined);
+        memory[gpu].push(found ? found[2] : undefined);
+      }
+    }
+    if (!sorted.length) continue;
+    times.push(sorted[sorted.length - 1] + 1e-3);
+    for (const list of [...power, ...memory]) list.push(null);
+  }
+  return [times, ...power, ...memory];
+}
+
+function runBands() {
+  const bands = [];
+  for (const row of rows)
+    for (const span of row.spans) {
+      const last = span === row.spans[row.spans.length - 1];
+      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), row });
+    }
+  for (const pause of head.pauses || [])
+    if (pause.seconds > 0)
+      bands.push({ from: pause.from_ms / 1000, to: pause.from_ms / 1000 + pause.seconds, fill: colour("unjudged-soft"), hatch: true });
+  return bands;
+}
+
+function showTimeline() {
+  const bands = runBands();
+  if (!bands.length) return;
+  const data = wholeRun();
+  if (!data[0].length) {
+    const from = Math.min(...bands.map((band) => band.from)), to = Math.max(...bands.map((band) => band.to));
+    data[0] = [from, to];
+    for (let i = 1; i < data.length; i++) data[i] = [null, null];
+  }
+  const from = Math.min(data[0][0], ...bands.map((band) => band.from)), to = Math.max(data[0][data[0].length - 1], ...bands.map((band) => band.to));
+  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint" }, say("timeline_hint")));
+  const entry = chart(document.getElementById("timeline"), 260, () => ({
+    data,
+    options: {
+      scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] } },
+      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...seriesOf("power", gpuNames, "W"), ...seriesOf("memory", gpuNames, "MiB")],
+      axes: [axis({ values: clockOf, space: 90 }), axis({ scale: "W", label: `${say("power")} (W)`, size: 60 }), axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false }, size: 76 })],
+      hooks: {
+        drawClear: [behind(runBands(), [])],
+        setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],
+        init: [(plot) => {
+          plot.over.addEventListener("dblclick", () => { plot.zoomed = false; }, { capture: true });
+          plot.over.addEventListener("click", (event) => {
+            if (plot.select.width > 0) return;
+            const time = plot.posToVal(event.offsetX, "x");
+            const band = bands.find((b) => b.row && b.from <= time && time <= b.to);
+            if (band) choose(band.row, true);
+          });
+        }],
+      },
+    },
+  }));
+  entry.box.setAttribute("id", "timeline-chart");
+}

@@ -1,0 +1,187 @@
+/* The page from top to bottom. */
+const count = (list, key, value) => list.filter((row) => row[key] === value).length;
+const sum = (values) => values.filter(isNumber).reduce((all, value) => all + value, 0);
+const tile = (name, number, text, hint) => make("div", { class: "tile " + name, title: hint }, make("b", {}, number), make("span", {}, text));
+
+function showTop() {
+  const first = head.sessions?.[0], last = head.sessions?.[head.sessions.length - 1];
+  const gpus = [...new Set(rows.flatMap((row) => (row.data.tare?.energy?.devices || []).map((device) => device.device)))];
+  const machine = head.machine || {};
+  const names = (machine.gpus || []).map((gpu) => gpu.name || gpu.model).filter(Boolean);
+  const title = head.name || head.folder || say("report");
+  document.title = `${title} – ${head.program}`;
+  place("top", make("h1", {}, title), make("p", { class: "facts" }, ...[
+    head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, machine.host?.name || machine.host || first?.host,
+    names.length ? [...new Set(names)].join(", ") : gpus.join(", "), say("seed", { n: head.seed }),
+    head.sessions?.length > 1 ? say("sessions", { n: head.sessions.length }) : null, say("version", head),
+  ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))));
+}
+
+function sentence() {
+  const n = finished.length, clean = count(finished, "verdict", "clean"), judged = n - count(finished, "verdict", "unjudged");
+  if (!n) return say("believe_empty");
+  if (!judged) return say("believe_unjudged", { n });
+  return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean });
+}
+
+function showVerdict() {
+  const waited = sum((head.pauses || []).map((pause) => pause.seconds));
+  const energies = finished.map((row) => row.energy).filter(isNumber);
+  place("verdict",
+    make("p", { class: "sentence" }, sentence()),
+    make("div", { class: "tiles" },
+      ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || count(finished, "verdict", name))
+        .map((name) => tile(name, count(finished, "verdict", name), say(name) + ": " + say(name + "_hint"))),
+      ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
+      ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
+      ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
+      tile("", duration(sum(finished.map((row) => row.duration))), say("total_time")),
+      ...(waited ? [tile("", duration(waited), say("total_wait"))] : [])));
+}
+
+/* Every kind of evidence once, the heaviest first. */
+function showEvidence() {
+  const kinds = new Map();
+  for (const row of rows)
+    for (const item of row.evidence) {
+      const entry = kinds.get(item.kind) || { item, times: 0, rows: new Set() };
+      entry.times++;
+      entry.rows.add(row);
+      kinds.set(item.kind, entry);
+    }
+  const order = ["contaminated", "suspect", "recorded"];
+  const list = [...kinds.values()].sort((a, b) => order.indexOf(weightOf(a.item)) - order.indexOf(weightOf(b.item)) || b.rows.size - a.rows.size);
+  const links = (entry) => [...entry.rows].slice(0, 12).flatMap((row, i) => [i ? ", " : "", make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, row.id)]);
+  place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {
+    const kind = head.kinds[entry.item.kind];
+    return make("li", { class: weightOf(entry.item) },
+      make("p", {}, badge(weightOf(entry.item)), " ", make("b", {}, entry.item.kind), ` ${say("evidence_count", { n: entry.times })}, ${say("in_experiments", { n: entry.rows.size })}`),
+      kind ? make("p", {}, kind.meaning) : null,
+      kind ? make("p", {}, `${say("remedy")}: ${kind.remedy}`) : null,
+      make("p", { class: "soft" }, ...links(entry), entry.rows.size > 12 ? " …" : ""));
+  })) : make("p", { class: "hint" }, say("disturbed_none")));
+}
+
+/* ---- drawings without time: points that can be chosen ---- */
+
+const quantile = (sorted, q) => {
+  const at = (sorted.length - 1) * q, low = Math.floor(at);
+  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+};
+
+/* About n round steps over a range. */
+function ticks(low, high, n) {
+  const rough = (high - low) / n || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
+  const list = [];
+  for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i++) list.push(i * step);
+  return list;
+}
+
+function point(x, y, row, text) {
+  const hollow = row.verdict === "contaminated";
+  return make("circle", { cx: x, cy: y, r: 4, fill: hollow ? "none" : `var(--${row.verdict})`, "fill-opacity": 0.75, stroke: `var(--${row.verdict})`,
+    onclick: () => choose(row, true) }, make("title", {}, text));
+}
+
+/* So many digits that neighbouring ticks differ. */
+const digitsOf = (marks) => {
+  const step = marks.length > 1 ? marks[1] - marks[0] : 0, most = Math.max(...marks.map(Math.abs));
+  return step > 0 ? Math.min(Math.max(Math.ceil(Math.log10(most / step)) + 1, 3), 9) : 4;
+};
+
+function spreadOf(quantity) {
+  const groups = new Map();
+  for (const row of finished) {
+    if (!isNumber(quantity.of(row))) continue;
+    const key = `${row.label}, ${row.mode}`;
+    groups.set(key, [...(groups.get(key) || []), row]);
+  }
+  const all = [...groups.values()].flat().map(quantity.of);
+  if (!all.length) return null;
+  const width = 1100, left = 250, right = 20, line = 46, height = groups.size * line + 40;
+  const margin = (Math.max(...all) - Math.min(...all) || Math.abs(all[0]) || 1) * 0.05;
+  const low = Math.min(...all) - margin, high = Math.max(...all) + margin;
+  const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": quantity.title });
+  const marks = ticks(low, high, 7), digits = digitsOf(marks);
+  for (const tick of marks)
+    svg.append(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: height - 30, stroke: "var(--line)" }),
+      make("text", { x: x(tick), y: height - 12, "text-anchor": "middle", class: "soft" }, quantity.text(tick, digits)));
+  let y = line / 2;
+  for (const [name, list] of groups) {
+    const values = list.filter((row) => row.verdict !== "contaminated").map(quantity.of).sort((a, b) => a - b);
+    svg.append(make("text", { x: left - 12, y: y, "text-anchor": "end" }, name.length > 36 ? name.slice(0, 35) + "…" : name),
+      make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
+    if (values.length >= 4)
+      svg.append(make("rect", { x: x(quantile(values, 0.25)), y: y - 14, width: Math.max(x(quantile(values, 0.75)) - x(quantile(values, 0.25)), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
+    if (values.length)
+      svg.append(make("line", { x1: x(quantile(values, 0.5)), x2: x(quantile(values, 0.5)), y1: y - 16, y2: y + 16, stroke: "var(--ink)", "stroke-width": 2 }, make("title", {}, say("median", { v: quantity.text(quantile(values, 0.5)) }))));
+    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), y + ((i * 7) % 19) - 9, row, `${row.id}: ${quantity.text(quantity.of(row))}`)));
+    y += line;
+  }
+  return make("div", {}, make("h3", {}, quantity.title), svg);
+}
+
+function showSpread() {
+  const quantities = [
+    { title: say("energy"), of: (row) => row.energy, text: (v, digits) => withUnit(v, "J", digits) },
+    { title: say("duration"), of: (row) => row.duration, text: duration },
+    { title: say("mean_power"), of: (row) => row.power, text: (v, digits) => withUnit(v, "W", digits) },
+    ...metricNames.map((name) => ({ title: name, of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits) })),
+  ];
+  const parts = quantities.map(spreadOf).filter(Boolean);
+  if (parts.length) place("spread", make("h2", {}, say("spread")), make("p", { class: "hint" }, say("spread_hint")), ...parts);
+}
+
+/* Of the points (energy, quality) those that no other beats in both. */
+function frontOf(points, high) {
+  const best = [];
+  for (const p of [...points].sort((a, b) => a.x - b.x || (high ? b.y - a.y : a.y - b.y)))
+    if (!best.length || (high ? p.y > best[best.length - 1].y : p.y < best[best.length - 1].y)) best.push(p);
+  return best;
+}
+
+function drawFront(metric, high) {
+  const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric])).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
+  const width = 1100, height = 420, left = 80, right = 20, top = 12, bottom = 48;
+  const range = (values) => { const low = Math.min(...values), high2 = Math.max(...values), m = (high2 - low || Math.abs(low) || 1) * 0.06; return [low - m, high2 + m]; };
+  const [x0, x1] = range(points.map((p) => p.x)), [y0, y1] = range(points.map((p) => p.y));
+  const x = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right), y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("front") });
+  for (const tick of ticks(x0, x1, 8)) svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "J")));
+  for (const tick of ticks(y0, y1, 6)) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, plain(tick, 5)));
+  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")));
+  const best = frontOf(points.filter((p) => p.row.verdict !== "contaminated"), high);
+  svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front" }));
+  for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
+  return svg;
+}
+
+function showFront() {
+  const usable = metricNames.filter((name) => finished.some((row) => isNumber(row.energy) && isNumber(row.metrics[name])));
+  if (!usable.length) {
+    place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_none")));
+    return;
+  }
+  const isLow = (name) => /loss|error|perplexity|(^|_)(mae|mse|rmse|wer|cer|eer|fid)($|_)/i.test(name);
+  const box = make("div", {});
+  const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = isLow(metric.value) ? "low" : "high"; update(); } }, ...usable.map((name) => make("option", { value: name }, name)));
+  const sense = make("select", { id: "sense", "aria-label": say("better_high"), onchange: () => update() }, make("option", { value: "high" }, say("better_high")), make("option", { value: "low" }, say("better_low")));
+  const update = () => box.replaceChildren(drawFront(metric.value, sense.value === "high"));
+  metric.value = usable.find((name) => !isLow(name)) || usable[0];
+  sense.value = isLow(metric.value) ? "low" : "high";
+  place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_hint")), make("div", { class: "controls" }, metric, sense), box);
+  update();
+}
+
+showTop();
+showVerdict();
+showTimeline();
+showTable();
+showSpread();
+showFront();
+showEvidence();
+place("foot", make("p", {}, say("foot")));
+const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
+if (rows.length) choose(worst || finished[0] || rows[0]);

@@ -1,0 +1,114 @@
+/* The table of experiments: sorted by any column, filtered by words, verdict and outcome, walked by keys. */
+const COLUMNS = [
+  { key: "number", title: say("number"), number: true, of: (row) => row.number },
+  { key: "id", title: say("experiment"), of: (row) => row.id },
+  { key: "outcome", title: say("outcome"), of: (row) => say(row.outcome), show: (row) => badge(row.outcome) },
+  { key: "verdict", title: say("verdict"), of: (row) => ["clean", "unjudged", "suspect", "contaminated"].indexOf(row.verdict), words: (row) => say(row.verdict), show: (row) => badge(row.verdict) },
+  { key: "duration", title: say("duration"), number: true, of: (row) => row.duration, text: duration },
+  { key: "energy", title: say("energy"), number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
+  { key: "halfWidth", title: say("half_width"), number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
+  { key: "power", title: say("mean_power"), number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
+  { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
+  { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
+  ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => plain(v, 5) })),
+  ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 6) : String(v)) })),
+  { key: "retries", title: say("retries"), number: true, of: (row) => row.retries },
+  { key: "error", title: say("error"), of: (row) => row.error, class: "error" },
+].filter((column) => ["number", "id", "outcome", "verdict"].includes(column.key) || rows.some((row) => { const v = column.of(row); return v !== null && v !== undefined && v !== "" && !(column.key === "retries" && v === 0); }));
+
+const table = { sort: "number", down: false, words: [], verdict: "", outcome: "", elements: new Map(), body: null, shown: [] };
+
+function cellText(column, row) {
+  const value = column.of(row);
+  if (value === null || value === undefined) return "";
+  return column.text ? column.text(value) : String(value);
+}
+
+function tableRow(row) {
+  const cells = COLUMNS.map((column) => {
+    const value = column.of(row);
+    const attributes = { class: column.number ? "number" : column.class };
+    if (column.class === "error" || isNumber(value)) attributes.title = value;
+    return make("td", attributes, column.show ? column.show(row) : cellText(column, row));
+  });
+  const element = make("tr", { tabindex: "-1", "data-id": row.id, onclick: () => choose(row) }, ...cells);
+  const words = COLUMNS.map((column) => (column.words ? column.words(row) : cellText(column, row)));
+  return { element, words: [...words, row.label, row.mode].join("\n").toLowerCase() };
+}
+
+function compare(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+/* What is absent stands at the end, whichever way the rest is sorted. */
+function sorted(list) {
+  const column = COLUMNS.find((c) => c.key === table.sort);
+  const absent = (row) => { const v = column.of(row); return v === null || v === undefined || v === ""; };
+  return [...list].sort((a, b) => {
+    if (absent(a) || absent(b)) return absent(a) - absent(b) || a.number - b.number;
+    return (table.down ? -1 : 1) * compare(column.of(a), column.of(b)) || a.number - b.number;
+  });
+}
+
+function refresh() {
+  const fits = (row) =>
+    (!table.verdict || row.verdict === table.verdict) && (!table.outcome || row.outcome === table.outcome) &&
+    table.words.every((word) => table.elements.get(row).words.includes(word));
+  table.shown = sorted(rows.filter(fits));
+  table.body.replaceChildren(...table.shown.map((row) => table.elements.get(row).element));
+  if (!table.shown.length) table.body.append(make("tr", {}, make("td", { colspan: COLUMNS.length }, say("no_rows"))));
+  document.getElementById("shown").textContent = say("shown", { n: table.shown.length, all: rows.length });
+  for (const heading of document.querySelectorAll("#table th")) {
+    const active = heading.dataset.key === table.sort;
+    heading.setAttribute("aria-sort", active ? (table.down ? "descending" : "ascending") : "none");
+  }
+  mark();
+}
+
+/* One row can be reached by Tab: the chosen one, or the first. */
+function mark() {
+  const reachable = table.shown.includes(chosen.row) ? chosen.row : table.shown[0];
+  for (const [row, { element }] of table.elements) {
+    element.setAttribute("aria-selected", row === chosen.row);
+    element.tabIndex = row === reachable ? 0 : -1;
+  }
+}
+
+function onKey(event) {
+  const at = table.shown.findIndex((row) => table.elements.get(row).element === event.target);
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[event.key];
+  if (at < 0 || (!step && event.key !== "Enter" && event.key !== " ")) return;
+  event.preventDefault();
+  const to = step ? Math.min(Math.max(at + step, 0), table.shown.length - 1) : at;
+  choose(table.shown[to], !step);
+  table.elements.get(table.shown[to]).element.focus({ preventScroll: !step });
+}
+
+function picker(name, all, values) {
+  return make("select", { id: "pick-" + name, "aria-label": say(name), onchange: (event) => { table[name] = event.target.value; refresh(); } },
+    make("option", { value: "" }, all), ...values.map((value) => make("option", { value }, say(value))));
+}
+
+function showTable() {
+  for (const row of rows) table.elements.set(row, tableRow(row));
+  table.body = make("tbody", { onkeydown: onKey });
+  const sort = (key) => { table.down = table.sort === key && !table.down; table.sort = key; refresh(); };
+  const present = (key, list) => list.filter((value) => rows.some((row) => row[key] === value));
+  place("experiments",
+    make("h2", {}, say("experiments")),
+    make("p", { class: "hint" }, say("table_hint")),
+    make("div", { class: "controls" },
+      make("input", { type: "search", id: "filter", "aria-label": say("filter"), placeholder: say("filter_hint"),
+        oninput: (event) => { table.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean); refresh(); } }),
+      picker("verdict", say("all_verdicts"), present("verdict", ["clean", "suspect", "contaminated", "unjudged"])),
+      picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned"])),
+      make("span", { id: "shown", class: "hint", role: "status" })),
+    make("div", { class: "scroll" }, make("table", { id: "table", "aria-label": say("experiments") },
+      make("thead", {}, make("tr", {}, ...COLUMNS.map((column) =>
+        make("th", { scope: "col", "data-key": column.key, class: column.number ? "number" : null },
+          make("button", { type: "button", onclick: () => sort(column.key) }, column.title))))),
+      table.body)));
+  chosen.listeners.push(mark);
+  refresh();
+}

@@ -1,0 +1,138 @@
+#include "store/files.h"
+#include "store/results.h"
+
+#include "base/json.h"
+#include "store/journal.h"
+
+static const double MS_PER_NS = 1e-6;
+
+/* Wall time in milliseconds since 1970, as pages and spreadsheets take it. */
+static json_t *ms_cell(sqlite3_stmt *row, int column)
+{
+    if (db_is_null(row, column))
+        return json_null();
+    return json_real((double)sqlite3_column_int64(row, column) * MS_PER_NS);
+}
+
+static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error FROM sessions"
+                 " ORDER BY number",
+                 "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *session = json_object();
+        json_object_set_new(session, "number", db_cell(query, 0));
+        json_object_set_new(session, "host", db_cell(query, 1));
+        json_object_set_new(session, "version", db_cell(query, 2));
+        json_object_set_new(session, "started_ms", ms_cell(query, 3));
+        json_object_set_new(session, "ended_ms", ms_cell(query, 4));
+        json_object_set_new(session, "outcome", db_cell(query, 5));
+        json_object_set_new(session, "error", db_cell(query, 6));
+        json_array_append_new(out, session);
+    }
+    return step == 0;
+}
+
+/* Waiting between experiments and between attempts. */
+static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT type, realtime_ns, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 2);
+        json_t *pause = json_object();
+        const char *why = json_get_text(data, "why");
+        json_object_set_new(pause, "from_ms", ms_cell(query, 1));
+        json_object_set(pause, "seconds", json_object_get(data, "seconds"));
+        json_object_set_new(pause, "why", json_string(why ? why : "before_retry"));
+        json_array_append_new(out, pause);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
+static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number, started_realtime_ns, ended_realtime_ns, outcome FROM attempts"
+                 " WHERE experiment=? AND started_realtime_ns IS NOT NULL ORDER BY number",
+                 "i", (int64_t)number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *span = json_object();
+        json_object_set_new(span, "attempt", db_cell(query, 0));
+        json_object_set_new(span, "from_ms", ms_cell(query, 1));
+        json_object_set_new(span, "to_ms", ms_cell(query, 2));
+        json_object_set_new(span, "outcome", db_cell(query, 3));
+        json_array_append_new(out, span);
+    }
+    return step == 0;
+}
+
+static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    for (size_t number = 1; number <= plan->count; number++) {
+        const struct plan_experiment *experiment = &plan->experiments[number - 1];
+        json_t *item = files_experiment_json(db, plan, number, err);
+        json_t *spans = json_array();
+        json_array_append_new(out, item ? item : json_null());
+        json_object_set_new(item, "number", json_integer((json_int_t)number));
+        json_object_set_new(item, "mode",
+                            json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
+        json_object_set_new(item, "spans", spans);
+        if (!item || !add_spans(db, number, spans, err))
+            return false;
+    }
+    return true;
+}
+
+static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    json_t *sessions = json_array();
+    json_t *pauses = json_array();
+    json_t *experiments = json_array();
+    json_object_set_new(out, "name", json_text_or_null(plan->name));
+    json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
+    json_object_set_new(out, "sessions", sessions);
+    json_object_set_new(out, "pauses", pauses);
+    json_object_set_new(out, "experiments", experiments);
+    return add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+           add_experiments(db, plan, experiments, err);
+}
+
+bool results_load_json(sqlite3 *db, json_t **out, struct err *err)
+{
+    struct plan plan = {0};
+    *out = NULL;
+    /* One transaction, so that all tables are of the same moment. */
+    if (!db_run(db, err, "BEGIN", ""))
+        return false;
+    json_t *json = json_object();
+    bool ok = journal_read_plan(db, &plan, err) && fill(db, &plan, json, err);
+    db_rollback(db);
+    plan_fini(&plan);
+    if (ok)
+        *out = json;
+    else
+        json_decref(json);
+    return ok;
+}
+
+json_t *results_read_json(const char *run_dir, struct err *err)
+{
+    struct snapshot snapshot;
+    json_t *out = NULL;
+    if (!snapshot_open(run_dir, &snapshot, err))
+        return NULL;
+    if (schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err))
+        results_load_json(snapshot.db, &out, err);
+    snapshot_close(&snapshot);
+    if (!out)
+        err_wrap(err, "%s", run_dir);
+    return out;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# The page of a run: made from what the run left, and looked at in a browser.
+
+load energy
+
+# page WHAT [MORE]: what tests/page/page.cjs finds in report.html.
+page() {
+    local what=$1
+    shift
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
+    command -v node >/dev/null || skip "node is missing"
+    [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip "chromium is missing"
+    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
+    grep -q 'uPlot=function' report.html || skip "the program was built without uPlot"
+    node "$ROOT/tests/page/page.cjs" "$what" report.html "$@"
+}
+
+# Three experiments of known power; the second fails.
+three() {
+    scenario 1 'step 0 150
+step 1500 600
+step 2500 250'
+    job "${1:-for epoch in 1 2 3; do echo \"epoch \$epoch\"; sleep 0.7; done; echo \"loss 0.5\"}
+[ \"\$(basename \"\$PWD\")\" != repo ] || [ ! -e second ] || { rm second; exit 1; }
+[ -e first ] || { touch first second; }"
+    registry '"marks": {"epoch": "^epoch ([0-9]+)"}'
+    settings 3
+    tare_run >out || true
+    cp "$(run_dir)/report.html" report.html
+}
+
+@test "a run ends with report.html, which says how many can be believed" {
+    three 'echo "loss 0.5"'
+    grep -q "^report: results/run_.*/report.html$" out
+    # As it is and nothing else: no address of the network but in uPlot's licence line.
+    is "$(grep -oE 'https?://[a-z0-9.]+' report.html | sort -u | grep -vE 'github.com|www.w3.org' || true)" ""
+    page quiet
+}
+
+@test "the report of a finished run changes no other byte of it" {
+    three 'echo "loss 0.5"'
+    (cd "$(run_dir)" && find . -type f ! -name report.html -exec sha256sum {} + | sort) >before
+    "$TARE" report "$(run_dir)" >out
+    is "$(cat out)" "$(run_dir)/report.html"
+    "$TARE" report "$(run_dir)" -o other.html >out
+    is "$(cat out)" "other.html"
+    (cd "$(run_dir)" && find . -type f ! -name report.html -exec sha256sum {} + | sort) >after
+    cmp before after
+    cmp other.html report.html
+}
+
+@test "every point of the curves is a row of gpu.csv, and stands where it must" {
+    three
+    page curves "$(run_dir)/repo_net_001"
+}
+
+@test "the table is sorted and filtered by mouse and keyboard" {
+    three 'echo "loss 0.5"'
+    page table
+}
+
+@test "a log that holds markup stays text" {
+    three 'echo "</script><script>planted = 1</script><img src=x onerror=planted=1><!--"; echo "loss 0.5"; printf "\377\n"'
+    if grep -q '<script>planted' report.html; then return 1; fi
+    page text '</script><script>planted = 1</script><img src=x onerror=planted=1><!--'
+}
+
+@test "a thousand experiments can be worked with within two seconds" {
+    three 'sleep 1; echo "loss 0.5"'
+    mv report.html small.html
+    python3 "$ROOT/tests/page/enlarge.py" small.html 1000 >report.html
+    page large
+}
+
+@test "the page speaks the language that was asked for" {
+    three 'echo "loss 0.5"'
+    "$TARE" report "$(run_dir)" --lang zh -o report.html
+    grep -q '<html lang="zh-Hans">' report.html
+    LC_ALL=zh_CN.UTF-8 "$TARE" report "$(run_dir)" -o other.html
+    cmp report.html other.html
+}
+
+@test "what is no run is refused with its reason" {
+    mkdir empty
+    run "$TARE" report empty
+    is "$status" 3
+    [[ "$output" == *"run.db"* ]]
+    run "$TARE" report nowhere
+    is "$status" 3
+    [[ "$output" == *"nowhere"* ]]
+}
+
+@test "a damaged trace costs its curves only, and is named in the page" {
+    three 'sleep 1; echo "loss 0.5"'
+    printf '"open' >>"$(run_dir)/repo_net_001/energy/gpu.csv"
+    "$TARE" report "$(run_dir)" -o report.html
+    python3 - report.html <<'END'
+import json, re, sys
+blocks = re.findall(r'id="x\d+">(.*?)</script>', open(sys.argv[1]).read(), re.S)
+first, second = json.loads(blocks[0]), json.loads(blocks[1])
+assert first["trace"] == [] and "gpu.csv" in first["trace_error"], first["trace_error"]
+assert len(second["trace"]) == 1 and "trace_error" not in second
+END
+}

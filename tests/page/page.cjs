@@ -1,0 +1,150 @@
+// Opens a report in Chromium and looks at it as a person would: node page.cjs WHAT FILE [MORE]. The exit status says whether it held.
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
+const { chromium } = require(path.join(__dirname, "../../node_modules/playwright-core"));
+
+// A page on which nothing was said to the console, and nothing asked of the network.
+async function open(browser, file, more = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...more });
+  const page = await context.newPage();
+  page.said = [];
+  page.on("console", (message) => page.said.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => page.said.push(`error: ${error.stack}`));
+  page.on("request", (request) => { if (!/^(file|data):/.test(request.url())) page.said.push(`asked for ${request.url()}`); });
+  await page.goto("file://" + path.resolve(file));
+  return page;
+}
+
+const rowsOfCsv = (file) => {
+  const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
+  return lines.map((cells) => Object.fromEntries(first.map((name, i) => [name, cells[i]])));
+};
+const ids = (page) => page.$$eval("#table tbody tr[data-id]", (rows) => rows.map((row) => row.dataset.id));
+
+const checks = {
+  // Light and dark, wide and narrow, on paper: no message, nothing wider than the window.
+  async quiet(browser, file) {
+    for (const more of [{}, { colorScheme: "dark" }, { viewport: { width: 400, height: 800 } }]) {
+      const page = await open(browser, file, more);
+      if (more.viewport) assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), "wider than the window");
+      await page.emulateMedia({ media: "print" });
+      assert.deepEqual(page.said, []);
+      await page.context().close();
+    }
+  },
+
+  // MORE: the folder of the experiment that is chosen: every point of its curves is a row of its gpu.csv, and is drawn.
+  async curves(browser, file, folder) {
+    const page = await open(browser, file);
+    await page.click(`tr[data-id="${path.basename(folder)}"]`);
+    const csv = rowsOfCsv(path.join(folder, "energy/gpu.csv"));
+    for (const [name, column] of [["power", "power_draw_w"], ["temperature", "temperature_c"], ["utilisation", "utilisation_percent"], ["memory", "memory_used_mib"]]) {
+      const drawn = await page.evaluate((wanted) => {
+        const plot = document.querySelector(`.chart[data-name="${wanted}"]`).plot;
+        const stroke = plot.series[1].stroke(plot, 1), pen = document.createElement("canvas").getContext("2d");
+        pen.fillStyle = stroke;
+        pen.fillRect(0, 0, 1, 1);
+        const colour = [...pen.getImageData(0, 0, 1, 1).data];
+        // Is there something of the curve's colour where the point must be?
+        const { width, height } = plot.ctx.canvas, all = plot.ctx.getImageData(0, 0, width, height).data;
+        const alike = (x, y) => [0, 1, 2].reduce((sum, c) => sum + Math.abs(all[(y * width + x) * 4 + c] - colour[c]), 0) < 60;
+        const seen = plot.data[0].map((x, i) => {
+          const at = [plot.valToPos(x, "x", true), plot.valToPos(plot.data[1][i], "y", true)].map(Math.round);
+          for (let dx = -3; dx <= 3; dx++)
+            for (let dy = -3; dy <= 3; dy++) if (alike(at[0] + dx, at[1] + dy)) return true;
+          return false;
+        });
+        return { x: plot.data[0], y: plot.data[1], seen };
+      }, name);
+      assert.deepEqual(drawn.x, csv.map((row) => Number(row.seconds)), name);
+      assert.deepEqual(drawn.y, csv.map((row) => Number(row[column])), name);
+      assert.ok(drawn.seen.every(Boolean), `${name}: not drawn where it must be: ${drawn.seen}`);
+    }
+    assert.deepEqual(page.said, []);
+  },
+
+  // Of three experiments repo_net_001 to 003: sorted and filtered by mouse and by keys.
+  async table(browser, file) {
+    const page = await open(browser, file);
+    const all = ["repo_net_001", "repo_net_002", "repo_net_003"];
+    assert.deepEqual(await ids(page), all);
+    await page.click('th[data-key="number"] button');
+    assert.deepEqual(await ids(page), [...all].reverse());
+    assert.equal(await page.getAttribute('th[data-key="number"]', "aria-sort"), "descending");
+    await page.focus('th[data-key="number"] button');
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await ids(page), all);
+    // By a number, not by its text.
+    await page.click('th[data-key="p:n"] button');
+    const numbers = await page.$$eval("#table tbody tr", (rows) => rows.map((row) => row.dataset.id));
+    const values = await page.evaluate(() => Object.fromEntries(rows.map((row) => [row.id, row.params.n])));
+    assert.deepEqual(numbers, [...all].sort((a, b) => values[a] - values[b]));
+    await page.fill("#filter", "net_002");
+    assert.deepEqual(await ids(page), ["repo_net_002"]);
+    assert.match(await page.textContent("#shown"), /1 .* 3/);
+    await page.fill("#filter", "there is none such");
+    assert.deepEqual(await ids(page), []);
+    await page.fill("#filter", "");
+    await page.selectOption("#pick-outcome", "failed");
+    assert.deepEqual(await ids(page), await page.evaluate(() => rows.filter((row) => row.outcome === "failed").map((row) => row.id)));
+    await page.selectOption("#pick-outcome", "");
+    await page.click('th[data-key="number"] button');
+    // One row is reached by Tab, the others by arrows; the shown experiment goes with it.
+    await page.focus('#table tbody tr[tabindex="0"]');
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    assert.match(await page.textContent("#detail h2"), /repo_net_002/);
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.id), "repo_net_002");
+    await page.keyboard.press("End");
+    assert.match(await page.textContent("#detail h2"), /repo_net_003/);
+    assert.deepEqual(page.said, []);
+  },
+
+  // What the log and the registry say stays text.
+  async text(browser, file, wanted) {
+    const page = await open(browser, file);
+    await page.click('tr[data-id="repo_net_001"]');
+    assert.ok((await page.textContent("#detail pre.log")).includes(wanted));
+    assert.equal(await page.evaluate(() => globalThis.planted), undefined);
+    assert.equal(await page.$$eval("#detail img", (list) => list.length), 0);
+    assert.deepEqual(page.said, []);
+  },
+
+  // A thousand experiments: from opening to the answer to a click, the best of five.
+  async large(browser, file) {
+    let best = Infinity;
+    for (let i = 0; i < 5; i++) {
+      const begin = process.hrtime.bigint();
+      const page = await open(browser, file);
+      assert.equal((await ids(page)).length, 1000);
+      await page.click('th[data-key="number"] button');
+      await page.waitForFunction(() => document.querySelector("#table tbody tr").dataset.id.endsWith("1000"));
+      best = Math.min(best, Number(process.hrtime.bigint() - begin) / 1e9);
+      assert.deepEqual(page.said, []);
+      await page.context().close();
+    }
+    console.log(`# 1000 experiments: ${best.toFixed(2)} s until a click is answered`);
+    assert.ok(best < 2, `${best} s`);
+  },
+
+  async words(browser, file, wanted) {
+    const page = await open(browser, file);
+    assert.equal(await page.textContent("#verdict .sentence"), wanted);
+    assert.deepEqual(page.said, []);
+  },
+};
+
+(async () => {
+  const [, , what, file, ...more] = process.argv;
+  // As root, which tests in containers are, Chromium does not start with its sandbox.
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  try {
+    await checks[what](browser, file, ...more);
+  } finally {
+    await browser.close();
+  }
+})().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
