@@ -9,6 +9,7 @@ run=$(find results -maxdepth 1 -name 'run_*' | sort | tail -n 1)
 cat <<END
 
 Your results are in $run:
+  report.html                  the run as a page: open it in a browser
   summary.csv                  one row an experiment
   <experiment>/experiment.json everything about one
   <experiment>/training.log    what it printed

@@ -5,6 +5,12 @@ const words = TEXTS[head.language] || TEXTS.en;
 const say = (key, values = {}) =>
   (words[key] ?? TEXTS.en[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 
+/* What a kind of evidence means, in the page's words where there are some. */
+function kindOf(name) {
+  const [meaning, remedy] = KINDS[head.language]?.[name] ?? [head.kinds[name]?.meaning, head.kinds[name]?.remedy];
+  return meaning ? { meaning, remedy } : null;
+}
+
 /* An element: attributes that begin with "on" are listeners, "class" and the others are set; children are nodes or texts. */
 function make(tag, attributes = {}, ...children) {
   const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title"].includes(tag);

@@ -2,7 +2,7 @@
 const weightOf = (item) => item.weight ?? head.kinds[item.kind]?.weight ?? "suspect";
 
 function evidenceItem(item) {
-  const kind = head.kinds[item.kind], weight = weightOf(item);
+  const kind = kindOf(item.kind), weight = weightOf(item);
   const when = isNumber(item.from_s) ? say("span", { from: duration(item.from_s), to: isNumber(item.to_s) ? duration(item.to_s) : "…" }) : null;
   return make("li", { class: weight },
     make("p", {}, badge(weight), " ", make("b", {}, item.text || item.kind)),

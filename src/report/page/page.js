@@ -53,7 +53,7 @@ function showEvidence() {
   const list = [...kinds.values()].sort((a, b) => order.indexOf(weightOf(a.item)) - order.indexOf(weightOf(b.item)) || b.rows.size - a.rows.size);
   const links = (entry) => [...entry.rows].slice(0, 12).flatMap((row, i) => [i ? ", " : "", make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, row.id)]);
   place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {
-    const kind = head.kinds[entry.item.kind];
+    const kind = kindOf(entry.item.kind);
     return make("li", { class: weightOf(entry.item) },
       make("p", {}, badge(weightOf(entry.item)), " ", make("b", {}, entry.item.kind), ` ${say("evidence_count", { n: entry.times })}, ${say("in_experiments", { n: entry.rows.size })}`),
       kind ? make("p", {}, kind.meaning) : null,
