@@ -8,6 +8,7 @@ mutate 1
 pattern 1
 gpu 1
 contain 1
+allocator 1
 gpu 1
 state 2
 config 2

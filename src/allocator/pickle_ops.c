@@ -1,0 +1,415 @@
+#include "allocator/pickle_private.h"
+
+#include <string.h>
+
+#define STACK(pickle) ((struct pickle_value *)(pickle)->stack.data)
+
+static bool push(struct pickle *p, struct pickle_value value)
+{
+    if (!array_room(p, &p->stack, 1, sizeof value))
+        return false;
+    STACK(p)[p->stack.count++] = value;
+    return true;
+}
+
+/* The stack's lowest element that the opcode may take: above the innermost mark. */
+static size_t floor_height(const struct pickle *p)
+{
+    return p->marks.count ? ((size_t *)p->marks.data)[p->marks.count - 1] : 0;
+}
+
+static bool has(struct pickle *p, size_t values)
+{
+    return p->stack.count - floor_height(p) >= values ||
+           pickle_fail(p, "it needs values that were not given before it");
+}
+
+/* The argument: count bytes, NULL when the input ends before them. */
+static const uint8_t *take(struct pickle *p, uint64_t count)
+{
+    if ((uint64_t)(p->end - p->at) < count) {
+        pickle_fail(p, "the file ends within a value");
+        return NULL;
+    }
+    const uint8_t *taken = p->at;
+    p->at += count;
+    return taken;
+}
+
+static uint64_t little_endian(const uint8_t *bytes, size_t count)
+{
+    uint64_t value = 0;
+    memcpy(&value, bytes, count);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
+}
+
+/* An argument that is a number of count bytes without a sign. */
+static bool take_number(struct pickle *p, size_t count, uint64_t *out)
+{
+    const uint8_t *bytes = take(p, count);
+    if (!bytes)
+        return false;
+    *out = little_endian(bytes, count);
+    return true;
+}
+
+static bool push_int(struct pickle *p, int64_t number)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_INT, .number = number});
+}
+
+static bool op_proto(struct pickle *p)
+{
+    uint64_t protocol;
+    if (!take_number(p, 1, &protocol))
+        return false;
+    return (protocol >= 2 && protocol <= 5) || pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
+}
+
+/* Frames only say how the file may be read in pieces. */
+static bool op_frame(struct pickle *p)
+{
+    uint64_t length;
+    if (!take_number(p, 8, &length))
+        return false;
+    return length <= (uint64_t)(p->end - p->at) || pickle_fail(p, "a frame is longer than what is left of the file");
+}
+
+static bool memo_set(struct pickle *p, uint64_t index)
+{
+    /* Writers count their memos from 0 on: one beyond the bytes read so far is no writer's. */
+    if (index > (uint64_t)(p->at - p->bytes))
+        return pickle_fail(p, "memo %llu is out of order", (unsigned long long)index);
+    if (!has(p, 1))
+        return false;
+    if (index >= p->memo.count) {
+        size_t more = (size_t)index + 1 - p->memo.count;
+        if (!array_room(p, &p->memo, more, sizeof(struct pickle_value)))
+            return false;
+        memset((struct pickle_value *)p->memo.data + p->memo.count, 0, more * sizeof(struct pickle_value));
+        p->memo.count += more;
+    }
+    ((struct pickle_value *)p->memo.data)[index] = STACK(p)[p->stack.count - 1];
+    return true;
+}
+
+static bool memo_get(struct pickle *p, uint64_t index)
+{
+    const struct pickle_value *memo = p->memo.data;
+    if (index >= p->memo.count || memo[index].kind == PICKLE_ABSENT)
+        return pickle_fail(p, "memo %llu was never set", (unsigned long long)index);
+    return push(p, memo[index]);
+}
+
+static bool op_memoize(struct pickle *p)
+{
+    return memo_set(p, p->memo.count);
+}
+
+static bool op_binput(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 1, &index) && memo_set(p, index);
+}
+
+static bool op_long_binput(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 4, &index) && memo_set(p, index);
+}
+
+static bool op_binget(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 1, &index) && memo_get(p, index);
+}
+
+static bool op_long_binget(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 4, &index) && memo_get(p, index);
+}
+
+static bool op_mark(struct pickle *p)
+{
+    if (!array_room(p, &p->marks, 1, sizeof(size_t)))
+        return false;
+    ((size_t *)p->marks.data)[p->marks.count++] = p->stack.count;
+    return true;
+}
+
+static bool op_none(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_NONE});
+}
+
+static bool op_true(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 1});
+}
+
+static bool op_false(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 0});
+}
+
+static bool op_binint(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
+}
+
+static bool op_binint1(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 1, &number) && push_int(p, (int64_t)number);
+}
+
+static bool op_binint2(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 2, &number) && push_int(p, (int64_t)number);
+}
+
+/* Two's complement of any length; a ninth byte of 0 is the sign of a number above INT64_MAX. */
+static bool op_long1(struct pickle *p)
+{
+    uint64_t length, number;
+    if (!take_number(p, 1, &length))
+        return false;
+    const uint8_t *bytes = take(p, length);
+    if (!bytes)
+        return false;
+    if (length == 9 && bytes[8] == 0)
+        return push(p, (struct pickle_value){.kind = PICKLE_UINT, .index = little_endian(bytes, 8)});
+    if (length > 8)
+        return pickle_fail(p, "a number has more than 64 bits");
+    number = little_endian(bytes, length);
+    if (length > 0 && length < 8 && (bytes[length - 1] & 0x80))
+        number |= UINT64_MAX << (8 * length);
+    return push_int(p, (int64_t)number);
+}
+
+static bool op_binfloat(struct pickle *p)
+{
+    uint64_t bits;
+    struct pickle_value value = {.kind = PICKLE_FLOAT};
+    if (!take_number(p, 8, &bits))
+        return false;
+    bits = __builtin_bswap64(bits);
+    memcpy(&value.real, &bits, sizeof value.real);
+    return push(p, value);
+}
+
+static bool push_text(struct pickle *p, uint64_t length)
+{
+    const uint8_t *bytes = take(p, length);
+    if (!bytes)
+        return false;
+    const char *text = (const char *)bytes;
+    return push(p, (struct pickle_value){.kind = PICKLE_TEXT,
+                                         .name = (uint8_t)names_find(&p->names, text, length),
+                                         .length = (uint32_t)length,
+                                         .text = text});
+}
+
+static bool op_short_text(struct pickle *p)
+{
+    uint64_t length;
+    return take_number(p, 1, &length) && push_text(p, length);
+}
+
+static bool op_text(struct pickle *p)
+{
+    uint64_t length;
+    return take_number(p, 4, &length) && push_text(p, length);
+}
+
+static bool push_holder(struct pickle *p, enum pickle_kind kind)
+{
+    if (!array_room(p, &p->holders, 1, sizeof(struct holder)))
+        return false;
+    if (p->holders.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    ((struct holder *)p->holders.data)[p->holders.count++] = (struct holder){0};
+    return push(p, (struct pickle_value){.kind = (uint8_t)kind, .index = p->holders.count - 1});
+}
+
+static bool op_empty_list(struct pickle *p)
+{
+    return push_holder(p, PICKLE_LIST);
+}
+
+static bool op_empty_dict(struct pickle *p)
+{
+    return push_holder(p, PICKLE_DICT);
+}
+
+static bool op_empty_tuple(struct pickle *p)
+{
+    return push_holder(p, PICKLE_TUPLE);
+}
+
+/* Puts count values behind what the holder has. */
+static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values, size_t count)
+{
+    if (count == 0)
+        return true;
+    size_t start = p->items.count;
+    if (count > UINT32_MAX || !array_room(p, &p->items, count, sizeof *values))
+        return count <= UINT32_MAX ? false : pickle_fail(p, "a list is too long");
+    memcpy((struct pickle_value *)p->items.data + start, values, count * sizeof *values);
+    p->items.count += count;
+    struct piece *last = holder->last ? (struct piece *)p->pieces.data + holder->last - 1 : NULL;
+    if (last && last->start + last->count == start && last->count + (uint64_t)count <= UINT32_MAX) {
+        last->count += (uint32_t)count;
+        return true;
+    }
+    if (!array_room(p, &p->pieces, 1, sizeof(struct piece)))
+        return false;
+    if (p->pieces.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    ((struct piece *)p->pieces.data)[p->pieces.count++] = (struct piece){.start = start, .count = (uint32_t)count};
+    if (holder->last)
+        ((struct piece *)p->pieces.data)[holder->last - 1].next = (uint32_t)p->pieces.count;
+    else
+        holder->first = (uint32_t)p->pieces.count;
+    holder->last = (uint32_t)p->pieces.count;
+    return true;
+}
+
+static struct holder *holder_at(const struct pickle *p, struct pickle_value value)
+{
+    return (struct holder *)p->holders.data + value.index;
+}
+
+/* Finds what stands above the mark: start. The mark is gone after it. */
+static bool to_mark(struct pickle *p, size_t *start)
+{
+    if (p->marks.count == 0)
+        return pickle_fail(p, "it needs a mark, and there is none");
+    *start = ((size_t *)p->marks.data)[--p->marks.count];
+    return true;
+}
+
+static bool append_from(struct pickle *p, size_t start)
+{
+    struct pickle_value *stack = STACK(p);
+    if (start <= floor_height(p) || stack[start - 1].kind != PICKLE_LIST)
+        return pickle_fail(p, "it appends to what is no list");
+    size_t count = p->stack.count - start;
+    p->stack.count = start;
+    return fill(p, holder_at(p, stack[start - 1]), stack + start, count);
+}
+
+static bool op_append(struct pickle *p)
+{
+    return has(p, 2) && append_from(p, p->stack.count - 1);
+}
+
+static bool op_appends(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && append_from(p, start);
+}
+
+/* A new event for an empty dictionary whose first key is "action". */
+static bool begin_event(struct pickle *p, struct holder *holder)
+{
+    if (p->events.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more events than can be counted");
+    if (!array_room(p, &p->events, 1, sizeof(struct pickle_event)))
+        return false;
+    struct pickle_event *events = p->events.data;
+    events[p->events.count] = (struct pickle_event){0};
+    *holder = (struct holder){.first = (uint32_t)p->events.count++, .last = HOLDER_EVENT};
+    return true;
+}
+
+static bool set_from(struct pickle *p, size_t start)
+{
+    struct pickle_value *values = STACK(p) + start;
+    if (start <= floor_height(p) || values[-1].kind != PICKLE_DICT)
+        return pickle_fail(p, "it sets keys of what is no dictionary");
+    size_t count = p->stack.count - start;
+    if (count % 2 != 0)
+        return pickle_fail(p, "a key has no value");
+    struct holder *holder = holder_at(p, values[-1]);
+    p->stack.count = start;
+    if (count > 0 && holder->last == 0 && values[0].kind == PICKLE_TEXT && values[0].name == NAME_ACTION &&
+        !begin_event(p, holder))
+        return false;
+    if (holder->last != HOLDER_EVENT)
+        return fill(p, holder, values, count);
+    struct pickle_event *event = (struct pickle_event *)p->events.data + holder->first;
+    for (size_t i = 0; i < count; i += 2)
+        if (!event_set(p, event, values[i], values[i + 1]))
+            return false;
+    return true;
+}
+
+static bool op_setitem(struct pickle *p)
+{
+    return has(p, 3) && set_from(p, p->stack.count - 2);
+}
+
+static bool op_setitems(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && set_from(p, start);
+}
+
+static bool tuple_from(struct pickle *p, size_t start)
+{
+    size_t count = p->stack.count - start;
+    if (!push_holder(p, PICKLE_TUPLE))
+        return false;
+    struct pickle_value *values = STACK(p) + start;
+    struct pickle_value tuple = values[count];
+    if (!fill(p, holder_at(p, tuple), values, count))
+        return false;
+    p->stack.count = start;
+    return push(p, tuple);
+}
+
+static bool op_tuple(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && tuple_from(p, start);
+}
+
+static bool op_tuple1(struct pickle *p)
+{
+    return has(p, 1) && tuple_from(p, p->stack.count - 1);
+}
+
+static bool op_tuple2(struct pickle *p)
+{
+    return has(p, 2) && tuple_from(p, p->stack.count - 2);
+}
+
+static bool op_tuple3(struct pickle *p)
+{
+    return has(p, 3) && tuple_from(p, p->stack.count - 3);
+}
+
+static bool op_stop(struct pickle *p)
+{
+    if (p->stack.count != 1 || p->marks.count != 0)
+        return pickle_fail(p, "it ends with %zu values instead of one", p->stack.count);
+    p->root = STACK(p)[0];
+    p->done = true;
+    return true;
+}
+
+pickle_op *const pickle_ops[256] = {
+    [0x80] = op_proto,      [0x95] = op_frame,      [0x94] = op_memoize, ['q'] = op_binput,     ['r'] = op_long_binput,
+    ['h'] = op_binget,      ['j'] = op_long_binget, ['('] = op_mark,     ['N'] = op_none,       [0x88] = op_true,
+    [0x89] = op_false,      ['J'] = op_binint,      ['K'] = op_binint1,  ['M'] = op_binint2,    [0x8a] = op_long1,
+    ['G'] = op_binfloat,    [0x8c] = op_short_text, ['X'] = op_text,     [']'] = op_empty_list, ['}'] = op_empty_dict,
+    [')'] = op_empty_tuple, ['a'] = op_append,      ['e'] = op_appends,  ['s'] = op_setitem,    ['u'] = op_setitems,
+    ['t'] = op_tuple,       [0x85] = op_tuple1,     [0x86] = op_tuple2,  [0x87] = op_tuple3,    ['.'] = op_stop,
+};

@@ -1,0 +1,61 @@
+/* pickle_private: what the files of the pickle reader share. */
+#ifndef TARE_ALLOCATOR_PICKLE_PRIVATE_H
+#define TARE_ALLOCATOR_PICKLE_PRIVATE_H
+
+#include "allocator/pickle.h"
+
+/* Values that follow each other in items; a list that is filled in several steps has several. */
+struct piece {
+    uint64_t start;
+    uint32_t count;
+    uint32_t next; /* 1 + index; 0: the last */
+};
+
+/* The contents of a list, tuple or dictionary. An event's: last is HOLDER_EVENT, first the event's index. */
+struct holder {
+    uint32_t first, last; /* 1 + index of a piece; 0: empty */
+};
+#define HOLDER_EVENT UINT32_MAX
+
+struct array {
+    void *data;
+    size_t count, capacity;
+};
+
+struct pickle {
+    const uint8_t *bytes, *at, *end;
+    struct names names;
+    struct array stack;   /* struct pickle_value */
+    struct array marks;   /* size_t: heights of the stack */
+    struct array memo;    /* struct pickle_value */
+    struct array items;   /* struct pickle_value */
+    struct array pieces;  /* struct piece */
+    struct array holders; /* struct holder */
+    struct array events;  /* struct pickle_event */
+    struct array streams; /* uint64_t */
+    size_t held, held_max; /* bytes in the arrays above */
+    const uint8_t *opcode; /* where the one being read begins */
+    struct pickle_value root;
+    bool done;
+    struct err *err;
+};
+
+/* Room for one more element at data[count]; false (err is set) past held_max. */
+bool array_grow(struct pickle *pickle, struct array *array, size_t more, size_t size);
+
+static inline bool array_room(struct pickle *pickle, struct array *array, size_t more, size_t size)
+{
+    return array->capacity - array->count >= more || array_grow(pickle, array, more, size);
+}
+
+/* Fails with the place of the opcode that is being read before the text. */
+bool pickle_fail(struct pickle *pickle, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The opcodes by their byte; NULL: refused. Each takes its argument and returns false when err was set. */
+typedef bool pickle_op(struct pickle *pickle);
+extern pickle_op *const pickle_ops[256];
+
+/* Sets what the key says; keys that an event does not need are passed over. */
+bool event_set(struct pickle *pickle, struct pickle_event *event, struct pickle_value key, struct pickle_value value);
+
+#endif
