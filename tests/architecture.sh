@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/.." || exit 1
 floors='
 base 0
+stats 1
 mutate 1
 pattern 1
 gpu 1
@@ -18,6 +19,7 @@ guard 3
 plan 3
 store 4
 run 5
+audit 5
 ui 6
 report 6
 cli 7

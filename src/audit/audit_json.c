@@ -1,0 +1,195 @@
+#include "audit/audit_json.h"
+
+#include "base/json.h"
+#include "tare_build.h"
+
+json_t *audit_json_reading(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+static void set(json_t *object, const char *key, struct reading reading)
+{
+    json_object_set_new(object, key, audit_json_reading(reading));
+}
+
+static void set_count(json_t *object, const char *key, size_t count)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static json_t *time_json(bool known, int64_t local_ns)
+{
+    char text[40];
+    if (!known)
+        return json_null();
+    dataset_format_time(local_ns, text);
+    return json_string(text);
+}
+
+static json_t *evidence_json(const struct dataset_evidence *evidence)
+{
+    const struct evidence_kind *kind = evidence_find(evidence->kind);
+    json_t *out = json_object();
+    json_object_set_new(out, "kind", json_text_or_null(evidence->kind));
+    json_object_set_new(out, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
+    json_object_set_new(out, "text", json_text_or_null(evidence->text));
+    json_object_set_new(out, "meaning", json_text_or_null(kind ? kind->meaning : NULL));
+    json_object_set_new(out, "remedy", json_text_or_null(kind ? kind->remedy : NULL));
+    set(out, "from_s", evidence->from_s);
+    set(out, "to_s", evidence->to_s);
+    return out;
+}
+
+static json_t *gpu_json(const struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    json_t *out = json_object();
+    set(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
+    set(out, "samples_sum_j", gpu->samples_sum_j);
+    set(out, "energy_j", gpu->energy_j);
+    set(out, "half_width_j", gpu->half_width_j);
+    json_object_set_new(out, "source", json_text_or_null(gpu->source));
+    set(out, "window_s", gpu->window_s);
+    json_object_set_new(out, "window_from", json_text_or_null(gpu->window_from));
+    set_count(out, "samples", gpu->samples);
+    set(out, "sampled_share", gpu->sampled_share);
+    set(out, "longest_gap_s", gpu->longest_gap_s);
+    set(out, "power_mean_w", gpu->power_mean_w);
+    set(out, "power_min_w", gpu->power_min_w);
+    set(out, "power_max_w", gpu->power_max_w);
+    set(out, "power_cv_within", gpu->power_cv_within);
+    set(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
+    set(out, "utilisation_max_percent", gpu->utilisation_max_percent);
+    set(out, "early_utilisation_percent", gpu->early_utilisation_percent);
+    set(out, "idle_share", gpu->idle_share);
+    set(out, "temperature_mean_c", gpu->temperature_mean_c);
+    set(out, "temperature_max_c", gpu->temperature_max_c);
+    return out;
+}
+
+static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object(), *evidence = json_array(), *params = json_object(), *metrics = json_object();
+    json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
+    json_object_set_new(out, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    json_object_set_new(out, "repository", json_text_or_null(experiment->repo));
+    json_object_set_new(out, "model", json_text_or_null(experiment->model));
+    json_object_set_new(out, "mode", json_string(experiment->parallel ? "parallel" : "sequential"));
+    json_object_set_new(out, "background", json_text_or_null(experiment->background));
+    json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
+    json_object_set_new(out, "training_success",
+                        experiment->has_success ? json_boolean(experiment->success) : json_null());
+    set(out, "duration_s", experiment->duration_s);
+    json_object_set_new(out, "retries", json_integer(experiment->retries));
+    for (size_t i = 0; i < experiment->param_count; i++)
+        json_object_set_new(params, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        set(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
+    json_object_set_new(out, "hyperparameters", params);
+    json_object_set_new(out, "metrics", metrics);
+    json_object_set_new(out, "error", json_text_or_null(experiment->error));
+    json_object_set_new(out, "gpu", gpu_json(experiment));
+    set(out, "cpu_package_j", experiment->cpu_j);
+    set(out, "cpu_dram_j", experiment->dram_j);
+    json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
+    json_object_set_new(out, "evidence", evidence);
+    return out;
+}
+
+static json_t *row_json(const struct account_row *row)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_text_or_null(row->name));
+    set_count(out, "total", row->total);
+    set_count(out, "succeeded", row->succeeded);
+    set_count(out, "failed", row->failed);
+    set(out, "success_rate", account_success_rate(row));
+    for (int i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
+        set_count(out, verdict_name((enum verdict)i), row->verdicts[i]);
+    set_count(out, "with_energy", row->with_energy);
+    json_object_set_new(out, "gpu_energy_j", row->with_energy ? json_real(row->energy_j) : json_null());
+    json_object_set_new(out, "duration_s", json_real(row->duration_s));
+    return out;
+}
+
+static json_t *table_json(const struct account_table *table)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < table->count; i++)
+        json_array_append_new(out, row_json(&table->rows[i]));
+    return out;
+}
+
+static json_t *split_json(const struct account_split *split)
+{
+    json_t *out = json_object(), *rows = json_array();
+    json_object_set_new(out, "automatic", json_boolean(split->automatic));
+    json_object_set_new(out, "found", json_boolean(split->found));
+    json_object_set_new(out, "at", time_json(split->found, split->at_local_ns));
+    if (split->automatic) {
+        json_object_set_new(out, "series", json_text_or_null(split->series));
+        json_object_set_new(out, "p", json_real(split->p));
+    }
+    for (size_t i = 0; split->found && i < 3; i++)
+        json_array_append_new(rows, row_json(&split->rows[i]));
+    json_object_set_new(out, "rows", rows);
+    set_count(out, "without_time", split->unknown);
+    return out;
+}
+
+static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
+{
+    json_t *out = json_object(), *problems = json_array();
+    set_count(out, "summary_rows", integrity->rows);
+    set_count(out, "folders", integrity->folders);
+    set_count(out, "folders_without_row", integrity->without_row);
+    set_count(out, "rows_without_folder", integrity->without_folder);
+    set_count(out, "duplicate_ids", integrity->duplicate_ids);
+    set_count(out, "malformed_ids", integrity->malformed_ids);
+    set_count(out, "experiments_with_damaged_files", integrity->damaged_files);
+    set_count(out, "experiments_without_time", integrity->without_end);
+    for (size_t i = 0; i < dataset->problem_count; i++) {
+        json_t *problem = json_object();
+        json_object_set_new(problem, "folder", json_text_or_null(dataset->folders[dataset->problems[i].folder].path));
+        json_object_set_new(problem, "text", json_text_or_null(dataset->problems[i].text));
+        json_array_append_new(problems, problem);
+    }
+    json_object_set_new(out, "problems", problems);
+    return out;
+}
+
+static json_t *folders_json(const struct dataset *dataset)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < dataset->folder_count; i++) {
+        const struct dataset_folder *folder = &dataset->folders[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "path", json_text_or_null(folder->path));
+        json_object_set_new(row, "layout", json_string(folder->layout == DATASET_TARE ? TARE_NAME : "study"));
+        json_object_set_new(row, "utc_offset_s", folder->has_zone ? json_integer(folder->zone_s) : json_null());
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+json_t *audit_json(const struct dataset *dataset, const struct account *account)
+{
+    json_t *out = json_object(), *experiments = json_array();
+    json_object_set_new(out, "version", json_string(TARE_VERSION));
+    json_object_set_new(out, "folders", folders_json(dataset));
+    json_object_set_new(out, "totals", row_json(&account->all));
+    json_object_set_new(out, "split", account->split.asked ? split_json(&account->split) : json_null());
+    json_object_set_new(out, "repositories", table_json(&account->repositories));
+    json_object_set_new(out, "models", table_json(&account->models));
+    json_object_set_new(out, "failures", table_json(&account->failures));
+    json_object_set_new(out, "evidence", table_json(&account->evidence));
+    json_object_set_new(out, "timeline", table_json(&account->timeline));
+    json_object_set_new(out, "integrity", integrity_json(dataset, &account->integrity));
+    for (size_t i = 0; i < dataset->count; i++)
+        json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));
+    json_object_set_new(out, "experiments", experiments);
+    return out;
+}

@@ -1,0 +1,85 @@
+#include "audit/bins.h"
+
+#include <string.h>
+
+void bins_begin(struct bins *bins)
+{
+    bins->count = 0;
+    bins->width_s = 1;
+}
+
+static void halve(struct bins *bins)
+{
+    size_t half = (bins->count + 1) / 2;
+    for (size_t i = 0; i < half; i++) {
+        double sum = bins->sums[2 * i];
+        uint32_t count = bins->counts[2 * i];
+        if (2 * i + 1 < bins->count) {
+            sum += bins->sums[2 * i + 1];
+            count += bins->counts[2 * i + 1];
+        }
+        bins->sums[i] = sum;
+        bins->counts[i] = count;
+    }
+    bins->count = half;
+    bins->width_s *= 2;
+}
+
+void bins_add(struct bins *bins, int64_t t_s, double value)
+{
+    if (bins->count == 0)
+        bins->first_s = t_s;
+    if (t_s < bins->first_s)
+        return;
+    while ((t_s - bins->first_s) / bins->width_s >= BINS_MOST) {
+        if (bins->width_s > INT64_MAX / 4)
+            return;
+        halve(bins);
+    }
+    size_t place = (size_t)((t_s - bins->first_s) / bins->width_s);
+    for (; bins->count <= place; bins->count++) {
+        bins->sums[bins->count] = 0;
+        bins->counts[bins->count] = 0;
+    }
+    bins->sums[place] += value;
+    bins->counts[place]++;
+}
+
+struct level {
+    double sum, n;
+};
+
+struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
+{
+    struct bins_step out = {0};
+    struct level all = {0}, left = {0};
+    double squares = 0, best = 0;
+    for (size_t i = 0; i < bins->count; i++) {
+        if (!bins->counts[i])
+            continue;
+        double mean = bins->sums[i] / bins->counts[i];
+        all.sum += mean;
+        squares += mean * mean;
+        all.n++;
+    }
+    int64_t tenth = (int64_t)bins->count * bins->width_s / 10;
+    int64_t least = least_s > tenth ? least_s : tenth;
+    double spread = all.n > 0 ? squares - all.sum * all.sum / all.n : 0;
+    for (size_t i = 0; i < bins->count && spread > 0; i++) {
+        int64_t before = (int64_t)i * bins->width_s, after = (int64_t)(bins->count - i) * bins->width_s;
+        double right = all.n - left.n;
+        if (before >= least && after >= least && left.n > 0 && right > 0) {
+            double low = left.sum / left.n, high = (all.sum - left.sum) / right;
+            double gained = (high - low) * (high - low) * left.n * right / all.n;
+            if (gained > best) {
+                best = gained;
+                out = (struct bins_step){true, bins->first_s + before, low, high, gained / spread};
+            }
+        }
+        if (bins->counts[i]) {
+            left.sum += bins->sums[i] / bins->counts[i];
+            left.n++;
+        }
+    }
+    return out;
+}

@@ -1,0 +1,231 @@
+#include "audit/dataset.h"
+
+#include "audit/read.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const recorded_names[RECORDED_COUNT] = {
+    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
+    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
+    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
+    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
+
+const char *dataset_recorded_name(enum dataset_recorded column)
+{
+    return recorded_names[column];
+}
+
+struct dataset_experiment *dataset_add(struct dataset *dataset)
+{
+    dataset->items = mem_room(dataset->items, dataset->count, &dataset->room, sizeof *dataset->items);
+    struct dataset_experiment *experiment = &dataset->items[dataset->count++];
+    *experiment = (struct dataset_experiment){0};
+    return experiment;
+}
+
+static char *format_text(const char *format, va_list args)
+{
+    char text[1000];
+    vsnprintf(text, sizeof text, format, args);
+    return mem_strdup(text);
+}
+
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
+                      struct reading to_s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    experiment->evidence = mem_room(experiment->evidence, experiment->evidence_count, &experiment->evidence_room,
+                                    sizeof *experiment->evidence);
+    experiment->evidence[experiment->evidence_count++] = (struct dataset_evidence){
+        .kind = mem_strdup(kind), .text = format_text(format, args), .from_s = from_s, .to_s = to_s};
+    va_end(args);
+}
+
+void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dataset->problems =
+        mem_room(dataset->problems, dataset->problem_count, &dataset->problem_room, sizeof *dataset->problems);
+    dataset->problems[dataset->problem_count++] =
+        (struct dataset_problem){.folder = folder, .text = format_text(format, args)};
+    va_end(args);
+}
+
+static void experiment_fini(struct dataset_experiment *experiment)
+{
+    free(experiment->id);
+    free(experiment->repo);
+    free(experiment->model);
+    free(experiment->background);
+    free(experiment->error);
+    for (size_t i = 0; i < experiment->param_count; i++) {
+        free(experiment->params[i].name);
+        value_fini(&experiment->params[i].value);
+    }
+    free(experiment->params);
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        free(experiment->metrics[i].name);
+    free(experiment->metrics);
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        free(experiment->evidence[i].kind);
+        free(experiment->evidence[i].text);
+    }
+    free(experiment->evidence);
+}
+
+void dataset_fini(struct dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        experiment_fini(&dataset->items[i]);
+    free(dataset->items);
+    for (size_t i = 0; i < dataset->problem_count; i++)
+        free(dataset->problems[i].text);
+    free(dataset->problems);
+    for (size_t i = 0; i < dataset->folder_count; i++)
+        free(dataset->folders[i].path);
+    free(dataset->folders);
+    *dataset = (struct dataset){0};
+}
+
+static char *without_end_slashes(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return mem_strndup(path, length);
+}
+
+bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
+{
+    AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", path);
+    size_t folder = dataset->folder_count++;
+    dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
+    dataset->folders[folder] = (struct dataset_folder){.path = without_end_slashes(path)};
+    bool own = faccessat(dir, "run.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    dataset->folders[folder].layout = own ? DATASET_TARE : DATASET_STUDY;
+    return own ? read_own(dataset, folder, err) : read_study(dataset, folder, dir, err);
+}
+
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        if (strcmp(experiment->metrics[i].name, name) == 0)
+            return experiment->metrics[i].value;
+    return (struct reading){0};
+}
+
+const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->param_count; i++)
+        if (strcmp(experiment->params[i].name, name) == 0)
+            return &experiment->params[i].value;
+    return NULL;
+}
+
+struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name)
+{
+    const struct value *value = dataset_param(experiment, name);
+    if (value && value->kind == VALUE_INT)
+        return (struct reading){(double)value->integer, true};
+    if (value && value->kind == VALUE_FLOAT && isfinite(value->real))
+        return (struct reading){value->real, true};
+    if (value && value->kind == VALUE_BOOL)
+        return (struct reading){value->truth, true};
+    return (struct reading){0};
+}
+
+struct reading dataset_epochs(const struct dataset_experiment *experiment)
+{
+    static const char *const names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "max_iter"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct reading epochs = dataset_param_number(experiment, names[i]);
+        if (epochs.valid && epochs.value > 0)
+            return epochs;
+    }
+    return (struct reading){0};
+}
+
+struct reading dataset_energy(const struct dataset_experiment *experiment)
+{
+    if (experiment->gpu.energy_j.valid || experiment->gpu.source)
+        return experiment->gpu.energy_j;
+    return experiment->recorded[RECORDED_GPU_TOTAL];
+}
+
+struct reading dataset_power(const struct dataset_experiment *experiment)
+{
+    if (experiment->gpu.power_mean_w.valid || experiment->gpu.source)
+        return experiment->gpu.power_mean_w;
+    return experiment->recorded[RECORDED_GPU_MEAN];
+}
+
+/* Decimals of a second, as nanoseconds. */
+static bool read_fraction(const char *at, int64_t *ns)
+{
+    int64_t scale = NS_PER_S / 10;
+    *ns = 0;
+    if (!*at)
+        return true;
+    if (*at++ != '.' || !*at)
+        return false;
+    for (; *at; at++, scale /= 10) {
+        if (*at < '0' || *at > '9')
+            return false;
+        *ns += (*at - '0') * scale;
+    }
+    return true;
+}
+
+bool dataset_parse_time(const char *text, int64_t *local_ns)
+{
+    struct tm tm = {0};
+    int used = 0, year, month;
+    if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &tm.tm_mday, &used) != 3 || used < 8)
+        return false;
+    const char *rest = text + used;
+    if (*rest) {
+        int clock = 0;
+        if ((*rest != ' ' && *rest != 'T') || sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &clock) != 2 ||
+            !clock)
+            return false;
+        rest += 1 + clock;
+        if (*rest == ':') {
+            int seconds = 0;
+            if (sscanf(rest + 1, "%2d%n", &tm.tm_sec, &seconds) != 1 || !seconds)
+                return false;
+            rest += 1 + seconds;
+        }
+    }
+    int64_t ns;
+    if (!read_fraction(rest, &ns) || year < 1970 || year > 2200 || month < 1 || month > 12 || tm.tm_mday < 1 ||
+        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 || tm.tm_sec < 0 ||
+        tm.tm_sec > 60)
+        return false;
+    tm.tm_year = year - 1900;
+    tm.tm_mon = month - 1;
+    int day = tm.tm_mday;
+    int64_t seconds = timegm(&tm);
+    *local_ns = seconds * NS_PER_S + ns;
+    return tm.tm_mday == day; /* the 31st of February becomes another day */
+}
+
+void dataset_format_time(int64_t local_ns, char out[40])
+{
+    time_t seconds = (time_t)(local_ns / NS_PER_S);
+    struct tm tm = {0};
+    char date[24] = "";
+    gmtime_r(&seconds, &tm);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out, 40, "%s.%06lld", date, (long long)(local_ns % NS_PER_S / 1000));
+}

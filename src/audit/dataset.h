@@ -1,0 +1,164 @@
+/* dataset: the experiments of one or more folders in memory, whoever made them: tare, or the study's scripts. What audit,
+ * stats, compare and export work on. */
+#ifndef TARE_AUDIT_DATASET_H
+#define TARE_AUDIT_DATASET_H
+
+#include "base/err.h"
+#include "base/reading.h"
+#include "base/strv.h"
+#include "base/value.h"
+#include "guard/evidence.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dataset_layout { DATASET_STUDY, DATASET_TARE };
+
+struct dataset_param {
+    char *name;
+    struct value value;
+};
+
+struct dataset_metric {
+    char *name;
+    struct reading value;
+};
+
+/* Something that speaks against the figures, or that one should know. */
+struct dataset_evidence {
+    char *kind; /* of guard/evidence.h */
+    char *text; /* what was seen, with figures */
+    struct reading from_s, to_s; /* since the experiment's start */
+};
+
+/* One lasting change in a trace: two levels. */
+struct dataset_step {
+    bool found;
+    double at_s; /* since the experiment's start */
+    double before, after;
+    double explained; /* share of the variance that the two levels explain */
+};
+
+/* Files of an experiment's energy/ that are not there. */
+enum { MISSING_POWER = 1, MISSING_UTILISATION = 2, MISSING_TEMPERATURE = 4, MISSING_PERF = 8 };
+
+/* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
+struct dataset_gpu {
+    struct reading energy_j, half_width_j; /* 95 % of the read-out */
+    struct reading samples_sum_j;          /* study: the sum of the samples, as the study recorded it */
+    struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
+    struct reading power_cv_within;
+    struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
+    struct reading sampled_share; /* of the window */
+    struct reading longest_gap_s;
+    struct reading window_s; /* the length that the energy is of */
+    const char *window_from; /* "perf", "duration", "trace", "meter"; NULL: no energy */
+    size_t samples;
+    const char *source; /* "samples", "meter"; NULL: none */
+    unsigned missing;   /* study: MISSING_* */
+    struct reading early_utilisation_percent; /* highest in the first two seconds */
+    struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
+    struct dataset_step power_step, utilisation_step;
+};
+
+/* What summary.csv says, in the study's columns. */
+enum dataset_recorded {
+    RECORDED_CPU_PACKAGE,
+    RECORDED_CPU_RAM,
+    RECORDED_CPU_TOTAL,
+    RECORDED_GPU_MEAN,
+    RECORDED_GPU_MAX,
+    RECORDED_GPU_MIN,
+    RECORDED_GPU_TOTAL,
+    RECORDED_TEMPERATURE_MEAN,
+    RECORDED_TEMPERATURE_MAX,
+    RECORDED_UTILISATION_MEAN,
+    RECORDED_UTILISATION_MAX,
+    RECORDED_COUNT
+};
+const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
+
+struct dataset_experiment {
+    size_t folder; /* index into the folders */
+    size_t line;   /* of summary.csv, from 1; 0: no row */
+    char *id;
+    char *repo, *model; /* "" where unknown */
+    char *background;   /* "repo model" of a parallel one, or NULL */
+    bool parallel;
+    bool has_success, success;
+    bool has_end;
+    int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
+    struct reading duration_s;
+    int64_t retries;
+    struct dataset_param *params;
+    size_t param_count;
+    struct dataset_metric *metrics;
+    size_t metric_count;
+    struct reading recorded[RECORDED_COUNT];
+    char *error; /* why it failed, or NULL */
+    bool judged; /* it has ended and something of it can be judged */
+    struct dataset_gpu gpu;
+    struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
+    struct dataset_evidence *evidence;
+    size_t evidence_count, evidence_room;
+    enum verdict verdict;
+};
+
+/* What is amiss with a folder as a whole; no experiment's evidence. */
+struct dataset_problem {
+    size_t folder;
+    char *text;
+};
+
+struct dataset_folder {
+    char *path;
+    enum dataset_layout layout;
+    bool has_summary;
+    size_t summary_rows; /* rows of summary.csv, well-formed or not */
+    size_t folders;      /* experiments' folders found */
+    size_t without_row, without_folder;
+    bool has_zone;
+    int64_t zone_s; /* study: local time is this much ahead of UTC */
+};
+
+struct dataset {
+    struct dataset_folder *folders;
+    size_t folder_count;
+    struct dataset_experiment *items; /* by folder, in the order of summary.csv */
+    size_t count;
+    size_t room;
+    struct dataset_problem *problems;
+    size_t problem_count, problem_room;
+};
+
+/* Reads one more folder: of tare (run.db in it) or of the study. Nothing in it is changed, no link in it is followed.
+ * False: it is neither, or cannot be read at all. Evidence is found by audit_judge. */
+bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
+void dataset_fini(struct dataset *dataset);
+
+struct dataset_experiment *dataset_add(struct dataset *dataset);
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
+                      struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Not valid where there is none. */
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
+const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
+struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
+
+/* How many epochs it trained for, by the hyperparameter that says so (epochs, num_epochs, n_epochs, max_epochs, nb_epochs,
+ * max_iter). */
+struct reading dataset_epochs(const struct dataset_experiment *experiment);
+
+/* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was
+ * recorded. */
+struct reading dataset_energy(const struct dataset_experiment *experiment);
+struct reading dataset_power(const struct dataset_experiment *experiment);
+
+/* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */
+bool dataset_parse_time(const char *text, int64_t *local_ns);
+void dataset_format_time(int64_t local_ns, char out[40]); /* 2025-11-15T16:54:19.379192 */
+
+#endif

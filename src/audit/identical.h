@@ -1,0 +1,23 @@
+/* identical: runs of one kind with the same hyperparameters, repeats of one another. */
+#ifndef TARE_AUDIT_IDENTICAL_H
+#define TARE_AUDIT_IDENTICAL_H
+
+#include "audit/dataset.h"
+
+/* Whether every hyperparameter but the seed has the same value (32 and 32.0 are one). */
+bool audit_same_params(const struct dataset_experiment *a, const struct dataset_experiment *b);
+
+typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
+
+struct audit_spread {
+    struct reading cv; /* within the sets of identical runs, pooled by their degrees of freedom */
+    size_t values, sets; /* sets of at least two */
+    size_t freedom;      /* degrees of freedom behind cv */
+};
+
+/* Of these experiments (indices), those for which the figure is known. mixed: all as one set, whatever their
+ * hyperparameters. */
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
+                                    audit_figure *figure, const void *context);
+
+#endif

@@ -1,0 +1,124 @@
+/* tare's own runs: from a copy of run.db. */
+#include "audit/read.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "store/facts.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct reading none = {0};
+
+static struct reading number_of(const json_t *block, const char *key)
+{
+    struct reading out = {0};
+    out.valid = json_get_number(block, key, &out.value);
+    return out;
+}
+
+static int64_t local_ns(int64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+    struct tm tm = {0};
+    localtime_r(&seconds, &tm);
+    return (int64_t)timegm(&tm) * NS_PER_S + realtime_ns % NS_PER_S;
+}
+
+static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
+{
+    struct dataset_gpu *gpu = &experiment->gpu;
+    if (!json_is_object(block))
+        return;
+    gpu->source = "meter";
+    gpu->window_from = "meter";
+    gpu->energy_j = number_of(block, "joules");
+    gpu->half_width_j = number_of(block, "half_width_j");
+    gpu->power_mean_w = number_of(block, "power_mean_w");
+    gpu->power_min_w = number_of(block, "power_min_w");
+    gpu->power_max_w = number_of(block, "power_max_w");
+    gpu->power_cv_within = number_of(block, "power_cv_within");
+    gpu->temperature_mean_c = number_of(block, "temperature_mean_c");
+    gpu->temperature_max_c = number_of(block, "temperature_max_c");
+    gpu->utilisation_mean_percent = number_of(block, "utilisation_mean_percent");
+    gpu->utilisation_max_percent = number_of(block, "utilisation_max_percent");
+    gpu->sampled_share = number_of(block, "covered_share");
+    gpu->longest_gap_s = number_of(block, "longest_gap_s");
+    gpu->window_s = experiment->duration_s;
+    if (!gpu->power_mean_w.valid && gpu->energy_j.valid && gpu->window_s.valid && gpu->window_s.value > 0)
+        gpu->power_mean_w = (struct reading){gpu->energy_j.value / gpu->window_s.value, true};
+}
+
+static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
+{
+    const json_t *package = json_get(energy, "cpu_package");
+    take_gpu(experiment, json_get(energy, "gpu"));
+    experiment->cpu_j = number_of(package, "joules");
+    experiment->cpu_half_width_j = number_of(package, "half_width_j");
+    experiment->dram_j = number_of(json_get(energy, "dram"), "joules");
+    experiment->recorded[RECORDED_GPU_TOTAL] = experiment->gpu.energy_j;
+    experiment->recorded[RECORDED_GPU_MEAN] = experiment->gpu.power_mean_w;
+    experiment->recorded[RECORDED_GPU_MAX] = experiment->gpu.power_max_w;
+    experiment->recorded[RECORDED_GPU_MIN] = experiment->gpu.power_min_w;
+    experiment->recorded[RECORDED_CPU_PACKAGE] = experiment->cpu_j;
+    experiment->recorded[RECORDED_CPU_RAM] = experiment->dram_j;
+    experiment->recorded[RECORDED_TEMPERATURE_MEAN] = experiment->gpu.temperature_mean_c;
+    experiment->recorded[RECORDED_TEMPERATURE_MAX] = experiment->gpu.temperature_max_c;
+    experiment->recorded[RECORDED_UTILISATION_MEAN] = experiment->gpu.utilisation_mean_percent;
+    experiment->recorded[RECORDED_UTILISATION_MAX] = experiment->gpu.utilisation_max_percent;
+    if (experiment->cpu_j.valid && experiment->dram_j.valid)
+        experiment->recorded[RECORDED_CPU_TOTAL] =
+            (struct reading){experiment->cpu_j.value + experiment->dram_j.value, true};
+}
+
+static void take_job(struct dataset_experiment *experiment, const struct plan_experiment *planned)
+{
+    const struct plan_job *job = &planned->foreground;
+    experiment->repo = mem_strdup(job->repo);
+    experiment->model = mem_strdup(job->model);
+    experiment->parallel = planned->parallel;
+    if (planned->parallel)
+        experiment->background = mem_printf("%s %s", planned->background.repo, planned->background.model);
+    for (size_t i = 0; i < job->param_count; i++)
+        study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
+}
+
+static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item)
+{
+    bool ended =
+        result->state == STATE_DONE && (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
+    experiment->id = mem_strdup(result->id);
+    experiment->has_success = experiment->judged = ended;
+    experiment->success = result->outcome == OUTCOME_SUCCEEDED;
+    experiment->has_end = result->ended_realtime_ns > 0;
+    experiment->end_local_ns = experiment->has_end ? local_ns(result->ended_realtime_ns) : 0;
+    experiment->duration_s = (struct reading){result->duration_s, item->has_duration};
+    experiment->retries = result->retries;
+    experiment->error = mem_strdup(result->error);
+    for (size_t i = 0; i < result->metric_count; i++)
+        study_metric_set(experiment, result->metrics[i].name,
+                         (struct reading){result->metrics[i].value, result->metrics[i].valid});
+    take_energy(experiment, item->energy);
+    /* What spoke against an earlier attempt does not speak against the last one's figures. */
+    for (size_t i = 0; i < item->evidence_count; i++)
+        if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempts)
+            dataset_evidence(experiment, item->evidence[i].kind, none, none, "%s", item->evidence[i].text);
+}
+
+bool read_own(struct dataset *dataset, size_t folder, struct err *err)
+{
+    struct facts facts;
+    if (!facts_read(dataset->folders[folder].path, &facts, err))
+        return false;
+    for (size_t i = 0; i < facts.results.count; i++) {
+        struct dataset_experiment *experiment = dataset_add(dataset);
+        experiment->folder = folder;
+        take_job(experiment, &facts.results.plan.experiments[i]);
+        take_item(experiment, &facts.results.items[i], &facts.items[i]);
+        dataset->folders[folder].folders++;
+        dataset->folders[folder].summary_rows += experiment->judged;
+    }
+    facts_fini(&facts);
+    return true;
+}

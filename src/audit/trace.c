@@ -1,0 +1,170 @@
+#include "audit/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct reader {
+    size_t columns;
+    trace_each_fn *each;
+    void *context;
+    struct trace_file *file;
+    bool begun; /* the first line, the header, is over */
+    bool has_last;
+    int64_t last_s;
+    bool skipping; /* within a line that is longer than the buffer */
+};
+
+/* Where the cell ends; a quoted one may hold commas. *after: behind its comma, or NULL at the end of the line. */
+static const char *cell_end(const char **at, const char *end, const char **after)
+{
+    const char *from = *at;
+    if (from < end && *from == '"') {
+        const char *close = memchr(from + 1, '"', (size_t)(end - from - 1));
+        if (close) {
+            *at = from + 1;
+            const char *comma = memchr(close, ',', (size_t)(end - close));
+            *after = comma ? comma + 1 : NULL;
+            return close;
+        }
+    }
+    const char *comma = memchr(from, ',', (size_t)(end - from));
+    *after = comma ? comma + 1 : NULL;
+    return comma ? comma : end;
+}
+
+static bool read_stamp(const char *at, const char *end, int64_t *out)
+{
+    double seconds;
+    if (number_read_whole(at, end, out))
+        return true;
+    if (number_read(at, end, &seconds) != NUMBER_IS || seconds < 0 || seconds > 1e15)
+        return false;
+    *out = (int64_t)seconds;
+    return true;
+}
+
+static bool read_row(const struct reader *reader, const char *at, const char *end, struct trace_row *row)
+{
+    const char *after;
+    const char *cell = cell_end(&at, end, &after);
+    if (!read_stamp(at, cell, &row->t_s) || !after)
+        return false;
+    for (size_t i = 0; i < reader->columns; i++) {
+        if (!after)
+            return false;
+        at = after;
+        cell = cell_end(&at, end, &after);
+        /* A figure with commas in it, not quoted, can be told where it is the only one. */
+        if (after && reader->columns == 1) {
+            cell = end;
+            after = NULL;
+        }
+        row->kinds[i] = number_read(at, cell, &row->values[i]);
+        if (row->kinds[i] == NUMBER_BAD)
+            return false;
+    }
+    return !after;
+}
+
+static void take_line(struct reader *reader, const char *at, const char *end)
+{
+    struct trace_row row;
+    if (end > at && end[-1] == '\r')
+        end--;
+    if (!reader->begun) {
+        reader->begun = true;
+        if (end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+            at += 3;
+        /* A header is what does not begin with a figure. */
+        if (end > at && (unsigned)(*at - '0') >= 10)
+            return;
+    }
+    if (at == end)
+        return;
+    if (!read_row(reader, at, end, &row)) {
+        reader->file->damaged++;
+        return;
+    }
+    if (reader->has_last && row.t_s < reader->last_s) {
+        reader->file->backwards++;
+        return;
+    }
+    reader->last_s = row.t_s;
+    reader->has_last = true;
+    reader->file->rows++;
+    reader->each(reader->context, &row);
+}
+
+/* All whole lines; gives the bytes used. */
+static size_t take_lines(struct reader *reader, const char *bytes, size_t count)
+{
+    const char *at = bytes, *end = bytes + count, *line;
+    while (at < end && (line = memchr(at, '\n', (size_t)(end - at)))) {
+        if (!reader->skipping)
+            take_line(reader, at, line);
+        reader->skipping = false;
+        at = line + 1;
+    }
+    return (size_t)(at - bytes);
+}
+
+static void take_rest(struct reader *reader, size_t rest)
+{
+    /* A header alone without an end is no row that was lost. */
+    reader->file->cut = rest > 0 || reader->skipping;
+}
+
+void trace_parse(const char *bytes, size_t count, size_t columns, trace_each_fn *each, void *context,
+                 struct trace_file *out)
+{
+    *out = (struct trace_file){.empty = count == 0};
+    struct reader reader = {.columns = columns, .each = each, .context = context, .file = out};
+    take_rest(&reader, count - take_lines(&reader, bytes, count));
+}
+
+static bool read_all(struct reader *reader, int fd, char *buffer, struct err *err)
+{
+    size_t kept = 0;
+    for (;;) {
+        ssize_t count = read(fd, buffer + kept, TRACE_BUFFER - kept);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return err_sys(err, "read");
+        if (count == 0)
+            break;
+        reader->file->empty = false;
+        kept += (size_t)count;
+        size_t used = take_lines(reader, buffer, kept);
+        kept -= used;
+        if (kept && used)
+            memmove(buffer, buffer + used, kept);
+        if (kept == TRACE_BUFFER) {
+            reader->file->damaged += !reader->skipping;
+            reader->skipping = true;
+            kept = 0;
+        }
+    }
+    take_rest(reader, kept);
+    return true;
+}
+
+bool trace_read(int dir, const char *name, size_t columns, char *buffer, trace_each_fn *each, void *context,
+                struct trace_file *out, struct err *err)
+{
+    *out = (struct trace_file){.missing = true};
+    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    if (fd < 0)
+        return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || err_sys(err, "open %s", name);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return true;
+    *out = (struct trace_file){.empty = true};
+    struct reader reader = {.columns = columns, .each = each, .context = context, .file = out};
+    return read_all(&reader, fd, buffer, err) || err_wrap(err, "%s", name);
+}

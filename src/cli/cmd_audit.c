@@ -1,0 +1,221 @@
+/* audit: what of a results folder can be believed, and why not. */
+#include "audit/audit_json.h"
+#include "audit/expect.h"
+#include "audit/judge.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "report/audit_text.h"
+#include "ui/width.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+    OPTION_JSON,
+    OPTION_WRITE,
+    OPTION_OUTPUT,
+    OPTION_SPLIT,
+    OPTION_EXPECT,
+    OPTION_ALL,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON: what audit.json holds"},
+    [OPTION_WRITE] = {.short_name = "-w",
+                      .long_name = "--write",
+                      .help = "write audit.json and, for each folder, summary_safe.csv"},
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .help = "with --write: there, instead of beside what was read"},
+    [OPTION_SPLIT] = {.long_name = "--split-at",
+                      .argument = "TIME",
+                      .type = CLI_TEXT,
+                      .help = "count before and after this local time (2025-11-25 01:20:48), or after the moment of "
+                              "change that the data itself shows (auto)"},
+    [OPTION_EXPECT] = {.long_name = "--expect",
+                       .argument = "CRITERIA",
+                       .type = CLI_TEXT,
+                       .help = "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 "
+                               "where one does not hold"},
+    [OPTION_ALL] = {.long_name = "--all", .help = "show every experiment, however many there are"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+};
+
+static bool write_file(const char *dir_path, const char *name, const struct text *text, struct err *err)
+{
+    AUTO_CLOSE int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", dir_path);
+    if (!fs_write_atomic(dir, name, text_get(text), text->length, err))
+        return err_wrap(err, "%s/%s", dir_path, name);
+    cli_note("%s/%s", dir_path, name);
+    return true;
+}
+
+static bool write_safe(const struct dataset *dataset, size_t folder, const char *output, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    const struct dataset_folder *from = &dataset->folders[folder];
+    if (from->layout == DATASET_STUDY && !from->has_summary) {
+        cli_note("%s: no summary_safe.csv, as there is no summary.csv", from->path);
+        return true;
+    }
+    if (!audit_safe_csv(dataset, folder, &text, err))
+        return false;
+    if (!output)
+        return write_file(from->path, "summary_safe.csv", &text, err);
+    if (dataset->folder_count == 1)
+        return write_file(output, "summary_safe.csv", &text, err);
+    AUTO_FREE char *base = fs_basename(from->path);
+    AUTO_FREE char *name = mem_printf("%s_summary_safe.csv", base);
+    return write_file(output, name, &text, err);
+}
+
+/* audit.json of several folders goes beside the first. */
+static bool write_all(const struct dataset *dataset, const json_t *json, const char *output, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    if (output) {
+        AUTO_CLOSE int made = fs_make_path(output, 0777, err);
+        if (made < 0)
+            return false;
+    }
+    json_print_pretty(json, &text);
+    if (!write_file(output ? output : dataset->folders[0].path, "audit.json", &text, err))
+        return false;
+    for (size_t i = 0; i < dataset->folder_count; i++)
+        if (!write_safe(dataset, i, output, err))
+            return false;
+    return true;
+}
+
+static bool print(const struct cli_value *values, const struct dataset *dataset, const struct account *account,
+                  const json_t *json)
+{
+    AUTO_TEXT struct text text = {0};
+    struct audit_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+                                     .colour = message_colour(STDOUT_FILENO),
+                                     .all = values[OPTION_ALL].given};
+    if (values[OPTION_JSON].given)
+        json_print_pretty(json, &text);
+    else
+        audit_text(dataset, account, &how, &text);
+    fwrite(text_get(&text), 1, text.length, stdout);
+    if (fflush(stdout) == 0)
+        return true;
+    cli_error("cannot write to standard output");
+    return false;
+}
+
+/* The exit code. Each criterion's outcome goes to stderr. */
+static int check(const struct expect *expectations, const struct dataset *dataset, json_t *json)
+{
+    int code = CLI_OK;
+    json_t *list = json_array();
+    for (size_t i = 0; i < expectations->count; i++) {
+        struct expect_result result;
+        expect_check(&expectations->items[i], dataset, &result);
+        if (result.held)
+            cli_note("holds: %s (%s)", expectations->items[i].text, result.why);
+        else
+            cli_error("does not hold: %s (%s)", expectations->items[i].text, result.why);
+        json_t *row = json_object();
+        json_object_set_new(row, "criterion", json_text_or_null(expectations->items[i].text));
+        json_object_set_new(row, "held", json_boolean(result.held));
+        json_object_set_new(row, "value", audit_json_reading(result.value));
+        json_object_set_new(row, "why", json_string(result.why));
+        json_array_append_new(list, row);
+        if (!result.held)
+            code = CLI_SOME_FAILED;
+    }
+    json_object_set_new(json, "expectations", list);
+    return code;
+}
+
+static int audit(const struct cli_value *values, const struct dataset *dataset, const struct expect *expectations)
+{
+    struct err err = {0};
+    struct account account;
+    if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err)) {
+        cli_error("%s", err.text);
+        return CLI_USAGE;
+    }
+    json_t *json = audit_json(dataset, &account);
+    int code = check(expectations, dataset, json);
+    if (!print(values, dataset, &account, json))
+        code = CLI_BROKEN;
+    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, &err)) {
+        cli_error("%s", err.text);
+        code = CLI_BROKEN;
+    }
+    json_decref(json);
+    account_fini(&account);
+    return code;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    struct dataset dataset = {0};
+    AUTO(expect_fini) struct expect expectations = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
+        return cli_usage_error(call->command, "--output goes with --write only");
+    if (values[OPTION_EXPECT].given && !expect_parse(values[OPTION_EXPECT].text, &expectations, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    for (size_t i = 0; i < call->operands.count; i++)
+        if (!dataset_read(&dataset, call->operands.items[i], &err)) {
+            cli_error("%s", err.text);
+            dataset_fini(&dataset);
+            return CLI_BROKEN;
+        }
+    audit_judge(&dataset);
+    int code = audit(values, &dataset, &expectations);
+    dataset_fini(&dataset);
+    return code;
+}
+
+static const char *const usage[] = {"audit DIR... [options]", NULL};
+
+static const char *const description[] = {
+    "Reads results folders, of this program or in the study's layout, and says for each experiment whether its "
+    "measurement can be believed: clean, suspect or contaminated, with the evidence. GPU energy is computed anew from "
+    "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
+    "Nothing in a folder is changed, but for the two files of --write. What the verdicts rest on is in docs/audit.md.",
+    "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
+    "greatest of all kinds), clean, suspect, contaminated (experiments), clean_share, success_rate, sampled_share (the "
+    "smallest); each with <, <=, >, >= or = and a number or a percentage.",
+    NULL};
+
+static const char *const exits[] = {
+    "0", "audited, whatever was found", "1", "a criterion of --expect does not hold",
+    "2", "a mistake in the options",    "3", "a folder cannot be read, or the files not be written",
+    NULL};
+
+const struct cli_command cmd_audit = {
+    .name = "audit",
+    .summary = "say what of a results folder can be believed",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = SIZE_MAX,
+    .operand_name = "DIR",
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,323 @@
+#include "report/audit_text.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "report/columns.h"
+#include "report/table.h"
+
+#include <string.h>
+
+static const char *const colours[] = {"", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
+static const char *const bold = "\x1b[1m", *const plain = "\x1b[0m";
+
+enum { INDENT = 4, NARROW_NAME = 20, KIND_WIDTH = 24 };
+
+struct page {
+    const struct dataset *dataset;
+    const struct account *account;
+    const struct audit_text_options *options;
+    struct text *out;
+};
+
+/* Bytes of the UTF-8 character at s; 0: it is none, or cut off. */
+static size_t character_length(const char *s)
+{
+    unsigned char lead = (unsigned char)*s;
+    size_t length = lead < 0x80                   ? 1
+                    : lead >= 0xC2 && lead < 0xE0 ? 2
+                    : lead >= 0xE0 && lead < 0xF0 ? 3
+                    : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                  : 0;
+    for (size_t i = 1; i < length; i++)
+        if (((unsigned char)s[i] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+char *audit_text_fit(const char *text, size_t columns)
+{
+    AUTO_TEXT struct text out = {0};
+    size_t used = 0;
+    for (const char *s = text; *s; used++) {
+        size_t length = character_length(s);
+        if (columns && used + 1 >= columns && s[length ? length : 1]) {
+            text_add(&out, "…");
+            break;
+        }
+        bool control = length == 0 || (unsigned char)*s < 0x20 || *s == 0x7f ||
+                       (length == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
+        if (control)
+            text_add_char(&out, '?');
+        else
+            text_add_bytes(&out, s, length);
+        s += length ? length : 1;
+    }
+    return text_take(&out);
+}
+
+static void heading(const struct page *page, const char *title)
+{
+    bool colour = page->options->colour;
+    text_addf(page->out, "\n%s%s%s\n", colour ? bold : "", title, colour ? plain : "");
+}
+
+/* Words over as many lines as it takes, each after indent blanks. */
+static void wrap(const struct page *page, const char *words, size_t indent)
+{
+    AUTO_FREE char *safe = audit_text_fit(words, 0);
+    size_t width = page->options->width ? page->options->width : SIZE_MAX, used = 0;
+    for (char *rest = NULL, *word = strtok_r(safe, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        size_t length = table_width_of(word);
+        if (used == 0 || used + 1 + length > width) {
+            text_addf(page->out, "%s%*s", used ? "\n" : "", (int)indent, "");
+            used = indent;
+        } else {
+            text_add_char(page->out, ' ');
+            used++;
+        }
+        text_add(page->out, word);
+        used += length;
+    }
+    text_add_char(page->out, '\n');
+}
+
+static void add_count(struct table *table, size_t count)
+{
+    AUTO_FREE char *cell = mem_printf("%zu", count);
+    table_add_cell(table, cell, NULL);
+}
+
+static void add_share(struct table *table, struct reading share)
+{
+    AUTO_FREE char *cell = share.valid ? mem_printf("%.1f %%", 100 * share.value) : mem_strdup("");
+    table_add_cell(table, cell, NULL);
+}
+
+static void add_verdict_count(struct table *table, size_t count, enum verdict verdict)
+{
+    AUTO_FREE char *cell = mem_printf("%zu", count);
+    table_add_cell(table, cell, count ? colours[verdict] : NULL);
+}
+
+static void add_account_row(struct table *table, const struct account_row *row, size_t name_columns)
+{
+    AUTO_FREE char *name = audit_text_fit(*row->name ? row->name : "(none)", name_columns);
+    AUTO_FREE char *energy =
+        columns_energy_cell((struct reading){row->energy_j, row->with_energy > 0}, (struct reading){0});
+    table_add_row(table);
+    table_add_cell(table, name, NULL);
+    add_count(table, row->total);
+    add_count(table, row->succeeded);
+    add_share(table, account_success_rate(row));
+    add_verdict_count(table, row->verdicts[VERDICT_CLEAN], VERDICT_CLEAN);
+    add_verdict_count(table, row->verdicts[VERDICT_SUSPECT], VERDICT_SUSPECT);
+    add_verdict_count(table, row->verdicts[VERDICT_CONTAMINATED], VERDICT_CONTAMINATED);
+    table_add_cell(table, energy, NULL);
+}
+
+/* What the other columns of such a table take. */
+enum { ACCOUNT_COLUMNS = 62 };
+
+static void account_table(const struct page *page, const char *first, const struct account_row *rows, size_t count)
+{
+    struct table *table = table_new(page->options->colour);
+    size_t width = page->options->width,
+           shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
+    size_t name = width == 0 ? 0 : width > ACCOUNT_COLUMNS + NARROW_NAME ? width - ACCOUNT_COLUMNS : NARROW_NAME;
+    static const char *const titles[] = {"total", "ok", "ok rate", "clean", "suspect", "contam.", "energy"};
+    table_add_column(table, first, false);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], true);
+    for (size_t i = 0; i < shown; i++)
+        add_account_row(table, &rows[i], name);
+    table_print(table, page->out);
+    table_free(table);
+    if (shown < count)
+        text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
+}
+
+static void say_folders(const struct page *page)
+{
+    for (size_t i = 0; i < page->dataset->folder_count; i++) {
+        const struct dataset_folder *folder = &page->dataset->folders[i];
+        AUTO_FREE char *line = mem_printf(
+            "%s (%s)", folder->path, folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program");
+        wrap(page, line, 0);
+    }
+}
+
+static void say_verdicts(const struct page *page)
+{
+    const struct account_row *all = &page->account->all;
+    bool colour = page->options->colour;
+    text_addf(page->out, "%zu experiment%s: ", all->total, all->total == 1 ? "" : "s");
+    for (int i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
+        text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
+                  verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
+                  i < VERDICT_CONTAMINATED ? ", " : "");
+    if (all->verdicts[VERDICT_NONE])
+        text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE]);
+    text_add(page->out, "\nVerdicts judge the measurement, not the training's success.\n");
+}
+
+static void say_affected(const struct page *page)
+{
+    size_t shown = 0, left = 0;
+    const struct account_row *all = &page->account->all;
+    if (all->verdicts[VERDICT_SUSPECT] + all->verdicts[VERDICT_CONTAMINATED] == 0)
+        return;
+    heading(page, "Affected experiments");
+    for (int verdict = VERDICT_CONTAMINATED; verdict >= VERDICT_SUSPECT; verdict--)
+        for (size_t i = 0; i < page->dataset->count; i++) {
+            const struct dataset_experiment *experiment = &page->dataset->items[i];
+            if ((int)experiment->verdict != verdict)
+                continue;
+            if (!page->options->all && shown == AUDIT_TEXT_ROWS) {
+                left++;
+                continue;
+            }
+            shown++;
+            AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width);
+            bool colour = page->options->colour;
+            text_addf(page->out, "%s\n  %s%s%s\n", id, colour ? colours[verdict] : "",
+                      verdict_name(experiment->verdict), colour ? plain : "");
+            for (size_t k = 0; k < experiment->evidence_count; k++) {
+                if (evidence_weight(experiment->evidence[k].kind) == EVIDENCE_RECORDED)
+                    continue;
+                AUTO_FREE char *line = mem_printf("%s: %s", experiment->evidence[k].kind, experiment->evidence[k].text);
+                wrap(page, line, INDENT);
+            }
+        }
+    if (left)
+        text_addf(page->out, "... and %zu more (--all shows them, audit.json has them)\n", left);
+}
+
+/* What the evidence that was found means and what to do, once for each kind. */
+static void say_meanings(const struct page *page)
+{
+    const struct account_table *evidence = &page->account->evidence;
+    if (evidence->count == 0)
+        return;
+    heading(page, "What was found");
+    for (size_t i = 0; i < evidence->count; i++) {
+        const struct evidence_kind *kind = evidence_find(evidence->rows[i].name);
+        AUTO_FREE char *line = mem_printf("%s, %zu experiment%s, %s. %s %s", evidence->rows[i].name,
+                                          evidence->rows[i].total, evidence->rows[i].total == 1 ? "" : "s",
+                                          evidence_weight_name(evidence_weight(evidence->rows[i].name)),
+                                          kind ? kind->meaning : "", kind ? kind->remedy : "");
+        wrap(page, line, 2);
+    }
+}
+
+static void add_energy_row(const struct page *page, struct table *table, const struct dataset_experiment *experiment,
+                           size_t name_columns)
+{
+    static const struct reading none = {0};
+    AUTO_FREE char *name = audit_text_fit(experiment->id, name_columns);
+    AUTO_FREE char *recorded = columns_energy_cell(experiment->recorded[RECORDED_GPU_TOTAL], none);
+    AUTO_FREE char *energy = columns_energy_cell(experiment->gpu.energy_j, experiment->gpu.half_width_j);
+    AUTO_FREE char *seconds =
+        experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : mem_strdup("");
+    table_add_row(table);
+    table_add_cell(table, name, NULL);
+    table_add_cell(table, seconds, NULL);
+    add_share(table, experiment->gpu.sampled_share);
+    table_add_cell(table, recorded, NULL);
+    table_add_cell(table, energy, NULL);
+    table_add_cell(table, verdict_name(experiment->verdict), colours[experiment->verdict]);
+    (void)page;
+}
+
+enum { ENERGY_COLUMNS_WIDTH = 62 };
+
+static void say_energies(const struct page *page)
+{
+    size_t count = page->dataset->count, width = page->options->width;
+    size_t shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
+    size_t name = width == 0                                   ? 0
+                  : width > ENERGY_COLUMNS_WIDTH + NARROW_NAME ? width - ENERGY_COLUMNS_WIDTH
+                                                               : NARROW_NAME;
+    struct table *table = table_new(page->options->colour);
+    heading(page, "GPU energy: recorded, and from the time-stamps");
+    table_add_column(table, "experiment", false);
+    table_add_column(table, "seconds", true);
+    table_add_column(table, "sampled", true);
+    table_add_column(table, "recorded", true);
+    table_add_column(table, "energy", true);
+    table_add_column(table, "verdict", false);
+    for (size_t i = 0; i < shown; i++)
+        add_energy_row(page, table, &page->dataset->items[i], name);
+    table_print(table, page->out);
+    table_free(table);
+    if (shown < count)
+        text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
+}
+
+static void say_split(const struct page *page)
+{
+    const struct account_split *split = &page->account->split;
+    char at[40];
+    if (!split->asked)
+        return;
+    if (!split->found) {
+        heading(page, "Before and after");
+        text_addf(page->out, "The data supports no change point (p = %.2g).\n", split->p);
+        return;
+    }
+    dataset_format_time(split->at_local_ns, at);
+    at[19] = '\0';
+    at[10] = ' ';
+    AUTO_FREE char *title = mem_printf("Before and after %s", at);
+    heading(page, title);
+    if (split->automatic)
+        text_addf(page->out, "Found by the data: %s changed there (p = %.2g).\n", split->series, split->p);
+    account_table(page, "experiments", split->rows, 3);
+    if (split->unknown)
+        text_addf(page->out, "%zu more ended at an unknown time.\n", split->unknown);
+}
+
+static void say_failures(const struct page *page)
+{
+    const struct account_table *failures = &page->account->failures;
+    if (failures->count == 0)
+        return;
+    heading(page, "Failures by cause");
+    for (size_t i = 0; i < failures->count && (page->options->all || i < AUDIT_TEXT_ROWS); i++) {
+        AUTO_FREE char *line = mem_printf("%zu: %s", failures->rows[i].total, failures->rows[i].name);
+        wrap(page, line, 2);
+    }
+}
+
+static void say_integrity(const struct page *page)
+{
+    const struct account_integrity *integrity = &page->account->integrity;
+    heading(page, "Integrity");
+    AUTO_FREE char *line =
+        mem_printf("%zu rows and %zu folders; %zu rows without a folder, %zu folders without a row; %zu with a "
+                   "duplicate id, %zu with a malformed one, %zu with damaged files.",
+                   integrity->rows, integrity->folders, integrity->without_folder, integrity->without_row,
+                   integrity->duplicate_ids, integrity->malformed_ids, integrity->damaged_files);
+    wrap(page, line, 2);
+    for (size_t i = 0; i < page->dataset->problem_count; i++)
+        wrap(page, page->dataset->problems[i].text, 2);
+}
+
+void audit_text(const struct dataset *dataset, const struct account *account, const struct audit_text_options *options,
+                struct text *out)
+{
+    struct page page = {dataset, account, options, out};
+    say_folders(&page);
+    say_verdicts(&page);
+    say_split(&page);
+    say_affected(&page);
+    say_meanings(&page);
+    say_energies(&page);
+    heading(&page, "Totals by repository");
+    account_table(&page, "repository", account->repositories.rows, account->repositories.count);
+    heading(&page, "Totals by model");
+    account_table(&page, "model", account->models.rows, account->models.count);
+    heading(&page, account->timeline_step_s == 3600 ? "Timeline: ended in the hour from" : "Timeline: ended on");
+    account_table(&page, "from", account->timeline.rows, account->timeline.count);
+    say_failures(&page);
+    say_integrity(&page);
+}

@@ -1,0 +1,50 @@
+/* compare: two samples, or one sample's two figures, against each other. */
+#ifndef TARE_STATS_COMPARE_H
+#define TARE_STATS_COMPARE_H
+
+#include "stats/interval.h"
+
+struct stats_ratio {
+    double ratio; /* mean of b over mean of a */
+    struct stats_interval interval; /* Fieller's (1954); STATS_NONE where a's mean is not told apart from 0 */
+    bool valid;
+};
+
+/* Samples of their own (variances may differ: Welch's degrees of freedom), at least 2 values each; means over 0. */
+struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const double *b, size_t b_count);
+
+/* a[i] and b[i] are of one block: what the block does to both cancels out. n >= 2. */
+struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n);
+
+struct stats_rank {
+    double rho;                     /* Spearman's, ties at their mean rank */
+    double p;                       /* two-sided: all orders tried for n <= 9, else by Student's t */
+    struct stats_interval interval; /* Fisher's z with the variance of Bonett and Wright (2000); n >= 5 */
+    bool valid;                     /* n >= 3, neither constant */
+};
+struct stats_rank stats_spearman(const double *x, const double *y, size_t n);
+
+/* Adjusts p values, each in its place, for being many. Holm (1979): the chance of any false one; Benjamini and Hochberg
+ * (1995): the share of false ones. */
+void stats_adjust_holm(double *p, size_t n);
+void stats_adjust_bh(double *p, size_t n);
+
+struct stats_change {
+    size_t first; /* index of the first value behind the change */
+    double before, after; /* means */
+    double p;
+    bool found; /* p < 0.05 */
+};
+
+/* One change of the mean of x, which is in order of time: where the difference is greatest against its noise, at least
+ * `least` values on either side. p: how often a shuffled order shows one as great (Good 2005), 1999 shuffles. */
+struct stats_change stats_change_point(const double *x, size_t n, size_t least, struct rng *rng);
+
+/* front[i]: no other item has at least as much quality for at most the cost and is better in one of the two. */
+void stats_pareto(const double *cost, const double *quality, size_t n, bool *front);
+
+/* Two groups in order of time (false: a, true: b): whether the order alone could explain a difference. The number of
+ * runs of Wald and Wolfowitz (1940), exact: fewer runs than chance gives in 1 of 20 cases, or one group before the other. */
+bool stats_order_confounded(const bool *is_b, size_t n);
+
+#endif

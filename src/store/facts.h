@@ -1,0 +1,31 @@
+/* facts: what run.db says of each experiment beyond struct result: what audit and export need. */
+#ifndef TARE_STORE_FACTS_H
+#define TARE_STORE_FACTS_H
+
+#include "store/store.h"
+
+#include <jansson.h>
+
+struct facts_evidence {
+    int64_t attempt;
+    char *kind, *text;
+};
+
+struct facts_item {
+    json_t *energy; /* of the last attempt (docs/energy.md), or NULL */
+    int64_t attempts;
+    bool has_duration;
+    struct facts_evidence *evidence; /* in order of time */
+    size_t evidence_count;
+};
+
+struct facts {
+    struct results results;
+    struct facts_item *items; /* one for each of results.items */
+};
+
+/* Of a live, a finished or a crashed run, without changing a byte of it. */
+bool facts_read(const char *run_dir, struct facts *out, struct err *err);
+void facts_fini(struct facts *facts);
+
+#endif

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stats/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
+}
+
+/* Wikipedia's worked example (IQ against hours of television): rho = -29/165, p = 0.627188. */
+static void spearman_of_the_published_example(void **state)
+{
+    (void)state;
+    const double iq[] = {106, 100, 86, 101, 99, 103, 97, 113, 112, 110},
+                 hours[] = {7, 27, 2, 50, 28, 29, 20, 12, 6, 17};
+    struct stats_rank rank = stats_spearman(iq, hours, 10);
+    assert_true(rank.valid);
+    near(rank.rho, -29.0 / 165, 1e-14);
+    near(rank.p, 0.627188, 1e-6);
+    /* Bonett and Wright: atanh(rho) -+ 1.959964 sqrt((1 + rho^2/2) / 7). */
+    double half = 1.959963984540054 * sqrt((1 + 29.0 * 29 / 165 / 165 / 2) / 7);
+    near(rank.interval.low, tanh(atanh(-29.0 / 165) - half), 1e-12);
+    near(rank.interval.high, tanh(atanh(-29.0 / 165) + half), 1e-12);
+}
+
+/* Of 4! orders two are as extreme as a perfect one; of 5! ten are as extreme as rho = 0.9 (its table says 0.083). */
+static void small_samples_have_exact_p_values(void **state)
+{
+    (void)state;
+    const double four[] = {1, 2, 3, 4}, squares[] = {1, 4, 9, 16}, five[] = {1, 2, 3, 4, 5},
+                 swapped[] = {2, 1, 3, 4, 5};
+    near(stats_spearman(four, squares, 4).rho, 1, 0);
+    near(stats_spearman(four, squares, 4).p, 2.0 / 24, 1e-15);
+    near(stats_spearman(five, swapped, 5).rho, 0.9, 1e-14);
+    near(stats_spearman(five, swapped, 5).p, 10.0 / 120, 1e-15);
+    assert_int_equal(stats_spearman(four, squares, 4).interval.method, STATS_NONE);
+}
+
+/* Ranks 1, 2.5, 2.5, 4 against 1 2 3 4: 4.5 / sqrt(4.5 * 5). */
+static void ties_share_their_mean_rank(void **state)
+{
+    (void)state;
+    const double tied[] = {1, 5, 5, 9}, plain[] = {1, 2, 3, 4}, same[] = {2, 2, 2, 2};
+    near(stats_spearman(tied, plain, 4).rho, 4.5 / sqrt(4.5 * 5), 1e-14);
+    assert_false(stats_spearman(same, plain, 4).valid);
+    assert_false(stats_spearman(tied, plain, 2).valid);
+}
+
+/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % their procedure rejects four, Bonferroni's (and Holm's)
+ * three. */
+static void many_tests_are_corrected_as_in_the_paper(void **state)
+{
+    (void)state;
+    static const double p[15] = {0.0344, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0001,
+                                 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
+    double bh[15], holm[15];
+    size_t bh_rejected = 0, holm_rejected = 0;
+    memcpy(bh, p, sizeof p);
+    memcpy(holm, p, sizeof p);
+    stats_adjust_bh(bh, 15);
+    stats_adjust_holm(holm, 15);
+    for (int i = 0; i < 15; i++) {
+        bh_rejected += bh[i] <= 0.05;
+        holm_rejected += holm[i] <= 0.05;
+    }
+    assert_int_equal(bh_rejected, 4);
+    assert_int_equal(holm_rejected, 3);
+    near(bh[3], 0.0095 * 15 / 4, 1e-15);
+    near(bh[7], 0.0001 * 15, 1e-15);
+    near(holm[1], 0.0004 * 14, 1e-15);
+    near(holm[2], 0.0019 * 13, 1e-15);
+    near(holm[14], 1, 0);
+}
+
+/* By hand: a 1 2 3, b 2 4 6: the ratio is 2 in every block, so its interval has no width. */
+static void pairs_that_agree_leave_no_uncertainty(void **state)
+{
+    (void)state;
+    const double a[] = {1, 2, 3}, b[] = {2, 4, 6};
+    struct stats_ratio paired = stats_ratio_paired(a, b, 3), own = stats_ratio_of_means(a, 3, b, 3);
+    near(paired.ratio, 2, 0);
+    near(own.ratio, 2, 0);
+    /* Mean 2, variance of the mean 1/3: t(2)^2 / 3 = 6.17 is over 4, so nothing can be said. */
+    assert_int_equal(paired.interval.method, STATS_NONE);
+    const double much[] = {101, 102, 103}, twice[] = {202, 204, 206};
+    paired = stats_ratio_paired(much, twice, 3);
+    near(paired.interval.low, 2, 1e-9);
+    near(paired.interval.high, 2, 1e-9);
+}
+
+/* At each bound r the mean of b - r a is just t deviations from 0: what Fieller's theorem says. */
+static void the_bounds_of_a_ratio_are_fiellers(void **state)
+{
+    (void)state;
+    const double a[] = {10, 12, 11, 13}, b[] = {20, 25, 23, 22};
+    struct stats_ratio ratio = stats_ratio_paired(a, b, 4);
+    const double bounds[] = {ratio.interval.low, ratio.interval.high};
+    for (int k = 0; k < 2; k++) {
+        double mean = 0, squares = 0;
+        for (int i = 0; i < 4; i++)
+            mean += (b[i] - bounds[k] * a[i]) / 4;
+        for (int i = 0; i < 4; i++)
+            squares += pow(b[i] - bounds[k] * a[i] - mean, 2);
+        near(fabs(mean) / sqrt(squares / 3 / 4), 3.182446305284, 1e-6);
+    }
+}
+
+static void a_planted_change_is_found_where_it_is(void **state)
+{
+    (void)state;
+    struct rng rng;
+    double x[60];
+    rng_seed(&rng, 21);
+    for (int i = 0; i < 60; i++)
+        x[i] = rng_normal(&rng) + (i < 35 ? 0 : 4);
+    struct stats_change change = stats_change_point(x, 60, 5, &rng);
+    assert_true(change.found);
+    assert_int_equal(change.first, 35);
+    near(change.after - change.before, 4, 1);
+    /* None of 1999 shuffles comes near. */
+    near(change.p, 1.0 / 2000, 1e-12);
+}
+
+static void noise_alone_is_called_a_change_in_one_of_twenty_at_most(void **state)
+{
+    (void)state;
+    struct rng rng;
+    int found = 0;
+    rng_seed(&rng, 22);
+    for (int round = 0; round < 300; round++) {
+        double x[20];
+        for (int i = 0; i < 20; i++)
+            x[i] = rng_normal(&rng);
+        found += stats_change_point(x, 20, 5, &rng).found;
+    }
+    printf("# changes found in noise: %.1f %%\n", found / 3.0);
+    assert_true(found <= 24); /* 15 are to be expected; more than 24 in 1 of 100 seeds */
+    const double same[12] = {0};
+    assert_false(stats_change_point(same, 12, 3, &rng).found);
+    assert_false(stats_change_point(same, 5, 3, &rng).found);
+}
+
+static void the_front_holds_what_nothing_beats(void **state)
+{
+    (void)state;
+    const double cost[] = {1, 2, 3, 4, 2, 5}, quality[] = {10, 20, 15, 30, 20, 30};
+    bool front[6];
+    stats_pareto(cost, quality, 6, front);
+    const bool expected[] = {true, true, false, true, true, false};
+    assert_memory_equal(front, expected, sizeof front);
+}
+
+/* Of 5 and 5 the 252 orders have 2 runs in 2 cases, 3 in 8, 4 in 32: P(at most 3) = 0.040, P(at most 4) = 0.167. */
+static void an_order_that_could_explain_a_difference_is_told(void **state)
+{
+    (void)state;
+    const bool apart[] = {0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, three[] = {0, 0, 0, 1, 1, 1, 1, 1, 0, 0},
+               four[] = {0, 0, 0, 1, 1, 0, 0, 1, 1, 1}, one[] = {0, 0, 0}, pair[] = {0, 1, 1};
+    assert_true(stats_order_confounded(apart, 10));
+    assert_true(stats_order_confounded(three, 10));
+    assert_false(stats_order_confounded(four, 10));
+    assert_false(stats_order_confounded(one, 3));
+    assert_true(stats_order_confounded(pair, 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spearman_of_the_published_example),
+        cmocka_unit_test(small_samples_have_exact_p_values),
+        cmocka_unit_test(ties_share_their_mean_rank),
+        cmocka_unit_test(many_tests_are_corrected_as_in_the_paper),
+        cmocka_unit_test(pairs_that_agree_leave_no_uncertainty),
+        cmocka_unit_test(the_bounds_of_a_ratio_are_fiellers),
+        cmocka_unit_test(a_planted_change_is_found_where_it_is),
+        cmocka_unit_test(noise_alone_is_called_a_change_in_one_of_twenty_at_most),
+        cmocka_unit_test(the_front_holds_what_nothing_beats),
+        cmocka_unit_test(an_order_that_could_explain_a_difference_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
