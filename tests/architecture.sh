@@ -8,6 +8,7 @@ stats 1
 mutate 1
 pattern 1
 gpu 1
+oom 1
 contain 1
 allocator 1
 gpu 1

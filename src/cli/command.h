@@ -76,6 +76,7 @@ extern const struct cli_command cmd_measure;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_mark;
 extern const struct cli_command cmd_meter;
+extern const struct cli_command cmd_oom;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];

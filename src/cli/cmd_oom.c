@@ -1,0 +1,102 @@
+/* oom: finds out-of-memory messages in logs and says why, and what would help. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/oom.h"
+#include "ui/width.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_CONF, OPTION_JSON, OPTION_COUNT };
+enum { NARROWEST = 60, WIDEST = 100 };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_CONF] = {.long_name = "--alloc-conf",
+                     .argument = "CONF",
+                     .type = CLI_TEXT,
+                     .help = "PYTORCH_CUDA_ALLOC_CONF that the program ran with"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+};
+
+static size_t width_here(void)
+{
+    size_t width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 80;
+    return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;
+}
+
+static void set_conf(struct oom_logs *logs, const char *conf)
+{
+    for (size_t i = 0; i < logs->count; i++)
+        logs->items[i].expandable = oom_expandable(conf);
+}
+
+static int show(const struct oom_logs *logs, bool as_json)
+{
+    AUTO_TEXT struct text text = {0};
+    uint64_t found = oom_logs_found(logs);
+    if (as_json) {
+        json_t *json = oom_json(logs);
+        json_print_pretty(json, &text);
+        json_decref(json);
+    } else {
+        oom_text(logs, width_here(), &text);
+    }
+    fwrite(text_get(&text), 1, text.length, stdout);
+    if (fflush(stdout) != 0) {
+        cli_error("cannot write to standard output");
+        return CLI_BROKEN;
+    }
+    if (found == 0 && !as_json)
+        cli_note("no out-of-memory message in %s%s", logs->items[0].name, logs->count > 1 ? " and the other logs" : "");
+    return found > 0 ? CLI_OK : CLI_SOME_FAILED;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    struct oom_logs logs;
+    const char *given = call->operands.count ? call->operands.items[0] : "-";
+    if (call->operands.count == 0 && isatty(STDIN_FILENO))
+        return cli_usage_error(call->command, "which log? A file, a folder of results, or - for standard input");
+    bool ok = oom_logs_read(given, &logs, &err);
+    int code = CLI_BROKEN;
+    if (!ok)
+        cli_error("%s", err.text);
+    if (ok && call->values[OPTION_CONF].given)
+        set_conf(&logs, call->values[OPTION_CONF].text);
+    if (ok)
+        code = show(&logs, call->values[OPTION_JSON].given);
+    oom_logs_fini(&logs);
+    return code;
+}
+
+static const char *const usage[] = {"oom [FILE|FOLDER|-] [--alloc-conf CONF] [--json]", NULL};
+
+static const char *const description[] = {
+    "Finds out-of-memory messages of GPUs in a log of any size: of PyTorch (all versions), TensorFlow, JAX, CuPy and "
+    "CUDA itself; broken over lines, as a list, from several ranks, among progress bars and colours. Says for each "
+    "what "
+    "had the memory, why there was not enough, with the numbers, and what would help, at which cost.",
+    "FOLDER is an experiment's folder or a run's: each attempt's training.log is read, and with it what "
+    "experiment.json "
+    "knows of allocator setting and memory per epoch. Without an argument, or with -, standard input is read.",
+    NULL};
+
+static const char *const exits[] = {"0", "found at least one message", "1", "found none",
+                                    "2", "a mistake in the options",   "3", "a log cannot be read",
+                                    NULL};
+
+const struct cli_command cmd_oom = {
+    .name = "oom",
+    .summary = "say why a GPU's memory ran out, from a log",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_max = 1,
+    .operand_name = "FILE",
+    .exits = exits,
+    .run = run,
+};
