@@ -7,6 +7,7 @@ base 0
 mutate 1
 pattern 1
 gpu 1
+oom 1
 contain 1
 gpu 1
 state 2
