@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "joblog/legible.h"
+#include "oom/line.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,29 +39,13 @@ const char *failure_cause_name(enum failure_cause cause)
     return names[cause];
 }
 
-bool failure_is_gpu_memory(const char *line, size_t length)
-{
-    static const char *const words[] = {
-        "CUDA out of memory",         "HIP out of memory",          "CUDA error: out of memory",
-        "HIP error: out of memory",   "CUDA_ERROR_OUT_OF_MEMORY",   "hipErrorOutOfMemory",
-        "cudaErrorMemoryAllocation",  "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
-        "OOM when allocating tensor", "RESOURCE_EXHAUSTED: Out of", "Out of memory while trying to allocate",
-        "ran out of memory trying",   "Out of memory allocating",
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(line, length, words[i], strlen(words[i])))
-            return true;
-    return false;
-}
-
-/* Few words that a line must hold, so that most of a log is passed over quickly (pattern/needle.h); what holds one is
- * looked at. */
+/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (pattern/needle.h). */
 void failure_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {
         {JOBLOG_SIGN, gpu_memory_sign,
          "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
-         "RESOURCE_EXHAUSTED"},
+         "runtime error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
     };
     *out = signs[index];
@@ -68,7 +53,7 @@ void failure_sign(size_t index, struct joblog_pattern *out)
 
 bool failure_sign_holds(const char *sign, const char *line, size_t length)
 {
-    return strcmp(sign, gpu_memory_sign) != 0 || failure_is_gpu_memory(line, length);
+    return strcmp(sign, gpu_memory_sign) != 0 || oom_line_framework(line, length) != OOM_NONE;
 }
 
 static void take_line(struct failure *failure, uint64_t line, const char *text)

@@ -45,7 +45,4 @@ enum { FAILURE_SIGNS = 2 };
 void failure_sign(size_t index, struct joblog_pattern *out);
 bool failure_sign_holds(const char *sign, const char *line, size_t length);
 
-/* Whether a line tells that a GPU's memory was not enough: of PyTorch, TensorFlow, JAX, CuPy and of CUDA itself. */
-bool failure_is_gpu_memory(const char *line, size_t length);
-
 #endif

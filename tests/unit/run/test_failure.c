@@ -1,4 +1,5 @@
 /* What made an attempt fail, told apart, with the line of the log that showed it. */
+#include "oom/line.h"
 #include "run/failure.h"
 
 #include <errno.h>
@@ -199,36 +200,6 @@ static void a_log_that_cannot_be_written_is_a_full_disk_or_not(void **state)
     assert_string_equal(failure_cause_name(failure_of(facts).cause), "log_error");
 }
 
-/* Lines as the programs print them; what speaks of the machine's own memory is not about a GPU. */
-static void lines_about_gpu_memory_are_known(void **state)
-{
-    (void)state;
-    static const char *const yes[] = {
-        "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.79 GiB total capacity)",
-        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of",
-        "RuntimeError: HIP out of memory. Tried to allocate 16.00 MiB",
-        "RuntimeError: CUDA error: out of memory",
-        "OOM when allocating tensor with shape[64,512] and type float on /job:localhost by allocator GPU_0_bfc",
-        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes.",
-        "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes (allocated so far: 0 bytes)",
-        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-        "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
-    };
-    static const char *const no[] = {
-        "",
-        "Out of memory: Killed process 4242 (python)",
-        "MemoryError: Unable to allocate 7.45 GiB for an array",
-        "epoch 3: 0 samples out of memory bank",
-        "RuntimeError: [enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory",
-    };
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        if (!failure_is_gpu_memory(yes[i], strlen(yes[i])))
-            fail_msg("not known: %s", yes[i]);
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        if (failure_is_gpu_memory(no[i], strlen(no[i])))
-            fail_msg("taken for one: %s", no[i]);
-}
-
 /* The words that joblog searches for pass over no line that the test knows. */
 static void the_search_finds_every_line_that_counts(void **state)
 {
@@ -260,6 +231,26 @@ static void the_search_finds_every_line_that_counts(void **state)
     joblog_free(joblog);
 }
 
+static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **state)
+{
+    (void)state;
+    struct joblog_pattern pattern;
+    failure_sign(0, &pattern);
+    struct joblog_options options = {
+        .log_fd = -1, .times_fd = -1, .patterns = &pattern, .pattern_count = 1, .holds = failure_sign_holds};
+    struct joblog *joblog = joblog_new(&options, NULL);
+    assert_non_null(joblog);
+    uint64_t lines = 0;
+    for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++, lines++) {
+        assert_true(joblog_take(joblog, phrase->text, strlen(phrase->text), 1, NULL));
+        assert_true(joblog_take(joblog, "\n", 1, 1, NULL));
+        if (joblog_result(joblog, 0)->line != lines + 1)
+            fail_msg("not found: %s", phrase->text);
+    }
+    assert_true(lines > 10);
+    joblog_free(joblog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,7 +264,7 @@ int main(void)
         cmocka_unit_test(what_tare_itself_stopped_is_told_as_that),
         cmocka_unit_test(what_never_began_says_why),
         cmocka_unit_test(a_log_that_cannot_be_written_is_a_full_disk_or_not),
-        cmocka_unit_test(lines_about_gpu_memory_are_known),
+        cmocka_unit_test(the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out),
         cmocka_unit_test(the_search_finds_every_line_that_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
