@@ -84,5 +84,5 @@ bool machine_oom_kills(const char *vmstat, uint64_t *out)
 {
     char text[VMSTAT_MAX];
     ssize_t length = proc_read_at(AT_FDCWD, vmstat, text, sizeof text);
-    return length > 0 && proc_keyed_number(text, (size_t)length, "oom_kill ", out);
+    return length > 0 && proc_keyed_number(text, (size_t)length, "oom_kill", out);
 }
