@@ -31,6 +31,7 @@ enum {
     OPTION_DRY_RUN,
     OPTION_OUTPUT,
     OPTION_RESUME,
+    OPTION_RERUN,
     OPTION_QUIET,
     OPTION_JSON,
     OPTION_CONTAINMENT,
@@ -114,6 +115,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "RUN_DIR",
                        .type = CLI_FOLDER,
                        .help = "finish the plan of a run that was interrupted"},
+    [OPTION_RERUN] = {.long_name = "--rerun-contaminated",
+                      .argument = "RUN_DIR",
+                      .type = CLI_FOLDER,
+                      .help = "repeat the experiments of a run whose verdict is not clean, and no others"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
     [OPTION_JSON] = {.long_name = "--json",
                      .help = "each event as a line of JSON on standard output, and nothing else there"},
@@ -132,10 +137,13 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
-/* The options that say what to plan: none of them goes with --resume. */
+/* The options that say what to plan: none of them goes with --resume and --rerun-contaminated. */
 static const int planning[] = {OPTION_SETTINGS, OPTION_REPO,        OPTION_MODEL,  OPTION_MUTATE, OPTION_RUNS,
                                OPTION_GOVERNOR, OPTION_MAX_RETRIES, OPTION_CONFIG, OPTION_SEED,   OPTION_LIST,
                                OPTION_STRICT,   OPTION_DRY_RUN,     OPTION_OUTPUT};
+
+/* Those that go on with an earlier run. */
+static const int going_on[] = {OPTION_RESUME, OPTION_RERUN};
 
 /* Those that stand for a settings file, and those of them that the study ignored beside one. */
 static const int instead[] = {OPTION_REPO, OPTION_MODEL, OPTION_MUTATE};
@@ -255,10 +263,12 @@ struct run_means {
 
 static int run_session_of(const struct cli_call *call, const struct run_means *means, const struct run_input *input)
 {
+    bool rerun = call->values[OPTION_RERUN].given;
     struct session_wish wish = {
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
-        .resume_dir = call->values[OPTION_RESUME].text,
+        .resume_dir = call->values[rerun ? OPTION_RERUN : OPTION_RESUME].text,
+        .rerun = rerun,
         .caller = &means->caller,
         .host = means->host,
         .quiet = is_quiet(call),
@@ -308,10 +318,14 @@ static int run_as_caller(const struct cli_call *call, const struct run_means *me
     struct err err = {0};
     struct run_wish wish = {0};
     const char *flag = GIVEN_OF(call, planning);
-    if (call->values[OPTION_RESUME].given) {
-        if (flag || call->operands.count)
-            return cli_usage_error(call->command, "%s does not go with --resume: the plan of that run is finished",
-                                   flag ? flag : call->operands.items[0]);
+    const char *earlier = GIVEN_OF(call, going_on);
+    if (earlier) {
+        const char *other = flag || !call->operands.count ? flag : call->operands.items[0];
+        if (other)
+            return cli_usage_error(call->command, "%s does not go with %s: the plan of that run is finished", other,
+                                   earlier);
+        if (call->values[OPTION_RESUME].given && call->values[OPTION_RERUN].given)
+            return cli_usage_error(call->command, "--resume and --rerun-contaminated do not go together");
         return run_session_of(call, means, NULL);
     }
     if (!make_wish(call, &wish, &err))
@@ -366,6 +380,7 @@ static const char *const usage[] = {
     "run -ec SETTINGS.json [options]",
     "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpu-lock MODE]",
+    "run --rerun-contaminated RUN_DIR [-q] [--json] [--gpu-lock MODE]",
     NULL,
 };
 
@@ -378,6 +393,12 @@ static const char *const description[] = {
     "./mutation, in the working folder, in ./config, or the one that came with the program.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
+    "Each result gets a verdict from the evidence that was found: clean, suspect or contaminated; summary_safe.csv "
+    "holds the "
+    "clean rows. --rerun-contaminated repeats the others in the same run: each keeps its row until its new result has "
+    "come, "
+    "and what it was before stays in its folder as an earlier attempt. Interrupted, it is finished by --resume, or by "
+    "--rerun-contaminated again.",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
     "(CUDA_VISIBLE_DEVICES; "
     "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits; with "

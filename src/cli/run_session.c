@@ -11,6 +11,7 @@
 #include "cli/run_folder.h"
 #include "contain/guardian.h"
 #include "report/closing.h"
+#include "run/again.h"
 #include "run/run.h"
 #include "store/store.h"
 #include "tare_build.h"
@@ -34,6 +35,7 @@ struct session {
     struct meters meters;
     struct strv environment; /* what jobs inherit */
     struct store *store;
+    struct again again; /* what is repeated; empty: this session repeats nothing */
     int dir;
     char *dir_path;
     bool detached; /* the terminal is gone */
@@ -65,7 +67,7 @@ static bool open_earlier(struct session *session, struct err *err)
     if (session->dir < 0)
         return false;
     session->store = store_open(session->dir, session->dir_path, err);
-    return session->store != NULL;
+    return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
 }
 
 static bool is_terminal(int fd)
@@ -94,8 +96,15 @@ static struct progress *make_progress(const struct session *session)
 /* What was interrupted is run again. */
 static bool has_ended(const struct store_experiment *experiment)
 {
-    return experiment->state == STATE_DONE &&
+    return !experiment->again && experiment->state == STATE_DONE &&
            (experiment->outcome == OUTCOME_SUCCEEDED || experiment->outcome == OUTCOME_FAILED);
+}
+
+static bool is_left(const struct session *session, size_t number)
+{
+    if (session->wish->rerun)
+        return session->again.items[number - 1];
+    return !has_ended(store_experiment(session->store, number));
 }
 
 /* Tells the progress what earlier sessions did; gives how many experiments are left. */
@@ -104,12 +113,27 @@ static size_t skip_done(const struct session *session, struct progress *progress
     const struct plan *plan = store_plan(session->store);
     size_t left = 0;
     for (size_t number = 1; number <= plan->count; number++) {
-        if (has_ended(store_experiment(session->store, number)))
-            progress_skip(progress, number);
-        else
+        if (is_left(session, number))
             left++;
+        else
+            progress_skip(progress, number);
     }
     return left;
+}
+
+/* "1 suspect, 2 contaminated, 1 planned before" */
+static char *why_again(const struct again *again)
+{
+    const struct {
+        size_t count;
+        const char *word;
+    } parts[] = {
+        {again->suspect, "suspect"}, {again->contaminated, "contaminated"}, {again->pending, "planned before"}};
+    struct text text = {0};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count > 0)
+            text_addf(&text, "%s%zu %s", text.length ? ", " : "", parts[i].count, parts[i].word);
+    return text_take(&text);
 }
 
 static void say_start(const struct session *session, size_t left)
@@ -119,7 +143,10 @@ static void say_start(const struct session *session, size_t left)
     if (session->wish->quiet || session->wish->json)
         return;
     printf("%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
-    if (session->wish->resume_dir) {
+    if (session->wish->rerun) {
+        AUTO_FREE char *why = why_again(&session->again);
+        printf(", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
+    } else if (session->wish->resume_dir) {
         printf(", %zu left; results in %s\n", left, session->dir_path);
     } else {
         clock_format_duration(estimate_pauses(plan, NULL), pauses);
@@ -154,6 +181,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .gauge = &session->meters.options,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
+        .again = session->wish->rerun ? &session->again : NULL,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
               run_plan(&request, summary, err);
@@ -274,6 +302,8 @@ static int open_run(struct session *session)
         cli_error("%s", err.text);
         return wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
     }
+    if (wish->rerun && session->again.count == 0)
+        return 0;
     if (wish->resume_dir)
         code = take_gpus(session, store_plan(session->store));
     if (code != 0)
@@ -281,6 +311,22 @@ static int open_run(struct session *session)
     else
         gpu_hold_set_run(session->gpus, session->dir_path);
     return code;
+}
+
+/* No session begins, and nothing is written. */
+static int nothing_to_repeat(struct session *session)
+{
+    struct err err = {0};
+    if (!session->wish->quiet && !session->wish->json)
+        printf("nothing to repeat: no result in %s is suspect or contaminated\n", session->dir_path);
+    if (session->again.unjudged > 0)
+        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
+                 session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
+                 session->again.unjudged == 1 ? "it is" : "they are");
+    if (store_close(session->store, &err))
+        return CLI_OK;
+    cli_error("%s", err.text);
+    return CLI_BROKEN;
 }
 
 static int open_and_run(struct session *session)
@@ -298,6 +344,8 @@ static int open_and_run(struct session *session)
     int code = open_run(session);
     if (code != 0)
         return code;
+    if (session->wish->rerun && session->again.count == 0)
+        return nothing_to_repeat(session);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     code = run_and_close(session);
     if (!store_close(session->store, &err)) {
@@ -313,6 +361,7 @@ int run_session(const struct session_wish *wish)
     strv_add_all(&session.environment, &wish->caller->environment);
     int code = open_and_run(&session);
     meters_fini(&session.meters);
+    again_fini(&session.again);
     gpu_hold_end(session.gpus);
     guardian_stop(session.guardian);
     registration_end(session.state);

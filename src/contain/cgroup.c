@@ -214,6 +214,14 @@ bool cgroup_cpu_s(const char *leaf, double *out)
     return true;
 }
 
+bool cgroup_oom_kills(const char *leaf, uint64_t *out)
+{
+    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char events[1024];
+    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "memory.events", events, sizeof events);
+    return length > 0 && proc_keyed_number(events, (size_t)length, "oom_kill", out);
+}
+
 bool cgroup_peak_memory(const char *leaf, uint64_t *out)
 {
     AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -63,5 +63,6 @@ void cgroup_each_pid(const char *leaf, void (*each)(void *context, pid_t pid), v
 
 bool cgroup_cpu_s(const char *leaf, double *out);
 bool cgroup_peak_memory(const char *leaf, uint64_t *out);
+bool cgroup_oom_kills(const char *leaf, uint64_t *out); /* processes in it and below that the kernel has ended for want of memory */
 
 #endif

@@ -132,10 +132,15 @@ struct job_usage {
     uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace). Only a pid
                          * namespace counts them, and only when the command ended before the init was killed. */
     bool has_processes;
+    uint64_t oom_kills; /* its processes that the kernel has ended for want of memory: only a cgroup with a memory controller tells */
 };
 
 /* What is known now; a job that is to be killed is asked before, as it says nothing afterwards. */
 struct job_usage job_usage(struct job *job);
+
+/* How many processes the kernel has ended for want of memory since the machine was started, whosever they were: vmstat is the
+ * path of /proc/vmstat. False: it does not tell. */
+bool machine_oom_kills(const char *vmstat, uint64_t *out);
 
 /* Frees; kills first when the tree is not proven gone. */
 void job_free(struct job *job);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STATUS_MAX = 8192 };
+enum { STATUS_MAX = 8192, VMSTAT_MAX = 32768 };
 
 /* What living members and their reaped children have used; each dead one's share went to whoever reaped it. */
 static void ticks_keep(struct job *job)
@@ -38,6 +38,9 @@ void job_usage_keep(struct job *job)
         job->usage.peak_memory_bytes = peak;
         job->usage.has_peak_memory = job->peak_of_cgroup = true;
     }
+    uint64_t kills = 0;
+    if (job->identity.cgroup && cgroup_oom_kills(job->identity.cgroup, &kills))
+        job->usage.oom_kills = kills;
 }
 
 void job_peak_keep(struct job *job, uint64_t bytes)
@@ -75,4 +78,11 @@ struct job_usage job_usage(struct job *job)
     if (!job->proven && !job->reaped && !job->peak_of_cgroup)
         members_peak_keep(job);
     return job->usage;
+}
+
+bool machine_oom_kills(const char *vmstat, uint64_t *out)
+{
+    char text[VMSTAT_MAX];
+    ssize_t length = proc_read_at(AT_FDCWD, vmstat, text, sizeof text);
+    return length > 0 && proc_keyed_number(text, (size_t)length, "oom_kill", out);
 }

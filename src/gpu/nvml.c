@@ -32,6 +32,7 @@ static const struct symbol symbols[] = {
     {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", FIELD(pci), OPTIONAL},
     {"nvmlDeviceGetMigMode", NULL, FIELD(mig_mode), OPTIONAL},
     {"nvmlDeviceIsMigDeviceHandle", NULL, FIELD(is_mig_part), OPTIONAL},
+    {"nvmlDeviceGetPersistenceMode", NULL, FIELD(persistence), OPTIONAL},
     {"nvmlDeviceGetTotalEnergyConsumption", NULL, FIELD(energy), OPTIONAL},
     {"nvmlDeviceGetPowerUsage", NULL, FIELD(power_usage), OPTIONAL},
     {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit", FIELD(power_limit), OPTIONAL},

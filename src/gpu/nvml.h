@@ -22,6 +22,7 @@ struct nvml {
     int (*pci)(nvml_device device, struct nvml_pci *out);
     int (*mig_mode)(nvml_device device, unsigned *current, unsigned *pending);
     int (*is_mig_part)(nvml_device device, unsigned *out);
+    int (*persistence)(nvml_device device, unsigned *on);
     int (*energy)(nvml_device device, unsigned long long *mj);
     int (*power_usage)(nvml_device device, unsigned *mw);
     int (*power_limit)(nvml_device device, unsigned *mw);

@@ -100,11 +100,13 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
 {
     const struct nvml *api = sensor->api;
     char text[GPU_TEXT_SIZE] = "";
-    unsigned index = 0;
+    unsigned index = 0, on = 0;
     struct nvml_pci pci = {0};
     *out = (struct gpu_identity){.index = UINT32_MAX, .mig = sensor->mig};
     if (api->index && api->index(sensor->device, &index) == NVML_SUCCESS)
         out->index = index;
+    if (api->persistence && api->persistence(sensor->device, &on) == NVML_SUCCESS)
+        out->persistence = on ? GPU_PERSISTENCE_ON : GPU_PERSISTENCE_OFF;
     if (api->name && api->name(sensor->device, text, sizeof text) == NVML_SUCCESS)
         nvml_text(out->name, text, sizeof text);
     if (api->uuid(sensor->device, text, sizeof text) == NVML_SUCCESS)

@@ -68,6 +68,9 @@ enum gpu_mig {
     GPU_MIG_PART  /* one of the parts */
 };
 
+/* Whether the driver keeps the GPU set up while no program uses it. */
+enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSISTENCE_ON };
+
 /* Texts are printable ASCII, "" where the driver does not say. */
 struct gpu_identity {
     uint32_t index;               /* the driver's number; UINT32_MAX: unknown */
@@ -77,6 +80,7 @@ struct gpu_identity {
     char driver[GPU_TEXT_SIZE];   /* version of the kernel's driver */
     char library[GPU_TEXT_SIZE];  /* version of the library */
     enum gpu_mig mig;
+    enum gpu_persistence persistence;
 };
 
 struct gpu_power_sample {

@@ -229,7 +229,7 @@ struct joblog_totals joblog_totals(const struct joblog *log)
 
 void joblog_last_words(const struct joblog *log, struct joblog_words *out)
 {
-    tail_words(&log->tail, out);
+    tail_words(&log->tail, log->totals.lines + log->open, out);
 }
 
 size_t joblog_result_count(const struct joblog *log)

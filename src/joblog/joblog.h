@@ -14,12 +14,12 @@
 #define JOBLOG_LINE_MAX 65536
 #define JOBLOG_TEXT_MAX 256 /* of a match kept for people */
 
-enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR, JOBLOG_MARK_START, JOBLOG_MARK_END };
+enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR, JOBLOG_MARK_START, JOBLOG_MARK_END, JOBLOG_SIGN };
 
 /* What to look for; the strings are copied. */
 struct joblog_pattern {
     enum joblog_role role;
-    const char *name;   /* a metric's or a mark's name; else the pattern itself */
+    const char *name;   /* a metric's, a mark's or a sign's name; else the pattern itself */
     const char *source; /* PCRE2 */
 };
 
@@ -31,7 +31,7 @@ struct joblog_result {
     bool has_number;
     double number;
     uint64_t line;              /* of the last match, from 1 */
-    /* What the last match's group held, or for success and error the line, cut to fit; what is no UTF-8, and control
+    /* What the last match's group held, or for success, error and sign the line, cut to fit; what is no UTF-8, and control
      * characters other than the tab, replaced by U+FFFD. */
     char text[JOBLOG_TEXT_MAX];
 };
@@ -46,6 +46,7 @@ enum joblog_words_kind {
 
 struct joblog_words {
     enum joblog_words_kind kind;
+    uint64_t line; /* its number, from 1 */
     char text[JOBLOG_TEXT_MAX]; /* fit to be shown, as a result's */
 };
 
@@ -64,9 +65,11 @@ struct joblog;
  * cap; lines that begin beyond it get no row, and all rows together take at most 4 * cap_bytes + 1 MiB. metric_fn
  * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics.
  * mark_fn (may be NULL) is told of each line that matches the pattern of a mark, in the order of the lines: its label is
- * what the first group held, its time that of the arrival of the line. Neither may use the joblog. */
+ * what the first group held, its time that of the arrival of the line. holds (may be NULL) is asked about each line that matches the
+ * pattern of a sign, whether it counts. None may use the joblog. */
 typedef void joblog_metric_fn(void *context, const char *name, double number);
 typedef void joblog_mark_fn(void *context, const struct mark *mark);
+typedef bool joblog_holds_fn(const char *sign, const char *line, size_t length);
 
 struct joblog_options {
     int log_fd, times_fd;
@@ -76,7 +79,8 @@ struct joblog_options {
     size_t pattern_count;
     joblog_metric_fn *metric;
     joblog_mark_fn *mark;
-    void *context; /* of both */
+    joblog_holds_fn *holds;
+    void *context; /* of metric and mark */
 };
 
 struct joblog *joblog_new(const struct joblog_options *options, struct err *err);

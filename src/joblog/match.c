@@ -62,6 +62,8 @@ static void note_match(struct pass *pass, const struct line *line, struct patter
 {
     struct matcher *matcher = pass->matcher;
     struct joblog_result *result = &pass->item->result;
+    if (result->role == JOBLOG_SIGN && matcher->holds && !matcher->holds(result->name, line->start, line->length))
+        return;
     result->matches++;
     pass->last = line;
     pass->last_match = match;
@@ -199,6 +201,7 @@ bool matcher_init(struct matcher *matcher, const struct joblog_options *options,
 {
     matcher->metric = options->metric;
     matcher->mark = options->mark;
+    matcher->holds = options->holds;
     matcher->context = options->context;
     matcher->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (matcher->c_locale == (locale_t)0)

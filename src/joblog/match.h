@@ -36,6 +36,7 @@ struct matcher {
     locale_t c_locale;
     joblog_metric_fn *metric;
     joblog_mark_fn *mark;
+    joblog_holds_fn *holds;
     void *context;
     struct matcher_mark *marks; /* of this batch: at most a line and pattern each */
     size_t mark_count, mark_capacity;

@@ -39,13 +39,37 @@ void tail_add(struct tail *tail, const char *bytes, size_t count)
     tail->used = tail->used + count < WORDS_TAIL ? tail->used + count : WORDS_TAIL;
 }
 
-void tail_words(const struct tail *tail, struct joblog_words *out)
+/* An end of line, and how many bytes it has: \r\n is one. */
+static size_t end_length(const char *at, const char *end)
+{
+    if (at[0] == '\r')
+        return at + 1 < end && at[1] == '\n' ? 2 : 1;
+    return at[0] == '\n';
+}
+
+/* How many lines begin before place. */
+static uint64_t lines_before(const char *text, const char *place)
+{
+    uint64_t lines = 0;
+    bool begins = true;
+    for (const char *at = text; at < place;) {
+        size_t length = end_length(at, place);
+        lines += begins;
+        begins = length > 0;
+        at += length ? length : 1;
+    }
+    return lines;
+}
+
+void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out)
 {
     AUTO_FREE char *text = mem_alloc(WORDS_TAIL);
     size_t oldest = tail->used < WORDS_TAIL ? 0 : tail->at;
     memcpy(text, tail->bytes + oldest, tail->used - oldest);
     memcpy(text + tail->used - oldest, tail->bytes, oldest);
     words_pick(text, tail->used, out);
+    if (out->kind != JOBLOG_WORDS_NONE)
+        out->line += lines - lines_before(text, text + tail->used);
 }
 
 static bool is_blank(char c)
@@ -118,9 +142,10 @@ static bool find_exception(struct line_span head, const char *end, struct line_s
     return false;
 }
 
-static void take(struct line_span line, enum joblog_words_kind kind, struct joblog_words *out)
+static void take(const char *text, struct line_span line, enum joblog_words_kind kind, struct joblog_words *out)
 {
     out->kind = kind;
+    out->line = lines_before(text, line.start + line.length);
     legible_copy(line.start, line.length, out->text, sizeof out->text);
 }
 
@@ -135,9 +160,9 @@ void words_pick(const char *text, size_t length, struct joblog_words *out)
             continue;
         bool heeded = seen++ < LINES_HEEDED;
         if (out->kind == JOBLOG_WORDS_NONE)
-            take(words, JOBLOG_WORDS_LINE, out);
+            take(text, words, JOBLOG_WORDS_LINE, out);
         if (heeded && out->kind == JOBLOG_WORDS_LINE && complains(words))
-            take(words, JOBLOG_WORDS_COMPLAINT, out);
+            take(text, words, JOBLOG_WORDS_COMPLAINT, out);
         /* A traceback may begin far up, as long as it ends among the lines that are heeded. */
         if (!find_exception(line, text + length, &exception))
             continue;
@@ -145,7 +170,7 @@ void words_pick(const char *text, size_t length, struct joblog_words *out)
         while (line_before(text, &at, &line) && line.start > exception.start)
             behind += trimmed(line).length > 0;
         if (behind < LINES_HEEDED)
-            take(exception, JOBLOG_WORDS_EXCEPTION, out);
+            take(text, exception, JOBLOG_WORDS_EXCEPTION, out);
         return;
     }
 }

@@ -15,10 +15,10 @@ struct tail {
 };
 
 void tail_add(struct tail *tail, const char *bytes, size_t count);
-void tail_words(const struct tail *tail, struct joblog_words *out);
+void tail_words(const struct tail *tail, uint64_t lines, struct joblog_words *out); /* lines: of the whole stream */
 
 /* Of the last lines of text: what ended the last Python traceback, else the last line that complains, else the last that
- * is not blank. Pure. */
+ * is not blank. The line's number is that in text. Pure. */
 void words_pick(const char *text, size_t length, struct joblog_words *out);
 
 #endif

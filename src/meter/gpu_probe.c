@@ -45,6 +45,7 @@ static void probe_identity(const struct probe *probe)
 {
     static const char *const mig[] = {"unknown", "off", "on: energy is not to be had",
                                       "a part: energy is not to be had"};
+    static const char *const persistence[] = {"unknown", "off", "on"};
     struct gpu_identity who;
     probe->backend->identify(probe->sensor, &who);
     say_text(probe, "name", who.name);
@@ -53,6 +54,7 @@ static void probe_identity(const struct probe *probe)
     say_text(probe, "driver", who.driver);
     say_text(probe, "library", who.library);
     say_text(probe, "mig", mig[who.mig]);
+    say_text(probe, "persistence", persistence[who.persistence]);
 }
 
 /* The value, and between which instants it changes. */

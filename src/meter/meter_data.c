@@ -18,7 +18,7 @@ static bool counts_fit(const struct meter_reply *reply)
     return reply->version == METER_VERSION && reply->status <= METER_REFUSED &&
            reply->counter_count <= METER_COUNTER_MAX && reply->power_count <= (users ? 0 : GPU_TRACE_MAX) &&
            reply->user_count <= (users ? GPU_USERS_MAX : 0) && reply->identity.mig <= GPU_MIG_PART &&
-           reply->ended_ns >= reply->began_ns;
+           reply->identity.persistence <= GPU_PERSISTENCE_ON && reply->ended_ns >= reply->began_ns;
 }
 
 static void take_description(struct meter *meter)
@@ -27,7 +27,9 @@ static void take_description(struct meter *meter)
     struct meter_description *out = &meter->description;
     struct gpu_identity *who = &out->identity;
     struct meter_wire_identity *from = &reply->identity;
-    *out = (struct meter_description){.identity = {.index = from->index, .mig = (enum gpu_mig)from->mig},
+    *out = (struct meter_description){.identity = {.index = from->index,
+                                                   .mig = (enum gpu_mig)from->mig,
+                                                   .persistence = (enum gpu_persistence)from->persistence},
                                       .has_counter = reply->has & METER_HAS_COUNTER,
                                       .has_trace = reply->has & METER_HAS_TRACE};
     text_take(who->name, sizeof who->name, from->name, sizeof from->name);

@@ -51,7 +51,7 @@ struct meter_wire_user {
 };
 
 struct meter_wire_identity {
-    uint32_t index, mig;
+    uint32_t index, mig, persistence;
     char name[GPU_TEXT_SIZE], uuid[GPU_TEXT_SIZE], pci[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE], library[GPU_TEXT_SIZE];
 };
 

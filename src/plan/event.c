@@ -23,6 +23,7 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_EVIDENCE] = "evidence",
     [EVENT_NOTE] = "note",
     [EVENT_SESSION_ENDED] = "session_ended",
+    [EVENT_EXPERIMENT_AGAIN] = "experiment_again",
 };
 
 static const char *const outcome_names[] = {

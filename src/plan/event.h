@@ -21,13 +21,15 @@ enum event_type {
     EVENT_JOB_PROVEN,          /* leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
-                                * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured) */
+                                * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
+                                * failure {cause, line, text, why} (null: it did not fail) */
     EVENT_RETRY_PAUSE,         /* seconds */
     EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations */
-    EVENT_EVIDENCE,            /* kind, text */
+    EVENT_EVIDENCE,            /* kind (guard/evidence.h), text; where known: from_s, to_s (seconds from the attempt's start), device */
     EVENT_NOTE,                /* text: told, not journaled */
     EVENT_SESSION_ENDED,       /* outcome: finished, interrupted, failed; error */
+    EVENT_EXPERIMENT_AGAIN,    /* verdict: an experiment that is done is to be done again; until it is, its result stands */
     EVENT_TYPES
 };
 

@@ -63,7 +63,8 @@ static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {
         },
     [STATE_DONE] =
         {
-            STAYS(STATE_DONE), [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* interrupted, taken up by a resume */
+            STAYS(STATE_DONE), [EVENT_EXPERIMENT_AGAIN] = TO(STATE_DONE),
+            [EVENT_EXPERIMENT_STARTED] = TO(STATE_PREPARING), /* interrupted, or planned again */
         },
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "report/closing_verdict.h"
 #include "report/columns.h"
 #include "report/table.h"
 
@@ -23,7 +24,8 @@ enum column_kind {
     COLUMN_METRIC,
     COLUMN_RETRIES,
     COLUMN_GPU,
-    COLUMN_CPU
+    COLUMN_CPU,
+    COLUMN_VERDICT
 };
 
 struct column {
@@ -46,12 +48,13 @@ struct closing {
 
 static bool is_left(const struct result *result)
 {
-    return result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED;
+    return result->again || (result->outcome != OUTCOME_SUCCEEDED && result->outcome != OUTCOME_FAILED);
 }
 
 static bool has_row(const struct closing *closing, const struct result *result)
 {
-    return closing->results->count <= CLOSING_ROWS || result->outcome != OUTCOME_SUCCEEDED;
+    return closing->results->count <= CLOSING_ROWS || result->outcome != OUTCOME_SUCCEEDED ||
+           result->verdict > VERDICT_CLEAN;
 }
 
 static const char *outcome_cell(const struct result *result)
@@ -95,6 +98,8 @@ static char *cell_text(const struct closing *closing, const struct column *colum
         return columns_energy_cell(result->energy.cpu_j, result->energy.cpu_half_width_j);
     case COLUMN_METRIC:
         return columns_metric_cell(result, column->title);
+    case COLUMN_VERDICT:
+        return mem_strdup(result->verdict == VERDICT_NONE ? "" : verdict_name(result->verdict));
     case COLUMN_RETRIES:
         return result->retries > 0 ? mem_printf("%lld", (long long)result->retries) : mem_strdup("");
     }
@@ -130,11 +135,13 @@ static void make_columns(struct closing *closing)
 {
     columns_varied(&closing->results->plan, &closing->varied);
     columns_metrics(closing->results, &closing->metrics);
-    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 6, sizeof *closing->columns);
+    closing->columns = mem_array(closing->varied.count + closing->metrics.count + 7, sizeof *closing->columns);
     add_column(closing, COLUMN_ID, "EXPERIMENT", true);
     for (size_t i = 0; i < closing->varied.count; i++)
         add_column(closing, COLUMN_PARAM, closing->varied.items[i], false);
     add_column(closing, COLUMN_OUTCOME, "OUTCOME", true);
+    if (closing_any_unclean(closing->results))
+        add_column(closing, COLUMN_VERDICT, "VERDICT", true);
     add_column(closing, COLUMN_TIME, "TIME", true);
     if (!add_column(closing, COLUMN_GPU, "GPU ENERGY", true))
         closing->column_count--;
@@ -182,13 +189,27 @@ static void choose_columns(struct closing *closing)
     }
 }
 
+/* Set to the left, as words are. */
+static bool is_word(enum column_kind kind)
+{
+    return kind == COLUMN_ID || kind == COLUMN_OUTCOME || kind == COLUMN_VERDICT;
+}
+
+static const char *cell_colour(enum column_kind kind, const struct result *result)
+{
+    if (kind == COLUMN_OUTCOME)
+        return outcome_colour(result);
+    if (kind != COLUMN_VERDICT || result->verdict == VERDICT_NONE)
+        return NULL;
+    return result->verdict == VERDICT_CLEAN ? GREEN : result->verdict == VERDICT_SUSPECT ? YELLOW : RED;
+}
+
 static void print_table(struct closing *closing)
 {
     struct table *table = table_new(closing->options->colour);
     for (size_t i = 0; i < closing->column_count; i++)
         if (closing->columns[i].shown)
-            table_add_column(table, closing->columns[i].title,
-                             closing->columns[i].kind != COLUMN_ID && closing->columns[i].kind != COLUMN_OUTCOME);
+            table_add_column(table, closing->columns[i].title, !is_word(closing->columns[i].kind));
     for (size_t row = 0; row < closing->results->count; row++) {
         if (!has_row(closing, &closing->results->items[row]))
             continue;
@@ -198,8 +219,7 @@ static void print_table(struct closing *closing)
             if (!closing->columns[i].shown)
                 continue;
             AUTO_FREE char *text = cell_text(closing, &closing->columns[i], row);
-            bool coloured = closing->columns[i].kind == COLUMN_OUTCOME;
-            table_add_cell(table, text, coloured ? outcome_colour(&closing->results->items[row]) : NULL);
+            table_add_cell(table, text, cell_colour(closing->columns[i].kind, &closing->results->items[row]));
         }
     }
     if (closing->rows > 0) {
@@ -234,7 +254,8 @@ static void print_counts(struct closing *closing)
         text_addf(closing->out, "%s%zu %s", printed++ ? ", " : "", count, name);
     }
     if (closing->rows < closing->results->count)
-        text_add(closing->out, " (those that succeeded are in summary.csv)");
+        text_addf(closing->out, " (those that %s are in summary.csv)",
+                  closing_any_unclean(closing->results) ? "succeeded and are clean" : "succeeded");
     text_add_char(closing->out, '\n');
 }
 
@@ -302,13 +323,13 @@ static void print_processes(struct closing *closing, const char *title, bool sur
         text_add_char(closing->out, '\n');
 }
 
-/* "tare run --resume DIR", as a shell takes it. */
-static char *resume_command(const struct closing_options *options)
+/* "tare run OPTION DIR", as a shell takes it. */
+static char *run_command(const struct closing_options *options, const char *option)
 {
     AUTO_STRV struct strv argv = {0};
     strv_add(&argv, options->program);
     strv_add(&argv, "run");
-    strv_add(&argv, "--resume");
+    strv_add(&argv, option);
     strv_add(&argv, options->run_dir);
     struct plan_job job = {.argv = argv};
     return plan_job_shell(&job);
@@ -321,10 +342,16 @@ static void print_where(struct closing *closing)
     size_t left = 0;
     for (size_t i = 0; i < closing->results->count; i++)
         left += is_left(&closing->results->items[i]);
-    if (left == 0)
-        return;
-    AUTO_FREE char *command = resume_command(options);
-    text_addf(closing->out, "to run the %zu left: %s\n", left, command);
+    if (left > 0) {
+        AUTO_FREE char *resume = run_command(options, "--resume");
+        text_addf(closing->out, "to run the %zu left: %s\n", left, resume);
+    }
+    size_t unclean = closing_count_to_repeat(closing->results);
+    if (unclean > 0) {
+        AUTO_FREE char *repeat = run_command(options, "--rerun-contaminated");
+        text_addf(closing->out, "to repeat the %zu that %s not clean: %s\n", unclean, unclean == 1 ? "is" : "are",
+                  repeat);
+    }
 }
 
 void closing_text(const struct results *results, const struct closing_options *options, struct text *out)
@@ -335,8 +362,10 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_table(&closing);
     print_hidden_columns(&closing);
     print_counts(&closing);
+    closing_add_causes(results, out);
     print_reasons(&closing);
     print_never_matched(&closing);
+    closing_add_verdicts(results, out);
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);
     print_where(&closing);

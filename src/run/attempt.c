@@ -19,7 +19,7 @@ static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, "energy", NULL};
+static const char *const attempt_files[] = {log_name, times_name, "energy"};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
@@ -197,7 +197,7 @@ bool attempt_memory_held(const struct attempt *attempt)
 /* The patterns of a job as joblog takes them; the caller frees the array. */
 static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *count)
 {
-    *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count;
+    *count = job->metric_count + job->success.count + job->errors.count + 2 * job->mark_count + FAILURE_SIGNS;
     struct joblog_pattern *patterns = mem_array(*count + 1, sizeof *patterns);
     struct joblog_pattern *at = patterns;
     for (size_t i = 0; i < job->metric_count; i++)
@@ -213,6 +213,8 @@ static struct joblog_pattern *make_patterns(const struct plan_job *job, size_t *
         if (mark->start)
             *at++ = (struct joblog_pattern){JOBLOG_MARK_START, mark->name, mark->start};
     }
+    for (size_t i = 0; i < FAILURE_SIGNS; i++)
+        failure_sign(i, at++);
     *count = (size_t)(at - patterns);
     return patterns;
 }
@@ -232,12 +234,14 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
         .pattern_count = count,
         .metric = metric,
         .mark = mark,
+        .holds = failure_sign_holds,
         .context = context,
     };
     attempt->log = joblog_new(&options, err);
     if (!attempt->log)
         return false;
     attempt->log_fd = attempt->times_fd = -1;
+    attempt->kills_told = machine_oom_kills("/proc/vmstat", &attempt->kills_before);
     attempt->gate_open = job_open_gate(attempt->job, err);
     return attempt->gate_open;
 }
@@ -267,6 +271,8 @@ void attempt_take_usage(struct attempt *attempt)
         known->processes = now.processes;
         known->has_processes = true;
     }
+    if (now.oom_kills > known->oom_kills)
+        known->oom_kills = now.oom_kills;
 }
 
 void attempt_close_log(struct attempt *attempt)
@@ -308,7 +314,17 @@ double attempt_duration_s(const struct attempt *attempt, bool *valid)
     return *valid ? (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S : 0;
 }
 
-enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error)
+static struct outcome_kills kills_of(const struct attempt *attempt)
+{
+    struct outcome_kills kills = {.own = attempt->usage.oom_kills};
+    uint64_t now = 0;
+    if (attempt->kills_told && machine_oom_kills("/proc/vmstat", &now) && now > attempt->kills_before)
+        kills.machine = now - attempt->kills_before;
+    return kills;
+}
+
+enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error,
+                           struct failure *failure)
 {
     size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
     AUTO_FREE const struct joblog_result **results = mem_array(count + 1, sizeof *results);
@@ -327,7 +343,12 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
         .results = results,
         .result_count = count,
         .words = attempt->log ? &words : NULL,
+        .log_lines = attempt->log ? joblog_totals(attempt->log).lines : 0,
+        .log_errno = attempt->log_err.code,
+        .kills = kills_of(attempt),
         .limits = limits,
     };
-    return outcome_judge(&attempt->experiment->foreground, &facts, error);
+    enum outcome outcome = outcome_judge(&attempt->experiment->foreground, &facts, error);
+    failure_find(&attempt->experiment->foreground, &facts, outcome, failure);
+    return outcome;
 }

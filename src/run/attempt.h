@@ -9,6 +9,7 @@
 #include "meter/mark_fifo.h"
 #include "meter/marks.h"
 #include "plan/plan.h"
+#include "run/failure.h"
 #include "run/outcome.h"
 #include "run/run.h"
 
@@ -45,6 +46,8 @@ struct attempt {
     char *log_held; /* who had the log's pipe after the proof, in words; NULL: nobody */
     struct err log_err; /* the first failure to keep the log */
     bool log_failed;
+    bool kills_told; /* by the machine, when the gate was opened: */
+    uint64_t kills_before;
 };
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number);
@@ -85,7 +88,8 @@ void attempt_close_log(struct attempt *attempt);
 const char *attempt_setuid_hint(const struct attempt *attempt); /* what to tell, or NULL */
 
 double attempt_duration_s(const struct attempt *attempt, bool *valid);
-enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error);
+enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error,
+                           struct failure *failure);
 
 /* The data of its events; new references. */
 json_t *attempt_born_json(const struct attempt *attempt);

@@ -180,11 +180,13 @@ void lane_attempt_ended(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     AUTO_FREE char *error = NULL;
+    struct failure failure;
     lane->phase = LANE_STEPPING;
-    lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error);
+    lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
+    json_object_set_new(data, "failure", failure_json(&failure));
     json_object_set_new(data, "energy", lane_energy_take(lane));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);

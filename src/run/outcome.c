@@ -43,24 +43,38 @@ static void say_exec_failure(const struct plan_job *job, const struct job_exit *
         text_add(why, " (is its first line '#!interpreter' missing?)");
 }
 
-static void say_signal(const struct job_exit *exit, const struct limits *limits, struct text *why)
+static void say_kill(const struct outcome_facts *facts, struct text *why)
 {
+    if (facts->kills.own > 0)
+        text_addf(why, ": the kernel ended it for want of memory%s",
+                  facts->limits->memory_bytes > 0 ? " (the memory limit of the settings)" : "");
+    else if (facts->limits->memory_bytes > 0)
+        text_add(why, ": probably by the memory limit");
+    else if (facts->kills.machine > 0)
+        text_add(why, ": probably by the kernel, which ended processes for want of memory meanwhile");
+    else
+        text_add(why, ": " TARE_NAME " did not send it; out of memory?");
+}
+
+static void say_signal(const struct outcome_facts *facts, struct text *why)
+{
+    const struct job_exit *exit = &facts->exit;
+    const struct limits *limits = facts->limits;
     const char *name = sigabbrev_np(exit->code);
     text_addf(why, "ended by signal %d", exit->code);
     if (name)
         text_addf(why, " (SIG%s)", name);
     if (exit->code == SIGXCPU && limits->cpu_time_s > 0)
         text_addf(why, ": the limit of %g s of CPU time", limits->cpu_time_s);
-    else if (exit->code == SIGKILL && limits->memory_bytes > 0)
-        text_add(why, ": probably by the memory limit");
     else if (exit->code == SIGKILL)
-        text_add(why, ": " TARE_NAME " did not send it; out of memory?");
+        say_kill(facts, why);
 }
 
-static void say_exit(const struct job_exit *exit, const struct limits *limits, struct text *why)
+static void say_exit(const struct outcome_facts *facts, struct text *why)
 {
+    const struct job_exit *exit = &facts->exit;
     if (exit->signalled) {
-        say_signal(exit, limits, why);
+        say_signal(facts, why);
         return;
     }
     text_addf(why, "exit code %d", exit->code);
@@ -84,7 +98,7 @@ static bool success_is_shown(const struct outcome_facts *facts)
     return shown > 0;
 }
 
-static bool exit_fails(const struct plan_job *job, const struct outcome_facts *facts)
+bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *facts)
 {
     const struct job_exit *exit = &facts->exit;
     if (!exit->ended)
@@ -147,9 +161,9 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
         say_exec_failure(job, &facts->exit, why);
         return;
     }
-    if (exit_fails(job, facts)) {
+    if (outcome_exit_fails(job, facts)) {
         if (facts->exit.ended)
-            say_exit(&facts->exit, facts->limits, why);
+            say_exit(facts, why);
         else
             text_add(why, "how it ended is not known");
     }

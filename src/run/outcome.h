@@ -25,6 +25,12 @@ enum stop_reason {
 
 const char *stop_reason_name(enum stop_reason reason); /* "exited", as the journal has it */
 
+/* Processes that the kernel has ended for want of memory. */
+struct outcome_kills {
+    uint64_t own;     /* of the job, as its cgroup tells; 0: none, or it does not tell */
+    uint64_t machine; /* of anybody on the machine while the job ran; 0: none, or it does not tell */
+};
+
 /* What is known of an attempt that is over. */
 struct outcome_facts {
     enum stop_reason reason;
@@ -34,6 +40,9 @@ struct outcome_facts {
     const struct joblog_result *const *results; /* of every pattern */
     size_t result_count;
     const struct joblog_words *words; /* what the log says at its end; NULL: there is no log */
+    uint64_t log_lines;
+    int log_errno; /* of a log that could not be written */
+    struct outcome_kills kills;
     const struct limits *limits;
 };
 
@@ -42,5 +51,8 @@ struct outcome_facts {
  * patterns say otherwise. Interrupted when the stop was not the attempt's own doing. error: what to tell (the
  * caller frees), NULL when it succeeded. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error);
+
+/* Whether the way in which a command ended is a failure by itself. */
+bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *facts);
 
 #endif

@@ -21,11 +21,21 @@ struct past_item past_of(const struct past *past, size_t number)
     return number >= 1 && number <= past->count ? past->items[number - 1] : (struct past_item){0};
 }
 
+void past_forget(struct past *past, size_t number)
+{
+    if (number < 1 || number > past->count)
+        return;
+    json_decref(past->items[number - 1].last_ended);
+    past->items[number - 1] = (struct past_item){0};
+}
+
 static void take_event(struct past *past, const struct event *event)
 {
     if (event->experiment < 1 || (uint64_t)event->experiment > past->count)
         return;
     struct past_item *item = &past->items[event->experiment - 1];
+    if (event->type == EVENT_EXPERIMENT_AGAIN)
+        past_forget(past, (size_t)event->experiment);
     if (event->type != EVENT_ATTEMPT_ENDED)
         return;
     enum outcome outcome = OUTCOME_NONE;

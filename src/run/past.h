@@ -27,6 +27,9 @@ void past_fini(struct past *past);
 /* The item of an experiment; an empty one for a new run. */
 struct past_item past_of(const struct past *past, size_t number);
 
+/* The experiment is done again: what its attempts before came to counts no more. */
+void past_forget(struct past *past, size_t number);
+
 /* The data of EVENT_EXPERIMENT_ENDED from that of its last attempt (may be NULL). A new reference. outcome:
  * "succeeded", ... */
 json_t *past_experiment_ended(const char *outcome, int64_t retries, const json_t *last_attempt);

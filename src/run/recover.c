@@ -54,6 +54,7 @@ static void close_attempt(struct runner *runner, size_t number, const struct sto
     json_object_set_new(data, "error", json_string("the session died"));
     json_object_set_new(data, "metrics", json_object());
     json_object_set_new(data, "log", json_null());
+    json_object_set_new(data, "failure", json_null());
     record(runner, number, attempt, EVENT_ATTEMPT_ENDED, data);
 }
 

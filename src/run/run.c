@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "run/again.h"
 #include "run/energy.h"
 #include "run/lane.h"
 #include "run/recover.h"
@@ -30,14 +31,20 @@ bool runner_halted(const struct runner *runner)
 bool runner_experiment_ended(const struct runner *runner, size_t number)
 {
     const struct store_experiment *experiment = store_experiment(runner->request->store, number);
-    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED;
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
+}
+
+static bool is_wanted(const struct runner *runner, size_t number)
+{
+    const struct again *again = runner->request->again;
+    return !again || again->items[number - 1];
 }
 
 const struct plan_experiment *runner_take(struct runner *runner)
 {
     while (runner->next < runner->plan->count) {
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next++];
-        if (!runner_experiment_ended(runner, experiment->number))
+        if (!runner_experiment_ended(runner, experiment->number) && is_wanted(runner, experiment->number))
             return experiment;
     }
     return NULL;
@@ -182,12 +189,28 @@ static void end_session(struct runner *runner)
         runner_break(runner, &err);
 }
 
+/* What is to be done again is planned so, durably, before the first of it begins: whatever ends this session, the next knows. */
+static bool plan_again(struct runner *runner, struct err *err)
+{
+    const struct again *again = runner->request->again;
+    for (size_t number = 1; again && number <= runner->plan->count; number++) {
+        if (!again->items[number - 1] || !runner_experiment_ended(runner, number))
+            continue;
+        json_t *data = json_object();
+        json_object_set_new(data, "verdict", json_string(verdict_name(again->verdicts[number - 1])));
+        past_forget(&runner->past, number);
+        runner_record(
+            runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
+    }
+    return store_flush(runner->request->store, err);
+}
+
 /* The session from its first event to its last; runner->broken and signal_number say how it went. */
 static void live(struct runner *runner, struct err *err)
 {
     struct lane lane;
     runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
-    if (!recover_run(runner, err)) {
+    if (!recover_run(runner, err) || !plan_again(runner, err)) {
         runner_break(runner, err);
         end_session(runner);
         return;

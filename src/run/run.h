@@ -20,6 +20,7 @@ struct run_listener {
     void *context;
 };
 
+struct again; /* run/again.h */
 struct gauge_options; /* meter/gauge.h */
 struct guardian; /* contain/guardian.h */
 struct state;    /* state/state.h */
@@ -40,6 +41,7 @@ struct run_request {
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     bool resumed;
+    const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };
 
 enum run_outcome {

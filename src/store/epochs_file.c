@@ -122,7 +122,7 @@ static json_t *epoch_json(const struct epoch *epoch, const struct energy_epoch *
 bool epochs_add_last(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT attempts FROM experiments WHERE number=?", "i", experiment);
+        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
     int step = query ? db_step(query, err) : -1;
     AUTO(cut_fini) struct cut cut = {0};
     if (step <= 0)

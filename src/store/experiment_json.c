@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "store/energy.h"
 #include "store/epochs_file.h"
+#include "store/evidence.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -61,11 +62,11 @@ static bool add_metrics(sqlite3 *db, int64_t number, const struct plan_job *job,
 /* Of the last attempt; NULL: nothing was measured. */
 static bool load_energy(sqlite3 *db, int64_t number, json_t **out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts"
-        " WHERE e.number=?",
-        "i", number);
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts) WHERE e.number=?",
+                 "i", number);
     int step = query ? db_step(query, err) : -1;
     *out = step > 0 ? db_json(query, 0) : NULL;
     return step >= 0;
@@ -105,6 +106,8 @@ static json_t *attempt_json(sqlite3_stmt *row)
     json_object_set_new(attempt, "marks", marks_json(row, 12));
     json_t *energy = db_json(row, 16);
     json_object_set_new(attempt, "energy", energy ? energy : json_null());
+    json_object_set_new(attempt, "verdict", db_cell(row, 17));
+    json_object_set_new(attempt, "failure", db_json_or_text(row, 18));
     return attempt;
 }
 
@@ -114,7 +117,7 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
         db_query(db, err,
                  "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
                  " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
-                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy"
+                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy, a.verdict, a.failure"
                  " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
                  " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
                  " a.experiment AND attempt = a.number AND role = 'foreground')"
@@ -170,22 +173,19 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
     return step == 0;
 }
 
-/* What was seen that speaks against the numbers, in the order in which it was seen. */
-static bool add_evidence(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+/* What is said of the result as a whole. */
+static bool add_verdict(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type='evidence' ORDER BY seq", "i", number);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *data = db_json(query, 1);
-        json_t *item = json_object();
-        json_object_set_new(item, "attempt", db_cell(query, 0));
-        json_object_set(item, "kind", json_object_get(data, "kind"));
-        json_object_set(item, "text", json_object_get(data, "text"));
-        json_array_append_new(out, item);
-        json_decref(data);
-    }
-    return step == 0;
+    AUTO_QUERY sqlite3_stmt *row = db_query(
+        db, err, "SELECT verdict, failure, result_attempt, again FROM experiments WHERE number=?", "i", number);
+    int step = row ? db_step(row, err) : -1;
+    if (step <= 0)
+        return step == 0;
+    json_object_set_new(out, "verdict", db_cell(row, 0));
+    json_object_set_new(out, "failure", db_json_or_text(row, 1));
+    json_object_set_new(out, "result_attempt", db_cell(row, 2));
+    json_object_set_new(out, "planned_again", json_boolean(sqlite3_column_int(row, 3)));
+    return true;
 }
 
 static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *outcome,
@@ -200,6 +200,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *energy = NULL;
     bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
+    loaded = add_verdict(db, number, out, err) && loaded;
     json_object_set_new(out, "energy", energy ? energy : json_null());
     json_object_set_new(out, "attempts", attempts);
     json_object_set_new(out, "epochs", epochs);
@@ -210,7 +211,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return loaded && add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
-           add_containment(db, number, containment, err) && add_evidence(db, number, evidence, err);
+           add_containment(db, number, containment, err) && evidence_add(db, number, evidence, err);
 }
 
 /* What the study says of the job that is measured. */

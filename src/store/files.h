@@ -5,7 +5,7 @@
 #include "store/db.h"
 #include "store/store.h"
 
-/* All experiments that ended for good, in the plan's order. */
+/* summary.csv: all experiments that ended for good, in the plan's order; summary_safe.csv: those of them that are clean. */
 bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err);
 
 /* What stands in it; NULL: err says why. */

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "store/energy.h"
+#include "store/evidence.h"
 
 #include <string.h>
 
@@ -125,38 +126,69 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
     const json_t *log = get(event, "log");
     if (!db_run(db, err,
                 "UPDATE attempts SET outcome=?, ended_monotonic_ns=?, ended_realtime_ns=?, duration_s=?, exit_code=?,"
-                " signal=?, reason=?, error=?, log_bytes=?, log_lines=? WHERE experiment=? AND number=?",
-                "jiijjjjjjjii", get(event, "outcome"), event->monotonic_ns, event->realtime_ns,
+                " signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=? WHERE experiment=? AND number=?",
+                "jiijjjjjjjjii", get(event, "outcome"), event->monotonic_ns, event->realtime_ns,
                 get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
-                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
-                event->attempt))
+                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"),
+                get(event, "failure"), event->experiment, event->attempt))
         return false;
-    return write_mark_counts(db, event, err) && energy_write(db, event, err) && write_metrics(db, event, err);
+    return write_mark_counts(db, event, err) && energy_write(db, event, err) && write_metrics(db, event, err) &&
+           evidence_judge_attempt(db, event->experiment, event->attempt, err);
 }
 
-static bool write_experiment(sqlite3 *db, const struct event *event, struct err *err)
+/* A result that is to be replaced stands until the new one has come. */
+static bool write_experiment_start(sqlite3 *db, const struct event *event, struct err *err)
 {
-    if (event->type == EVENT_EXPERIMENT_STARTED)
-        return db_run(db, err,
-                      "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL,"
-                      " started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0 WHERE number=?",
-                      "ii", event->realtime_ns, event->experiment) &&
-               db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment);
-    if (!db_run(
-            db, err,
-            "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=? WHERE number=?",
-            "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
-            event->realtime_ns, event->experiment))
-        return false;
-    return write_metrics(db, event, err);
+    if (event->type == EVENT_EXPERIMENT_AGAIN)
+        return db_run(db, err, "UPDATE experiments SET again=1, pass=pass+1 WHERE number=?", "i", event->experiment);
+    return db_run(db, err,
+                  "DELETE FROM experiment_metrics WHERE experiment=?1 AND (SELECT again FROM experiments WHERE"
+                  " number=?1)=0",
+                  "i", event->experiment) &&
+           db_run(db, err,
+                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL,"
+                  " failure=NULL, result_attempt=NULL, started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0"
+                  " WHERE number=? AND again=0",
+                  "ii", event->realtime_ns, event->experiment);
 }
 
-static bool write_tables(sqlite3 *db, const struct event *event, struct err *err)
+/* 1: a result stands that this end, an interruption, does not replace. */
+static int keeps_result(sqlite3 *db, const struct event *event, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment);
+    int step = query ? db_step(query, err) : -1;
+    if (step < 0)
+        return -1;
+    return step > 0 && sqlite3_column_int(query, 0) && event_outcome(event) == OUTCOME_INTERRUPTED;
+}
+
+static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
+{
+    int keeps = keeps_result(db, event, err);
+    if (keeps != 0)
+        return keeps > 0 &&
+               db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
+    return db_run(db, err,
+                  "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"
+                  " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure FROM attempts a WHERE"
+                  " a.experiment=experiments.number AND a.number=experiments.attempts) WHERE number=?",
+                  "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
+                  event->realtime_ns, event->experiment) &&
+           db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment) &&
+           write_metrics(db, event, err) && evidence_judge_experiment(db, event->experiment, err);
+}
+
+static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
 {
     switch (event->type) {
     case EVENT_EXPERIMENT_STARTED:
+    case EVENT_EXPERIMENT_AGAIN:
+        return write_experiment_start(db, event, err);
     case EVENT_EXPERIMENT_ENDED:
-        return write_experiment(db, event, err);
+        return write_experiment_end(db, event, err);
+    case EVENT_EVIDENCE:
+        return evidence_write(db, seq, event, err);
     case EVENT_ATTEMPT_PREPARED:
     case EVENT_ATTEMPT_STARTED:
     case EVENT_ATTEMPT_STOPPING:
@@ -193,7 +225,7 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
     /* A session's row stands before the event that refers to it. */
     if (event->type == EVENT_SESSION_STARTED && !write_session(db, event, err))
         return false;
-    if (!write_event(db, seq, event, err) || !write_tables(db, event, err))
+    if (!write_event(db, seq, event, err) || !write_tables(db, seq, event, err))
         return false;
     if (event->experiment == 0)
         return true;

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "store/energy.h"
+#include "store/evidence.h"
 #include "store/journal.h"
 
 #include <string.h>
@@ -15,6 +16,12 @@ void result_items_free(struct result *items, size_t count)
             free(items[i].metrics[m].name);
         free(items[i].metrics);
         json_decref(items[i].layers);
+        free(items[i].failure);
+        for (size_t e = 0; e < items[i].evidence_count; e++) {
+            free(items[i].evidence[e].kind);
+            free(items[i].evidence[e].text);
+        }
+        free(items[i].evidence);
     }
     free(items);
 }
@@ -55,6 +62,20 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
     item->duration_s = sqlite3_column_double(row, 4);
     item->error = mem_strdup(db_text(row, 5));
     item->ended_realtime_ns = sqlite3_column_int64(row, 6);
+    item->again = sqlite3_column_int(row, 7) != 0;
+    if (!verdict_parse(db_text(row, 8), &item->verdict))
+        item->verdict = VERDICT_NONE;
+    json_t *failure = db_json(row, 9);
+    item->failure = mem_strdup(json_string_value(json_object_get(failure, "cause")));
+    json_decref(failure);
+}
+
+static void take_evidence(sqlite3_stmt *row, struct result *item)
+{
+    const char *kind = db_text(row, 1), *text = db_text(row, 2);
+    item->evidence = mem_room(item->evidence, item->evidence_count, &item->evidence_capacity, sizeof *item->evidence);
+    item->evidence[item->evidence_count++] = (struct result_evidence){
+        .kind = mem_strdup(kind ? kind : ""), .text = mem_strdup(text ? text : ""), .weight = evidence_weight(kind)};
 }
 
 static void take_metric(sqlite3_stmt *row, struct result *item)
@@ -123,14 +144,20 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
     struct result *items = mem_array(plan->count ? plan->count : 1, sizeof *items);
     for (size_t i = 0; i < plan->count; i++)
         item_init(&items[i], &plan->experiments[i]);
-    if (each_row(db, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns FROM experiments",
+    if (each_row(db,
+                 "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
+                 " failure FROM experiments",
                  take_experiment, items, plan->count, err) &&
         each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items,
                  plan->count, err) &&
         each_row(db,
                  "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
-                 " AND a.number = e.attempts WHERE a.energy IS NOT NULL",
+                 " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE a.energy IS NOT NULL",
                  take_energy, items, plan->count, err) &&
+        each_row(db,
+                 "SELECT e.number, v.kind, v.text FROM evidence v, experiments e WHERE " EVIDENCE_COUNTS
+                 " ORDER BY v.seq",
+                 take_evidence, items, plan->count, err) &&
         each_row(db,
                  "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
                  " ORDER BY experiment, attempt, role, number",

@@ -1,6 +1,7 @@
 #include "store/db.h"
 
 #include "base/mem.h"
+#include "store/evidence.h"
 
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
  * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
@@ -72,8 +73,24 @@ static const char *const format_3[] = {
     NULL,
 };
 
+/* Evidence and the verdicts that follow; why attempts failed; experiments that are done again. */
+static const char *const format_4[] = {
+    "CREATE TABLE evidence (seq INTEGER PRIMARY KEY REFERENCES events(seq), experiment INTEGER REFERENCES"
+    " experiments(number), attempt INTEGER, pass INTEGER, kind TEXT, weight TEXT NOT NULL, text TEXT, from_s REAL,"
+    " to_s REAL, device TEXT)",
+    "ALTER TABLE attempts ADD COLUMN verdict TEXT",
+    "ALTER TABLE attempts ADD COLUMN failure TEXT",
+    "ALTER TABLE experiments ADD COLUMN verdict TEXT",
+    "ALTER TABLE experiments ADD COLUMN failure TEXT",
+    "ALTER TABLE experiments ADD COLUMN result_attempt INTEGER",
+    "ALTER TABLE experiments ADD COLUMN pass INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE experiments ADD COLUMN again INTEGER NOT NULL DEFAULT 0",
+    "UPDATE experiments SET result_attempt = nullif(attempts, 0) WHERE outcome IS NOT NULL",
+    NULL,
+};
+
 /* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
-static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3};
+static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4};
 
 /* From a format (0: an empty database) to the newest. */
 static bool build(sqlite3 *db, int64_t from, struct err *err)
@@ -82,6 +99,8 @@ static bool build(sqlite3 *db, int64_t from, struct err *err)
         for (const char *const *statement = formats[i]; *statement; statement++)
             if (!db_run(db, err, *statement, ""))
                 return false;
+    if (from > 0 && from < 4 && !evidence_take_up(db, err))
+        return false;
     AUTO_FREE char *format = mem_printf("PRAGMA user_version=%d", DB_FORMAT);
     return db_run(db, err, format, "");
 }

@@ -107,11 +107,15 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     return db_commit(store->db, err);
 }
 
-/* Experiments whose end was committed before a crash, and whose files were not written then. */
-static bool find_unwritten(sqlite3 *db, size_t count, struct work_list *out, struct err *err)
+/* Experiments whose end was committed before a crash, and whose files were not written then; or whose verdict changed
+ * after they were written. */
+static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct work_list *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT number FROM experiments WHERE state='done' AND NOT files_written ORDER BY number", "");
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number FROM experiments WHERE state='done' AND files_written<>1 AND (files_written=2 OR NOT ?)"
+                 " ORDER BY number",
+                 "i", (int64_t)only_changed);
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         int64_t number = sqlite3_column_int64(query, 0);
@@ -135,7 +139,7 @@ static bool begin(struct store *store, struct err *err)
     view_init(&store->view, store->plan.count);
     struct worker *worker = &store->worker;
     if (!journal_load_view(store->db, &store->view, err) || !journal_last_seq(store->db, &worker->last_seq, err) ||
-        !find_unwritten(store->db, store->plan.count, &worker->queue, err))
+        !find_unwritten(store->db, store->plan.count, false, &worker->queue, err))
         return false;
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
@@ -212,12 +216,25 @@ static void drain(struct store *store)
     } while (!worker_quiet(&store->worker));
 }
 
+/* Evidence that came after an experiment's end changes its verdict: its files are written anew. The store's thread has
+ * nothing to do meanwhile. */
+static bool write_late(struct store *store, struct err *err)
+{
+    struct work_list late = {0};
+    bool ok = find_unwritten(store->db, store->plan.count, true, &late, err);
+    for (const struct work_item *item = late.first; ok && item; item = item->next)
+        add_files(store, item->number, NULL, NULL);
+    work_list_free(&late);
+    drain(store);
+    return ok && worker_verdict(&store->worker, err);
+}
+
 bool store_close(struct store *store, struct err *err)
 {
     if (!store)
         return true;
     drain(store);
-    bool ok = worker_verdict(&store->worker, err);
+    bool ok = worker_verdict(&store->worker, err) && write_late(store, err);
     worker_stop(&store->worker);
     store->running = false;
     /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/reading.h"
+#include "guard/evidence.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 
@@ -65,6 +66,7 @@ struct store_experiment {
     enum experiment_state state;
     enum outcome outcome;
     int64_t attempts; /* begun so far */
+    bool again;       /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
     struct store_attempt last; /* of the last attempt; number 0: none */
 };
 
@@ -89,11 +91,22 @@ struct result_energy {
     struct reading cpu_j, cpu_half_width_j; /* of the packages */
 };
 
+/* What was seen that speaks against the figures of a result. */
+struct result_evidence {
+    char *kind, *text;
+    enum evidence_weight weight;
+};
+
 struct result {
     size_t number;
     char *id;
     enum experiment_state state;
     enum outcome outcome;
+    bool again; /* it is planned again: what stands here is the result before, until there is a new one */
+    enum verdict verdict; /* NONE: it has not ended, or it ended before verdicts were given */
+    char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
+    struct result_evidence *evidence; /* of what the verdict is made */
+    size_t evidence_count, evidence_capacity;
     int64_t retries;
     double duration_s; /* of the last attempt */
     int64_t ended_realtime_ns; /* 0: not ended */

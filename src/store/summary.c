@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "store/energy.h"
 #include "store/results.h"
-#include "store/view.h"
 
 #include <string.h>
 
@@ -14,13 +13,13 @@
 static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
                                             "training_success", "duration_seconds", "retries"};
 static const char *const own_columns[] = {"mode",    "outcome", "exit_code", "attempt", "gpu_mem_peak_mib",
-                                          "verdict", "error"};
+                                          "verdict", "error",   "failure"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 /* What struct result does not say. */
 struct extra {
-    int64_t attempts;
+    int64_t attempt; /* whose figures the row has */
     bool has_duration;
     bool has_exit_code;
     int64_t exit_code;
@@ -135,11 +134,12 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     text_add_char(out, ',');
     if (extra->has_exit_code)
         text_addf(out, "%lld", (long long)extra->exit_code);
-    text_addf(out, ",%lld", (long long)extra->attempts);
+    text_addf(out, ",%lld", (long long)extra->attempt);
     struct reading memory = energy_gpu_memory_mib(extra->energy);
     add_number(out, memory.value, memory.valid);
-    add_cell(out, NULL); /* verdict: not judged */
+    add_cell(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
     add_cell(out, item->error);
+    add_cell(out, item->failure);
     text_add_char(out, '\n');
 }
 
@@ -147,8 +147,9 @@ static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct 
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT e.number, e.attempts, e.duration_s, a.exit_code, a.energy FROM experiments e"
-                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts",
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy FROM"
+                 " experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts)",
                  "");
     if (!query)
         return false;
@@ -156,7 +157,7 @@ static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct 
     while ((step = db_step(query, err)) > 0) {
         int64_t number = sqlite3_column_int64(query, 0);
         if (number >= 1 && (size_t)number <= count)
-            extras[number - 1] = (struct extra){.attempts = sqlite3_column_int64(query, 1),
+            extras[number - 1] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
                                                 .has_duration = !db_is_null(query, 2),
                                                 .has_exit_code = !db_is_null(query, 3),
                                                 .exit_code = sqlite3_column_int64(query, 3),
@@ -172,24 +173,45 @@ static void extras_free(struct extra *extras, size_t count)
     free(extras);
 }
 
+/* The row of an experiment that is being done again is that of its result before. */
+static bool has_row(const struct result *item)
+{
+    return item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED;
+}
+
+/* All that a summary is written from. */
+struct summary {
+    const struct plan *plan;
+    struct result *items;
+    struct extra *extras;
+    struct columns columns;
+};
+
+static bool write_rows(int dir, const char *name, const struct summary *summary, bool only_clean, struct err *err)
+{
+    AUTO_TEXT struct text out = {0};
+    add_header(&out, &summary->columns);
+    for (size_t i = 0; i < summary->plan->count; i++) {
+        const struct result *item = &summary->items[i];
+        if (has_row(item) && (!only_clean || item->verdict == VERDICT_CLEAN))
+            add_row(&out, &summary->plan->experiments[i], item, &summary->extras[i], &summary->columns);
+    }
+    return fs_write_atomic(dir, name, text_get(&out), out.length, err);
+}
+
 bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err)
 {
-    struct extra *extras = mem_array(plan->count ? plan->count : 1, sizeof *extras);
-    struct result *items = NULL;
-    if (!load_extras(db, extras, plan->count, err) || !result_items_load(db, plan, &items, err)) {
-        extras_free(extras, plan->count);
+    struct summary summary = {.plan = plan, .extras = mem_array(plan->count ? plan->count : 1, sizeof(struct extra))};
+    if (!load_extras(db, summary.extras, plan->count, err) || !result_items_load(db, plan, &summary.items, err)) {
+        extras_free(summary.extras, plan->count);
         return err_wrap(err, "summary.csv");
     }
-    struct columns columns = {0};
-    AUTO_TEXT struct text out = {0};
-    collect_columns(plan, &columns);
-    add_header(&out, &columns);
-    for (size_t i = 0; i < plan->count; i++)
-        if (view_ended(items[i].state, items[i].outcome))
-            add_row(&out, &plan->experiments[i], &items[i], &extras[i], &columns);
-    strv_fini(&columns.params);
-    strv_fini(&columns.metrics);
-    result_items_free(items, plan->count);
-    extras_free(extras, plan->count);
-    return fs_write_atomic(dir, "summary.csv", text_get(&out), out.length, err);
+    collect_columns(plan, &summary.columns);
+    bool ok = write_rows(dir, "summary.csv", &summary, false, err) &&
+              write_rows(dir, "summary_safe.csv", &summary, true, err);
+    strv_fini(&summary.columns.params);
+    strv_fini(&summary.columns.metrics);
+    result_items_free(summary.items, plan->count);
+    extras_free(summary.extras, plan->count);
+    return ok;
 }

@@ -26,9 +26,9 @@ void view_fini(struct view *view)
     *view = (struct view){0};
 }
 
-bool view_ended(enum experiment_state state, enum outcome outcome)
+bool view_ended(const struct store_experiment *experiment)
 {
-    return state == STATE_DONE && outcome != OUTCOME_INTERRUPTED;
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
 }
 
 enum outcome event_outcome(const struct event *event)
@@ -95,9 +95,11 @@ static bool check_attempt(const struct store_experiment *now, const struct event
 static bool check_experiment(const struct store_experiment *now, const struct event *event,
                              enum experiment_state *after, struct err *err)
 {
-    /* The table lets every experiment that is done start again; only an interrupted one may. */
-    bool again = event->type == EVENT_EXPERIMENT_STARTED && view_ended(now->state, now->outcome);
-    if (again || !state_next(now->state, event->type, after))
+    /* The table lets every experiment that is done start again, or be planned so; only one that was interrupted or is planned
+     * again may start, and only one whose result stands may be planned again. */
+    bool refused = (event->type == EVENT_EXPERIMENT_STARTED && view_ended(now)) ||
+                   (event->type == EVENT_EXPERIMENT_AGAIN && !view_ended(now));
+    if (refused || !state_next(now->state, event->type, after))
         return err_set(err, "%s does not fit: experiment %lld is %s", event_type_name(event->type),
                        (long long)event->experiment, state_name(now->state));
     if (event->type == EVENT_ATTEMPT_ENDED && now->last.outcome != OUTCOME_NONE)
@@ -174,6 +176,10 @@ void view_apply(struct view *view, const struct event *event, enum experiment_st
         break;
     case EVENT_EXPERIMENT_ENDED:
         item->outcome = event_outcome(event);
+        item->again = item->again && item->outcome == OUTCOME_INTERRUPTED;
+        break;
+    case EVENT_EXPERIMENT_AGAIN:
+        item->again = true;
         break;
     default:
         break;

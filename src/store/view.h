@@ -21,7 +21,7 @@ bool view_check(const struct view *view, const struct event *event, enum experim
 void view_apply(struct view *view, const struct event *event, enum experiment_state after);
 
 /* Whether the experiment came to an end that stands: one that was interrupted is done again. */
-bool view_ended(enum experiment_state state, enum outcome outcome);
+bool view_ended(const struct store_experiment *experiment);
 
 /* The event's "outcome", OUTCOME_NONE when it has none. */
 enum outcome event_outcome(const struct event *event);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "guard/evidence.h"
 #include "ui/estimate.h"
 #include "ui/output.h"
 #include "ui/width.h"
@@ -36,8 +37,9 @@ struct progress {
     bool from_first;     /* the attempts of this experiment all belong to this session */
     char *metric_name;   /* the last one seen */
     double metric_value;
-    char *attempt_error; /* of the attempt that ended last */
-    bool drawn;          /* a live line stands there */
+    char *attempt_error;                    /* of the attempt that ended last */
+    enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
+    bool drawn;                             /* a live line stands there */
     bool detached;
 };
 
@@ -224,6 +226,7 @@ static void begin_experiment(struct progress *progress, const struct event *even
     progress->experiment_ns = progress->attempt_ns = now_ns(progress);
     progress->pause_end_ns = progress->stop_end_ns = 0;
     progress->from_first = false;
+    progress->of_experiment = progress->of_attempt = VERDICT_CLEAN;
     free(steal_ptr(progress->metric_name));
     free(steal_ptr(progress->attempt_error));
     if (progress->options.style != PROGRESS_PLAIN)
@@ -281,6 +284,15 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
     say(progress, &line, YELLOW, coloured_from);
 }
 
+/* What makes a person look at a row twice. */
+static void add_verdict(const struct progress *progress, struct text *out)
+{
+    enum verdict verdict =
+        progress->of_attempt > progress->of_experiment ? progress->of_attempt : progress->of_experiment;
+    if (verdict > VERDICT_CLEAN)
+        text_addf(out, ", %s", verdict_name(verdict));
+}
+
 static void add_metrics(struct text *out, const json_t *metrics)
 {
     void *at;
@@ -314,6 +326,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    add_verdict(progress, &line);
     if (succeeded)
         add_metrics(&line, json_object_get(event->data, "metrics"));
     else if (error && !(outcome && strcmp(error, outcome) == 0))
@@ -349,6 +362,16 @@ static void say_text(struct progress *progress, const struct event *event, const
     size_t coloured_from = line.length;
     text_addf(&line, "%s%s", kind, text ? text : "");
     say(progress, &line, *kind ? YELLOW : NULL, coloured_from);
+}
+
+/* Said with what it weighs: a leftover that was ended is no reason to get up at night. */
+static void take_evidence(struct progress *progress, const struct event *event)
+{
+    const char *kind = json_get_text(event->data, "kind");
+    enum verdict *verdict = event->attempt > 0 ? &progress->of_attempt : &progress->of_experiment;
+    AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
+    *verdict = verdict_with(*verdict, kind);
+    say_text(progress, event, head);
 }
 
 static void take_metric(struct progress *progress, const struct event *event)
@@ -391,6 +414,9 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_experiment(progress, event);
         break;
     case EVENT_ATTEMPT_PREPARED:
+        progress->of_attempt = VERDICT_CLEAN;
+        begin_attempt(progress, event);
+        break;
     case EVENT_ATTEMPT_STARTED:
         begin_attempt(progress, event);
         break;
@@ -415,7 +441,7 @@ static void take_event(struct progress *progress, const struct event *event)
         end_experiment(progress, event);
         break;
     case EVENT_EVIDENCE:
-        say_text(progress, event, "evidence: ");
+        take_evidence(progress, event);
         break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
@@ -427,6 +453,7 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:
+    case EVENT_EXPERIMENT_AGAIN:
     case EVENT_TYPES:
         break;
     }

@@ -180,6 +180,7 @@ static const struct {
     {"ecc", WHOLE, offsetof(struct fake_gpu, ecc)},
     {"mig", WHOLE, offsetof(struct fake_gpu, mig)},
     {"part", WHOLE, offsetof(struct fake_gpu, part)},
+    {"persistence", WHOLE, offsetof(struct fake_gpu, persistence)},
     {"process_entry", WHOLE, offsetof(struct fake_gpu, process_entry)},
 };
 
@@ -291,6 +292,7 @@ static void defaults(struct fake_scenario *out)
                                  .counter_reset_s = -1,
                                  .memory_total = UINT64_C(150754820096),
                                  .memory_reserved = UINT64_C(644874240),
+                                 .persistence = 1,
                                  .process_entry = 24};
         snprintf(gpu->uuid, sizeof gpu->uuid, "GPU-00000000-0000-4000-8000-%012x", (unsigned)i);
     }

@@ -6,9 +6,13 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
 #include "contain/cgroup.h"
+#include "contain/contain.h"
 #include "tare_build.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +116,30 @@ static void a_leaf_can_be_made_and_removed_with_what_is_below(void **state)
     assert_true(cgroup_remove(leaf));
 }
 
+/* The formats are those of the kernel's admin-guide/cgroup-v2.rst and of proc(5). */
+static void processes_that_the_kernel_ended_for_memory_are_counted(void **state)
+{
+    (void)state;
+    static const char events[] = "low 0\nhigh 0\nmax 12\noom 4\noom_kill 3\noom_group_kill 1\n";
+    static const char vmstat[] = "nr_free_pages 5\nnr_oom_kill 9\noom_kill 17\nthp_fault 1\n";
+    char dir[] = "/tmp/cgroup-test.XXXXXX";
+    uint64_t kills = 0;
+    assert_non_null(mkdtemp(dir));
+    AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FREE char *path = mem_printf("%s/vmstat", dir);
+    assert_false(cgroup_oom_kills(dir, &kills));
+    assert_false(machine_oom_kills(path, &kills));
+    assert_true(fs_write_atomic(fd, "memory.events", events, sizeof events - 1, NULL));
+    assert_true(fs_write_atomic(fd, "vmstat", vmstat, sizeof vmstat - 1, NULL));
+    assert_true(cgroup_oom_kills(dir, &kills));
+    assert_int_equal(kills, 3);
+    assert_true(machine_oom_kills(path, &kills));
+    assert_int_equal(kills, 17);
+    unlinkat(fd, "memory.events", 0);
+    unlinkat(fd, "vmstat", 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +150,7 @@ int main(void)
         cmocka_unit_test(a_leaf_is_named_by_its_tag),
         cmocka_unit_test(another_folder_is_no_leaf),
         cmocka_unit_test(a_leaf_can_be_made_and_removed_with_what_is_below),
+        cmocka_unit_test(processes_that_the_kernel_ended_for_memory_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,11 @@ static void a_gpu_is_named_by_what_the_driver_says(void **state)
     assert_string_equal(who.driver, "580.159.04");
     assert_string_equal(who.library, "13.580.159.04");
     assert_int_equal(who.mig, GPU_MIG_OFF);
+    assert_int_equal(who.persistence, GPU_PERSISTENCE_ON);
+    play_end(&played);
+    play(&played, NULL, "0", 0, "persistence 0\n");
+    nvml_backend.identify(played.sensor, &who);
+    assert_int_equal(who.persistence, GPU_PERSISTENCE_OFF);
     play_end(&played);
 }
 

@@ -96,6 +96,29 @@ static void what_is_no_text_is_made_fit_to_be_shown(void **state)
                 "\xEF\xBF\xBD[31mERROR\xEF\xBF\xBD[0m \xEF\xBF\xBD");
 }
 
+static void assert_line(const char *end_of_log, uint64_t lines, const char *text, uint64_t line)
+{
+    struct tail *tail = calloc(1, sizeof *tail);
+    struct joblog_words words;
+    tail_add(tail, end_of_log, strlen(end_of_log));
+    tail_words(tail, lines, &words);
+    assert_string_equal(words.text, text);
+    assert_int_equal(words.line, line);
+    free(tail);
+}
+
+/* Lines end with \n, \r or both together; of a long log only the end is kept. */
+static void the_line_that_is_told_has_its_number_in_the_whole_log(void **state)
+{
+    (void)state;
+    assert_line("one\ntwo\n", 2, "two", 2);
+    assert_line("one\ntwo\n\n \n", 4, "two", 2);
+    assert_line("one\r\nan error\r\nthree\r\n", 3, "an error", 2);
+    assert_line("10 %\r20 %\r30 %\rfailed\rbye", 5, "failed", 4);
+    assert_line("half a line\nfatal\nbye\n", 1000, "fatal", 999);
+    assert_line("Traceback (most recent call last):\n  f()\nValueError: bad\nbye\n", 54, "ValueError: bad", 53);
+}
+
 /* Whatever the pieces in which a stream arrives, its last bytes are kept, in order. */
 static void the_tail_is_the_end_of_the_stream(void **state)
 {
@@ -114,7 +137,7 @@ static void the_tail_is_the_end_of_the_stream(void **state)
             tail_add(tail, stream + at, count);
         }
         assert_int_equal(tail->used, WORDS_TAIL);
-        tail_words(tail, &words);
+        tail_words(tail, 1, &words);
         assert_string_equal(words.text, "first");
         free(tail);
     }
@@ -133,6 +156,7 @@ int main(void)
         cmocka_unit_test(a_measured_error_is_no_complaint),
         cmocka_unit_test(blanks_alone_are_nothing),
         cmocka_unit_test(what_is_no_text_is_made_fit_to_be_shown),
+        cmocka_unit_test(the_line_that_is_told_has_its_number_in_the_whole_log),
         cmocka_unit_test(the_tail_is_the_end_of_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,9 +180,94 @@ static void outcomes_are_coloured_when_asked(void **state)
     results_fini(&results);
 }
 
+static void add_evidence(struct result *result, const char *kind, const char *text)
+{
+    result->evidence = realloc(result->evidence, (result->evidence_count + 1) * sizeof *result->evidence);
+    result->evidence[result->evidence_count++] =
+        (struct result_evidence){mem_strdup(kind), mem_strdup(text), evidence_weight(kind)};
+}
+
+/* Five that ended: clean, contaminated twice, suspect, and clean though it failed; one that was not run. */
+static struct results judged(void)
+{
+    struct results results = results_of(6);
+    static const enum verdict verdicts[] = {VERDICT_CLEAN,   VERDICT_CONTAMINATED, VERDICT_CONTAMINATED,
+                                            VERDICT_SUSPECT, VERDICT_CLEAN,        VERDICT_NONE};
+    for (size_t i = 0; i < 6; i++) {
+        add_experiment(&results, i == 4 ? OUTCOME_FAILED : i == 5 ? OUTCOME_NONE : OUTCOME_SUCCEEDED);
+        results.items[i].verdict = verdicts[i];
+        while (results.items[i].metric_count > 0) /* they are of other tests */
+            free(results.items[i].metrics[--results.items[i].metric_count].name);
+    }
+    add_evidence(&results.items[0], "power_cap", "limit reached");
+    add_evidence(&results.items[1], "sampling_gap", "half a second");
+    add_evidence(&results.items[1], "foreign_process", "4242 python of ann");
+    add_evidence(&results.items[2], "foreign_process", "4243 python of ann");
+    add_evidence(&results.items[2], "foreign_process", "4244 python of ann");
+    add_evidence(&results.items[3], "sw_thermal", "3 s");
+    results.items[4].failure = mem_strdup("out_of_memory");
+    results.items[4].error = mem_strdup("exit code 1");
+    return results;
+}
+
+static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
+{
+    (void)state;
+    struct results results = judged();
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_string_equal(text, "EXPERIMENT      learning_rate  OUTCOME    VERDICT        TIME\n"
+                              "digits_mlp_001          0.001  succeeded  clean         3.3 s\n"
+                              "digits_mlp_002          0.002  succeeded  contaminated  3.3 s\n"
+                              "digits_mlp_003          0.003  succeeded  contaminated  3.3 s\n"
+                              "digits_mlp_004          0.004  succeeded  suspect       3.3 s\n"
+                              "digits_mlp_005          0.005  failed     clean         3.3 s\n"
+                              "digits_mlp_006          0.006  not run\n"
+                              "\n"
+                              "4 succeeded, 1 failed, 1 not run\n"
+                              "failed by: 1 out_of_memory\n"
+                              "  digits_mlp_005: exit code 1\n"
+                              "verdict: 2 clean, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
+                              "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
+                              "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
+                              "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
+                              "results: results/run_20261121_093000\n"
+                              "to run the 1 left: tare run --resume results/run_20261121_093000\n"
+                              "to repeat the 3 that are not clean: tare run --rerun-contaminated "
+                              "results/run_20261121_093000\n");
+    results_fini(&results);
+}
+
+static void what_is_planned_again_is_left_to_do_and_not_to_be_planned(void **state)
+{
+    (void)state;
+    struct results results = judged();
+    results.items[1].again = results.items[2].again = true;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nto run the 3 left: tare run --resume results/run_20261121_093000\n"));
+    assert_non_null(strstr(text, "\nto repeat the 1 that is not clean: tare run --rerun-contaminated "));
+    results_fini(&results);
+}
+
+static void a_run_that_is_clean_says_so_in_one_line(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    results.items[0].verdict = results.items[1].verdict = VERDICT_CLEAN;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean\nresults: "));
+    assert_null(strstr(text, "VERDICT"));
+    assert_null(strstr(text, "--rerun"));
+    results_fini(&results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
+        cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
+        cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
         cmocka_unit_test(a_whole_run_says_nothing_of_resuming),
         cmocka_unit_test(columns_that_do_not_fit_are_named_below),

@@ -24,7 +24,7 @@
     "energy_cpu_pkg_joules,energy_cpu_ram_joules,energy_cpu_total_joules,energy_gpu_avg_watts,energy_gpu_max_watts,"   \
     "energy_gpu_min_watts,energy_gpu_total_joules,energy_gpu_temp_avg_celsius,energy_gpu_temp_max_celsius,"            \
     "energy_gpu_util_avg_percent,energy_gpu_util_max_percent,mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict," \
-    "error\n"
+    "error,failure\n"
 
 static void play_experiment(struct store *store, int64_t experiment, bool succeeds)
 {
@@ -53,11 +53,11 @@ static void summary_has_the_studys_columns_and_one_row_per_ended_experiment(void
     assert_string_equal(
         summary, HEADER
         "demo_net_001,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,1e-7,,,97.5,,,,,,,,,,,,,,mutation,"
-        "succeeded,0,1,,,\n"
+        "succeeded,0,1,,clean,,\n"
         "other_default_002,2025-11-15T15:54:19.379192,other,default,False,2.5,0,,,\"a,b\",1334,,,,,,,,,,,,,,,"
-        "default,failed,1,1,,,\"a \"\"bad\"\", end\"\n"
+        "default,failed,1,1,,clean,\"a \"\"bad\"\", end\",\n"
         "demo_net_003_parallel,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,0.5,,,97.5,,,,,,,,,,,,,,parallel,"
-        "succeeded,0,1,,,\n");
+        "succeeded,0,1,,clean,,\n");
     free(summary);
     assert_answer(&run, "SELECT group_concat(files_written, '') FROM experiments", "111");
     run_remove(&run);
@@ -129,17 +129,18 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         " 'model': 'net', 'hyperparameters': {'learning_rate': 1e-7, 'epochs': 3}, 'duration_seconds': 1.0,"
         " 'energy_metrics': {}, 'performance_metrics': {'accuracy': 97.5, 'loss': null}, 'training_success': true,"
         " 'retries': 1, 'error_message': null,"
-        " 'tare': {'outcome': 'succeeded', 'energy': null, 'attempts': ["
+        " 'tare': {'outcome': 'succeeded', 'verdict': 'clean', 'failure': null, 'result_attempt': 2,"
+        " 'planned_again': false, 'energy': null, 'attempts': ["
         "  {'number': 1, 'outcome': 'failed', 'duration_seconds': 2.5, 'exit_code': 1, 'signal': null,"
         "   'reason': 'exited', 'error': 'exit code 1', 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
         "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': null, 'processes': null}, 'marks': " NO_MARKS
-        ", 'energy': null},"
+        ", 'energy': null, 'verdict': 'clean', 'failure': null},"
         "  {'number': 2, 'outcome': 'succeeded', 'duration_seconds': 1.0, 'exit_code': 0, 'signal': null,"
         "   'reason': 'exited', 'error': null, 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
         "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': 4096, 'processes': 2}, 'marks': " NO_MARKS
-        ", 'energy': null}], 'epochs': [],"
+        ", 'energy': null, 'verdict': 'clean', 'failure': null}], 'epochs': [],"
         " 'containment': {'layers': ['pidns', 'sweep'], 'kernel_backed': true,"
         "   'leftovers': [{'pid': 5000, 'command': 'worker'}, {'pid': 5000, 'command': 'worker'}], 'survivors': []},"
         " 'evidence': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': "
@@ -198,8 +199,10 @@ static void layers_and_evidence_of_the_job_itself_are_told(void **state)
                 "{'layers': {'sweep': true, 'kernel_backed': false}, 'kernel_backed': false, 'leftovers': [],"
                 " 'survivors': []}");
     assert_json(json_object_get(json_object_get(json, "tare"), "evidence"),
-                "[{'attempt': 1, 'kind': 'log_pipe_held', 'text': 'by 7 sh'},"
-                " {'attempt': 1, 'kind': 'gpu_held', 'text': 'by 8 python'}]");
+                "[{'attempt': 1, 'kind': 'log_pipe_held', 'weight': 'suspect', 'text': 'by 7 sh', 'from_s': null,"
+                " 'to_s': null, 'device': null},"
+                " {'attempt': 1, 'kind': 'gpu_held', 'weight': 'suspect', 'text': 'by 8 python', 'from_s': null,"
+                " 'to_s': null, 'device': null}]");
     assert_true(json_is_null(json_object_get(json, "timestamp"))); /* it has not ended */
     assert_true(json_is_null(json_object_get(json, "duration_seconds")));
     json_decref(json);
@@ -222,7 +225,7 @@ static void files_that_a_crash_kept_from_being_written_come_on_opening(void **st
     char *summary = run_read(&run, "summary.csv");
     assert_string_equal(summary,
                         HEADER "other_default_002,2025-11-15T15:54:19.379192,other,default,False,,0,,,\"a,b\",1334"
-                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script\n");
+                               ",,,,,,,,,,,,,,,default,failed,,0,,clean,no such script,\n");
     free(summary);
     assert_true(run_has(&run, "other_default_002/experiment.json"));
     run_remove(&run);

@@ -114,7 +114,7 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
     happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
     happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 30}");
     happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
-    happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftovers\", \"text\": \"2 processes were left\"}");
+    happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftover_processes\", \"text\": \"2 processes were left\"}");
     happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: the log reached its cap\"}");
     happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"metric 'f1' was on no line\", \"metric\": \"f1\"}");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
@@ -126,7 +126,7 @@ static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
                         "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n"
                         "[2/3] digits_mlp_002 started\n"
                         "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
-                        "[2/3] digits_mlp_002 evidence: 2 processes were left\n"
+                        "[2/3] digits_mlp_002 evidence (recorded): 2 processes were left\n"
                         "[2/3] digits_mlp_002 the log reached its cap\n"
                         "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
     fclose(screen.file);

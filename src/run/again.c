@@ -1,0 +1,39 @@
+#include "run/again.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+void again_fini(struct again *again)
+{
+    free(again->items);
+    free(again->verdicts);
+    *again = (struct again){0};
+}
+
+static void take(const struct result *result, struct again *again)
+{
+    bool stands = result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
+    again->verdicts[result->number - 1] = result->verdict;
+    again->pending += result->again;
+    again->unjudged += stands && result->verdict == VERDICT_NONE;
+    again->suspect += stands && !result->again && result->verdict == VERDICT_SUSPECT;
+    again->contaminated += stands && !result->again && result->verdict == VERDICT_CONTAMINATED;
+    again->items[result->number - 1] = result->again || (stands && result->verdict > VERDICT_CLEAN);
+    again->count += again->items[result->number - 1];
+}
+
+bool again_choose(struct store *store, struct again *out, struct err *err)
+{
+    struct results results;
+    *out = (struct again){0};
+    if (!results_from_store(store, &results, err))
+        return false;
+    out->size = results.count;
+    out->items = mem_array(results.count + 1, sizeof *out->items);
+    out->verdicts = mem_array(results.count + 1, sizeof *out->verdicts);
+    for (size_t i = 0; i < results.count; i++)
+        take(&results.items[i], out);
+    results_fini(&results);
+    return true;
+}

@@ -1,0 +1,239 @@
+#include "run/failure.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "joblog/legible.h"
+#include "oom/line.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Behind the line that tells it come tracebacks, and the words of whoever started several processes. */
+enum { LINES_NEAR = 200 };
+
+/* A shell gives 128 + N for what signal N ended. */
+enum { SHELL_SIGNAL = 128, EXIT_MAX = 255 };
+
+static const char *const names[FAILURE_CAUSES] = {
+    [FAILURE_NONE] = "none",
+    [FAILURE_OUT_OF_MEMORY] = "out_of_memory",
+    [FAILURE_OOM_KILLED] = "oom_killed",
+    [FAILURE_KILLED_BY_SIGNAL] = "killed_by_signal",
+    [FAILURE_TIMEOUT] = "timeout",
+    [FAILURE_EXIT_CODE] = "exit_code",
+    [FAILURE_PATTERN] = "pattern",
+    [FAILURE_DISK_FULL] = "disk_full",
+    [FAILURE_LIMIT] = "limit",
+    [FAILURE_NOT_STARTED] = "not_started",
+    [FAILURE_LOG_ERROR] = "log_error",
+    [FAILURE_UNKNOWN] = "unknown",
+};
+
+static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full";
+
+const char *failure_cause_name(enum failure_cause cause)
+{
+    return names[cause];
+}
+
+/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (pattern/needle.h). */
+void failure_sign(size_t index, struct joblog_pattern *out)
+{
+    static const struct joblog_pattern signs[FAILURE_SIGNS] = {
+        {JOBLOG_SIGN, gpu_memory_sign,
+         "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
+         "runtime error \\(2\\)"},
+        {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
+    };
+    *out = signs[index];
+}
+
+bool failure_sign_holds(const char *sign, const char *line, size_t length)
+{
+    return strcmp(sign, gpu_memory_sign) != 0 || oom_line_framework(line, length) != OOM_NONE;
+}
+
+static void take_line(struct failure *failure, uint64_t line, const char *text)
+{
+    failure->line = line;
+    snprintf(failure->text, sizeof failure->text, "%s", text);
+}
+
+/* The sign that stands last, near the end. */
+static const struct joblog_result *find_sign(const struct outcome_facts *facts)
+{
+    const struct joblog_result *found = NULL;
+    for (size_t i = 0; i < facts->result_count; i++) {
+        const struct joblog_result *result = facts->results[i];
+        bool is_near = result->line + LINES_NEAR > facts->log_lines;
+        if (result->role == JOBLOG_SIGN && result->matches > 0 && is_near && (!found || result->line > found->line))
+            found = result;
+    }
+    return found;
+}
+
+static bool take_sign(const struct outcome_facts *facts, struct failure *out)
+{
+    const struct joblog_result *sign = find_sign(facts);
+    if (!sign)
+        return false;
+    out->cause = strcmp(sign->name, disk_sign) == 0 ? FAILURE_DISK_FULL : FAILURE_OUT_OF_MEMORY;
+    take_line(out, sign->line, sign->text);
+    return true;
+}
+
+/* By the signal itself, or as a shell tells that its command was ended by it. */
+static bool ended_by(const struct job_exit *exit, int number)
+{
+    return exit->ended && exit->code == (exit->signalled ? number : SHELL_SIGNAL + number);
+}
+
+/* The job's own cgroup says it for certain, of whichever of its processes. The machine's counter says only that somebody was
+ * ended, so the command must have died of that very signal. */
+static bool take_oom_kill(const struct outcome_facts *facts, struct failure *out)
+{
+    const struct outcome_kills *kills = &facts->kills;
+    unsigned long long count = kills->own > 0 ? kills->own : kills->machine;
+    if (kills->own == 0 && (kills->machine == 0 || !ended_by(&facts->exit, SIGKILL)))
+        return false;
+    out->cause = FAILURE_OOM_KILLED;
+    snprintf(out->why, sizeof out->why, "the kernel ended %llu process%s for want of memory: %s", count,
+             count == 1 ? "" : "es",
+             kills->own > 0 ? "memory.events of its cgroup"
+                            : "/proc/vmstat of the machine, and SIGKILL ended the command");
+    return true;
+}
+
+static void take_words(const struct outcome_facts *facts, struct failure *out)
+{
+    if (facts->words && facts->words->kind != JOBLOG_WORDS_NONE)
+        take_line(out, facts->words->line, facts->words->text);
+}
+
+static const struct joblog_result *find_error(const struct outcome_facts *facts)
+{
+    for (size_t i = 0; i < facts->result_count; i++)
+        if (facts->results[i]->role == JOBLOG_ERROR && facts->results[i]->matches > 0)
+            return facts->results[i];
+    return NULL;
+}
+
+static void take_exit(const struct outcome_facts *facts, struct failure *out)
+{
+    const struct job_exit *exit = &facts->exit;
+    const struct joblog_result *error = find_error(facts);
+    const char *name = exit->signalled ? sigabbrev_np(exit->code) : NULL;
+    if (exit->signalled && exit->code == SIGXCPU && facts->limits->cpu_time_s > 0)
+        out->cause = FAILURE_LIMIT;
+    else
+        out->cause = exit->signalled ? FAILURE_KILLED_BY_SIGNAL : FAILURE_EXIT_CODE;
+    if (exit->signalled)
+        snprintf(out->why, sizeof out->why, "signal %d%s%s%s", exit->code, name ? " (SIG" : "", name ? name : "",
+                 name ? ")" : "");
+    else if (exit->code > SHELL_SIGNAL && exit->code < EXIT_MAX && sigabbrev_np(exit->code - SHELL_SIGNAL))
+        snprintf(out->why, sizeof out->why, "exit code %d: what a shell gives when SIG%s ended its command", exit->code,
+                 sigabbrev_np(exit->code - SHELL_SIGNAL));
+    else
+        snprintf(out->why, sizeof out->why, "exit code %d", exit->code);
+    if (facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION)
+        take_words(facts, out);
+    else if (error)
+        take_line(out, error->line, error->text);
+    else
+        take_words(facts, out);
+}
+
+/* Patterns are as long as people make them. */
+static void say_pattern(const char *words, const char *pattern, struct failure *out)
+{
+    AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
+    legible_copy(text, strlen(text), out->why, sizeof out->why);
+}
+
+static void take_patterns(const struct outcome_facts *facts, struct failure *out)
+{
+    const struct joblog_result *error = find_error(facts);
+    out->cause = FAILURE_PATTERN;
+    if (error) {
+        take_line(out, error->line, error->text);
+        say_pattern("the line matches the error pattern", error->name, out);
+        return;
+    }
+    for (size_t i = 0; i < facts->result_count; i++)
+        if (facts->results[i]->role == JOBLOG_SUCCESS && facts->results[i]->matches == 0) {
+            say_pattern("no line matches the success pattern", facts->results[i]->name, out);
+            return;
+        }
+    out->cause = FAILURE_UNKNOWN;
+}
+
+/* The command ended by itself. */
+static void take_end(const struct plan_job *job, const struct outcome_facts *facts, struct failure *out)
+{
+    if (facts->exit.exec_failed) {
+        out->cause = FAILURE_NOT_STARTED;
+        snprintf(out->why, sizeof out->why, "%s", strerror(facts->exit.exec_errno));
+    } else if (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) {
+        return;
+    } else if (take_sign(facts, out) || take_oom_kill(facts, out)) {
+        return;
+    } else if (facts->exit.ended && outcome_exit_fails(job, facts)) {
+        take_exit(facts, out);
+    } else if (facts->exit.ended) {
+        take_patterns(facts, out);
+    } else {
+        out->cause = FAILURE_UNKNOWN;
+        snprintf(out->why, sizeof out->why, "how it ended is not known");
+    }
+}
+
+static void take_detail(const struct outcome_facts *facts, struct failure *out)
+{
+    if (facts->detail)
+        legible_copy(facts->detail, strlen(facts->detail), out->why, sizeof out->why);
+}
+
+void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
+                  struct failure *out)
+{
+    *out = (struct failure){.cause = FAILURE_NONE};
+    if (facts->reason == STOP_LOG_ERROR) {
+        bool full = facts->log_errno == ENOSPC || facts->log_errno == EDQUOT || facts->log_errno == EFBIG;
+        out->cause = full ? FAILURE_DISK_FULL : FAILURE_LOG_ERROR;
+        take_detail(facts, out);
+        return;
+    }
+    if (outcome != OUTCOME_FAILED)
+        return;
+    switch (facts->reason) {
+    case STOP_TIMEOUT:
+        out->cause = FAILURE_TIMEOUT;
+        break;
+    case STOP_LIMIT:
+        out->cause = FAILURE_LIMIT;
+        take_detail(facts, out);
+        break;
+    case STOP_NOT_STARTED:
+        out->cause = FAILURE_NOT_STARTED;
+        take_detail(facts, out);
+        break;
+    default:
+        take_end(job, facts, out);
+        break;
+    }
+}
+
+json_t *failure_json(const struct failure *failure)
+{
+    if (failure->cause == FAILURE_NONE)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "cause", json_string(failure_cause_name(failure->cause)));
+    json_object_set_new(json, "line", failure->line ? json_integer((json_int_t)failure->line) : json_null());
+    json_object_set_new(json, "text", json_filled_or_null(failure->text));
+    json_object_set_new(json, "why", json_filled_or_null(failure->why));
+    return json;
+}

@@ -1,0 +1,109 @@
+#include "store/evidence.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "store/journal.h"
+
+#include <string.h>
+
+/* Makes the verdict of the kinds that a query gives in its first column. */
+static bool judge(sqlite3_stmt *query, enum verdict *out, struct err *err)
+{
+    int step = query ? 0 : -1;
+    *out = VERDICT_CLEAN;
+    while (query && (step = db_step(query, err)) > 0)
+        *out = verdict_with(*out, db_text(query, 0));
+    return step == 0;
+}
+
+bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
+{
+    enum verdict verdict;
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT kind FROM evidence WHERE experiment=? AND attempt=?", "ii", experiment, attempt);
+    return judge(query, &verdict, err) &&
+           db_run(db, err, "UPDATE attempts SET verdict=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
+                  "tii", verdict_name(verdict), experiment, attempt);
+}
+
+/* Files that were written before the evidence came do not hold it: 2. */
+bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
+{
+    enum verdict verdict;
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT v.kind FROM evidence v, experiments e WHERE e.number=? AND " EVIDENCE_COUNTS, "i", experiment);
+    return judge(query, &verdict, err) && db_run(db, err,
+                                                 "UPDATE experiments SET verdict=?, files_written=CASE files_written "
+                                                 "WHEN 0 THEN 0 ELSE 2 END WHERE number=? AND"
+                                                 " outcome IS NOT NULL AND again=0",
+                                                 "ti", verdict_name(verdict), experiment);
+}
+
+static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    const json_t *data = event->data;
+    const char *kind = json_get_text(data, "kind");
+    return db_run(
+        db, err,
+        "INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text, from_s, to_s, device) VALUES"
+        " (?1, nullif(?2,0), nullif(?3,0), (SELECT pass FROM experiments WHERE number=?2),"
+        " ?4, ?5, ?6, ?7, ?8, ?9)",
+        "iiittjjjj", seq, event->experiment, event->attempt, kind, evidence_weight_name(evidence_weight(kind)),
+        json_get(data, "text"), json_get(data, "from_s"), json_get(data, "to_s"), json_get(data, "device"));
+}
+
+/* What is seen of an attempt of a result that stands, or of the experiment after its end, changes the verdict on it. */
+bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    if (!insert(db, seq, event, err))
+        return false;
+    if (event->experiment == 0)
+        return true;
+    return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
+           evidence_judge_experiment(db, event->experiment, err);
+}
+
+static bool take_up_one(void *context, int64_t seq, const struct event *event, struct err *err)
+{
+    return event->type != EVENT_EVIDENCE || insert(context, seq, event, err);
+}
+
+/* Only what speaks against a result is told. */
+static bool accuse(sqlite3 *db, struct err *err)
+{
+    static const char *const statements[] = {
+        "UPDATE attempts SET verdict = 'suspect' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v WHERE"
+        " v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'suspect')",
+        "UPDATE attempts SET verdict = 'contaminated' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v"
+        " WHERE v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'contaminated')",
+        "UPDATE experiments SET verdict = (SELECT a.verdict FROM attempts a WHERE a.experiment = experiments.number AND"
+        " a.number = experiments.result_attempt) WHERE outcome IS NOT NULL",
+        NULL,
+    };
+    for (const char *const *statement = statements; *statement; statement++)
+        if (!db_run(db, err, *statement, ""))
+            return false;
+    return true;
+}
+
+bool evidence_take_up(sqlite3 *db, struct err *err)
+{
+    return journal_each(db, 0, take_up_one, db, err) && accuse(db, err);
+}
+
+bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
+{
+    static const char *const keys[] = {"attempt", "kind", "weight", "text", "from_s", "to_s", "device"};
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT attempt, kind, weight, text, from_s, to_s, device FROM evidence WHERE experiment=? ORDER BY seq", "i",
+        experiment);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *item = json_object();
+        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
+            json_object_set_new(item, keys[i], db_cell(query, i));
+        json_array_append_new(out, item);
+    }
+    return step == 0;
+}

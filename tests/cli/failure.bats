@@ -1,0 +1,133 @@
+#!/usr/bin/env bats
+# Why an attempt failed: told apart in summary.csv, in experiment.json with the line of the log that showed it, and counted in the
+# closing table.
+
+load runs
+
+setup_file() { command -v python3 >/dev/null || skip "python3 is missing"; }
+
+# failure EXPRESSION: of "failure" of the last experiment.json as f.
+failure() {
+    python3 -c 'import json, sys; f = json.load(open(sys.argv[1]))["tare"]["failure"]; print(eval(sys.argv[2]))' \
+        "$(run_dir)/repo_net_001/experiment.json" "$1"
+}
+
+# fails CAUSE LINE TEXT: the one experiment of the run failed so.
+fails() {
+    is "$(summary failure)" "$1"
+    is "$(failure 'f["cause"], f["line"], f["text"]')" "('$1', $2, $3)"
+    is "$(event_value attempt_ended 1 failure)" "$(failure f)"
+    grep -qx "failed by: 1 $1" out
+}
+
+# The one experiment; that it fails is what is wanted.
+run_one() { settings 1 "${1:-}" "${2:-}"; tare_run >out || [ $? -eq 1 ]; }
+
+@test "an exit code, with the exception that the log ends with" {
+    job 'printf "epoch 1\nTraceback (most recent call last):\n  File \"x\"\nValueError: no such layer\n"; exit 3'
+    run_one
+    fails exit_code 4 "'ValueError: no such layer'"
+    is "$(failure 'f["why"]')" "exit code 3"
+}
+
+@test "a signal" {
+    job 'echo begun; kill -SEGV $$'
+    run_one
+    fails killed_by_signal 1 "'begun'"
+    is "$(failure 'f["why"]')" "signal 11 (SIGSEGV)"
+}
+
+@test "a GPU whose memory ran out, though lines come behind and the exit code is 1" {
+    job 'echo epoch 1
+echo "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 1 GiB"
+echo cleaning up; exit 1'
+    run_one
+    fails out_of_memory 2 \
+        "'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 1 GiB'"
+}
+
+@test "memory that ran out and was survived long ago is not the cause" {
+    job 'echo "CUDA out of memory. Tried to allocate 20.00 MiB"
+i=0; while [ $i -lt 250 ]; do echo "epoch $i"; i=$((i + 1)); done; exit 4'
+    run_one
+    fails exit_code 251 "'epoch 249'"
+}
+
+@test "a disk without space, as the training tells it" {
+    job 'echo "OSError: [Errno 28] No space left on device: checkpoint.pt"; exit 1'
+    run_one
+    fails disk_full 1 "'OSError: [Errno 28] No space left on device: checkpoint.pt'"
+}
+
+@test "a timeout" {
+    job 'echo begun; sleep 1000'
+    run_one '' '"timeout": "1s"'
+    fails timeout None None
+}
+
+@test "an error pattern that matches, and a success pattern that does not" {
+    registry '"success": ["saved$"], "errors": ["loss: nan"]'
+    job 'echo begun; echo "loss: nan"; echo saved'
+    run_one
+    fails pattern 2 "'loss: nan'"
+    rm -r results
+    job 'echo begun'
+    run_one
+    fails pattern None None
+    is "$(failure 'f["why"]')" "no line matches the success pattern 'saved\$'"
+}
+
+@test "a command that never began" {
+    job ''
+    printf '#!/no/such/interpreter\n' >repo/job.sh
+    run_one
+    fails not_started None None
+}
+
+@test "what the kernel ends for want of memory" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can make a memory cgroup here"
+    grep -q '^oom_kill ' /proc/vmstat || skip "this kernel does not count them"
+    local group=/sys/fs/cgroup/memory/tare-test-$$
+    mkdir "$group" 2>/dev/null && echo 64M 2>/dev/null >"$group/memory.limit_in_bytes" || {
+        rmdir "$group" 2>/dev/null || true
+        skip "no memory cgroup (v1) can be made here"
+    }
+    echo 0 2>/dev/null >"$group/memory.swappiness" || true
+    # The job enters it by itself: it is no cgroup of the run's.
+    job "echo \$\$ >$group/cgroup.procs || exit 7
+exec python3 -c 'b = bytearray(512 << 20)
+for i in range(0, len(b), 4096): b[i] = 1'"
+    run_one
+    for _ in $(seq 100); do rmdir "$group" 2>/dev/null && break; sleep 0.1; done
+    [ "$(failure 'f["why"]')" != "exit code 7" ] || skip "a job cannot enter that cgroup here"
+    fails oom_killed None None
+    [[ "$(failure 'f["why"]')" == "the kernel ended "*" for want of memory: /proc/vmstat of the machine, and SIGKILL ended the command" ]]
+}
+
+@test "a log that finds no space ends the run, and says so of the attempt" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can mount a small disk"
+    mkdir disk
+    mount -t tmpfs -o size=2m tmpfs disk 2>/dev/null || skip "nothing can be mounted here"
+    job 'yes | head -c 8000000; sleep 1000'
+    settings 1
+    run "$TARE" run settings.json -c registry.json -o disk/results
+    local code=$status text
+    text=$(cat disk/results/run_*/events.jsonl)
+    umount disk
+    [ "$code" -eq 3 ]
+    echo "$output"
+    [[ "$output" == *"No space left on device"* ]]
+    if [[ "$text" == *'"attempt_ended"'* ]]; then [[ "$text" == *'"cause":"disk_full"'* ]]; fi
+}
+
+@test "each attempt keeps its own, and a run that succeeds has none" {
+    job 'test "$TARE_ATTEMPT" -gt 1'
+    settings 1 '' '"max_retries": 1'
+    tare_run >out
+    is "$(summary failure)" ""
+    is "$(failure f)" None
+    is "$(python3 -c 'import json, sys
+print([a["failure"] and a["failure"]["cause"] for a in json.load(open(sys.argv[1]))["tare"]["attempts"]])' \
+        "$(run_dir)/repo_net_001/experiment.json")" "['exit_code', None]"
+    ! grep -q "^failed by" out
+}
