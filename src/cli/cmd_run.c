@@ -243,16 +243,9 @@ static int show_plan(const struct cli_call *call, const struct run_wish *wish, c
 
 static bool may_run(const struct plan *plan)
 {
-    AUTO_TEXT struct text ids = {0};
-    size_t parallel = plan_text_parallel(plan, &ids);
     if (plan->count == 0)
         cli_error("the plan holds no experiments; nothing was run");
-    else if (parallel)
-        cli_error("%zu of the %zu experiments are parallel: %s: they are planned, but cannot be carried out yet; "
-                  "nothing was run%s",
-                  parallel, plan->count, text_get(&ids),
-                  parallel < plan->count ? " (\"runs_per_config\": 0 leaves an entry out)" : "");
-    return plan->count > 0 && parallel == 0;
+    return plan->count > 0;
 }
 
 /* What stands behind a call. */

@@ -61,13 +61,24 @@ static const char *job_variable(const struct plan_job *job, const struct strv *e
     return own ? own : strv_env_get(environment, name);
 }
 
+/* Every experiment's foreground (at the even places) and background (NULL: it has none). */
+static const struct plan_job *planned_job(const struct plan *plan, size_t place)
+{
+    const struct plan_experiment *experiment = &plan->experiments[place / 2];
+    if (place % 2 == 0)
+        return &experiment->foreground;
+    return experiment->parallel ? &experiment->background : NULL;
+}
+
 bool gpus_are_chosen(const struct strv *environment, const struct plan *plan)
 {
     if (strv_env_get(environment, "CUDA_VISIBLE_DEVICES"))
         return true;
-    for (size_t i = 0; plan && i < plan->count; i++)
-        if (!strv_env_get(&plan->experiments[i].foreground.env, "CUDA_VISIBLE_DEVICES"))
+    for (size_t i = 0; plan && i < 2 * plan->count; i++) {
+        const struct plan_job *job = planned_job(plan, i);
+        if (job && !strv_env_get(&job->env, "CUDA_VISIBLE_DEVICES"))
             return false;
+    }
     return plan != NULL;
 }
 
@@ -75,9 +86,11 @@ static size_t select_all(const struct gpu_devices *devices, const struct strv *e
                          bool warn, bool *used)
 {
     const char *value_before = NULL, *order_before = NULL;
-    size_t count = 0, jobs = plan ? plan->count : 1;
+    size_t count = 0, jobs = plan ? 2 * plan->count : 1;
     for (size_t i = 0; i < jobs; i++) {
-        const struct plan_job *job = plan ? &plan->experiments[i].foreground : NULL;
+        const struct plan_job *job = plan ? planned_job(plan, i) : NULL;
+        if (plan && !job)
+            continue;
         const char *value = job_variable(job, environment, "CUDA_VISIBLE_DEVICES");
         const char *order = job_variable(job, environment, "CUDA_DEVICE_ORDER");
         /* Usually all experiments have the same, and one warning is enough. */

@@ -93,6 +93,11 @@ static const struct field tare_rows[] = {
      .expected = "an object",
      .initial = "see below",
      .help = "pauses between trainings"},
+    {.key = "parallel",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "the background of parallel experiments"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
@@ -139,6 +144,29 @@ static const struct field timing_rows[] = {
      .help = "time between SIGTERM and SIGKILL when a training is stopped"},
 };
 
+static const struct field parallel_rows[] = {
+    {.key = "wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, wait_s),
+     .initial = "30",
+     .help = "the background runs alone at least so long before the foreground starts"},
+    {.key = "hold",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, hold_s),
+     .initial = "5",
+     .help = "its load on the GPU must have held so long, where it can be seen"},
+    {.key = "limit",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, limit_s),
+     .initial = "120",
+     .help = "the foreground starts after that at the latest, load or not"},
+    {.key = "restart_delay",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, restart_delay_s),
+     .initial = "2",
+     .help = "time between the end of the background and its next start"},
+};
+
 static const struct field limits_rows[] = {
     {.key = "cpu_time",
      .kind = FIELD_DURATION,
@@ -155,6 +183,7 @@ static const struct field limits_rows[] = {
 static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
 static const struct field_table tare_table = FIELD_TABLE("`tare`", tare_rows);
 static const struct field_table timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
+static const struct field_table parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
 static const struct field_table limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
 
 #define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
@@ -167,15 +196,20 @@ static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
                                               {"foreground", IN_AN_ENTRY},
                                               {"background", IN_AN_ENTRY},
                                               {"timing", "it belongs under 'tare'"},
+                                              {"parallel", "it belongs under 'tare'"},
                                               {"environment", "it belongs under 'tare'"},
                                               {"limits", "it belongs under 'tare'"},
                                               {"log_cap", "it belongs under 'tare'"},
                                               {NULL, NULL}};
 
+const struct parallel_timing parallel_timing_default = {
+    .wait_s = 30, .hold_s = 5, .limit_s = 120, .restart_delay_s = 2};
+
 static void set_defaults(struct settings *settings)
 {
     *settings = (struct settings){
         .timing = {.between_runs_s = 60, .between_configurations_s = 60, .before_retry_s = 30, .stop_grace_s = 10},
+        .parallel = parallel_timing_default,
         .order = ORDER_FILE,
         .limits = {.log_bytes = UINT64_C(1) << 30},
     };
@@ -197,6 +231,7 @@ static void read_tare(const struct source *source, const json_t *root, struct se
     read_section(source, "$", root, "tare", &tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
+    read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
     read_section(source, "$.tare", tare, "limits", &limits_table, &settings->limits);
 }
 
@@ -309,9 +344,14 @@ const char *mode_name(enum mode mode)
 
 void settings_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {
-        &top_table,    &settings_entry_table, &settings_foreground_table, &settings_background_table, &tare_table,
-        &timing_table, &limits_table};
+    const struct field_table *const tables[] = {&top_table,
+                                                &settings_entry_table,
+                                                &settings_foreground_table,
+                                                &settings_background_table,
+                                                &tare_table,
+                                                &timing_table,
+                                                &parallel_table,
+                                                &limits_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

@@ -54,6 +54,14 @@ struct timing {
     double stop_grace_s;             /* 10: TERM to KILL */
 };
 
+/* How a parallel experiment's background is started, and started again. */
+struct parallel_timing {
+    double wait_s;          /* 30: it runs alone at least so long */
+    double hold_s;          /* 5: its load must have held so long, where that can be seen */
+    double limit_s;         /* 120: it is waited for no longer than that */
+    double restart_delay_s; /* 2: between the end of a loop and the start of the next */
+};
+
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
 struct limits {
     double cpu_time_s;
@@ -71,6 +79,7 @@ struct settings {
     bool has_seed;
     int64_t seed;
     struct timing timing;
+    struct parallel_timing parallel;
     enum plan_order order;
     struct limits limits;
     struct strv environment; /* NAME=VALUE for every job */
@@ -87,6 +96,9 @@ void settings_fini(struct settings *settings);
 
 /* The reference of every key in Markdown: a heading and a table an object. docs/settings.md holds it word for word. */
 void settings_describe(struct text *out);
+
+/* What holds where nothing is said of it. */
+extern const struct parallel_timing parallel_timing_default;
 
 const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
 

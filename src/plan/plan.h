@@ -56,6 +56,7 @@ struct plan {
     struct plan_experiment *experiments;
     size_t count;
     struct timing timing;
+    struct parallel_timing parallel;
     struct limits limits;
     enum plan_order order;
 };

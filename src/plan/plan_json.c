@@ -95,6 +95,32 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     return json;
 }
 
+/* Where each stands in struct parallel_timing. */
+static const struct {
+    const char *key;
+    size_t offset;
+} parallel_times[] = {
+    {"wait_s", offsetof(struct parallel_timing, wait_s)},
+    {"hold_s", offsetof(struct parallel_timing, hold_s)},
+    {"limit_s", offsetof(struct parallel_timing, limit_s)},
+    {"restart_delay_s", offsetof(struct parallel_timing, restart_delay_s)},
+};
+
+enum { PARALLEL_TIMES = sizeof parallel_times / sizeof *parallel_times };
+
+static double *parallel_time(struct parallel_timing *timing, size_t which)
+{
+    return (double *)(void *)((char *)timing + parallel_times[which].offset);
+}
+
+static json_t *parallel_to_json(struct parallel_timing timing)
+{
+    json_t *json = json_object();
+    for (size_t i = 0; i < PARALLEL_TIMES; i++)
+        json_object_set_new(json, parallel_times[i].key, json_real(*parallel_time(&timing, i)));
+    return json;
+}
+
 json_t *plan_head_to_json(const struct plan *plan)
 {
     json_t *json = json_object();
@@ -106,6 +132,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "between_configurations_s", json_real(plan->timing.between_configurations_s));
     json_object_set_new(json, "before_retry_s", json_real(plan->timing.before_retry_s));
     json_object_set_new(json, "stop_grace_s", json_real(plan->timing.stop_grace_s));
+    json_object_set_new(json, "parallel", parallel_to_json(plan->parallel));
     json_object_set_new(json, "cpu_time_s", json_real(plan->limits.cpu_time_s));
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
     json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
@@ -264,6 +291,17 @@ bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, 
     return err_wrap(err, "experiment");
 }
 
+/* Plans made before parallel experiments could be run say nothing of them. */
+static bool parallel_from_json(const json_t *json, struct parallel_timing *out, struct err *err)
+{
+    *out = parallel_timing_default;
+    const json_t *object = json_object_get(json, "parallel");
+    for (size_t i = 0; object && i < PARALLEL_TIMES; i++)
+        if (!get_number(object, parallel_times[i].key, parallel_time(out, i), err))
+            return err_wrap(err, "parallel");
+    return true;
+}
+
 static bool head_from_json(const json_t *json, struct plan *out, struct err *err)
 {
     int64_t seed = 0, memory_bytes = 0, log_bytes = 0;
@@ -275,6 +313,7 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         !get_number(json, "between_configurations_s", &out->timing.between_configurations_s, err) ||
         !get_number(json, "before_retry_s", &out->timing.before_retry_s, err) ||
         !get_number(json, "stop_grace_s", &out->timing.stop_grace_s, err) ||
+        !parallel_from_json(json, &out->parallel, err) ||
         !get_number(json, "cpu_time_s", &out->limits.cpu_time_s, err) ||
         !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err))
         return false;

@@ -290,6 +290,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->name = mem_strdup(settings->name);
     out->seed = planner->seed;
     out->timing = settings->timing;
+    out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->order = settings->order;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);

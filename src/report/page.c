@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "guard/evidence.h"
 #include "report/page_assets.h"
-#include "report/trace.h"
+#include "report/page_trace.h"
 #include "tare_build.h"
 
 #include <fcntl.h>
@@ -95,12 +95,12 @@ static void add_experiment(struct text *out, const json_t *experiment, size_t co
     AUTO_CLOSE int folder = id ? openat(options->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (folder >= 0) {
         struct err err = {0};
-        json_t *trace = trace_read(folder, share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX), &err);
+        json_t *trace = page_trace_read(folder, share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX), &err);
         json_object_set_new(json, "trace", trace ? trace : json_array());
         if (!trace)
             json_object_set_new(json, "trace_error", json_text_or_null(err.text));
         json_object_set_new(json, "log_end",
-                            trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
+                            page_trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
     }
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
     add_data(out, name, json);

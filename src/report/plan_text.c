@@ -9,8 +9,6 @@
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-enum { IDS_SHOWN = 5 };
-
 static void add_fact(struct text *out, const char *name, const char *value)
 {
     text_addf(out, "%-12s %s\n", name, value);
@@ -29,6 +27,24 @@ static void add_modes(const struct plan *plan, struct text *out)
     for (size_t i = 0; i < 3; i++)
         if (counts[order[i]])
             text_addf(out, "%s%zu %s", printed++ ? ", " : "", counts[order[i]], mode_name(order[i]));
+}
+
+static bool has_parallel(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].parallel)
+            return true;
+    return false;
+}
+
+static void add_background(const struct parallel_timing *timing, struct text *out)
+{
+    AUTO_TEXT struct text line = {0};
+    text_addf(&line,
+              "runs alone for %g s, then until its load has held %g s (at most %g s); started again after %g s until "
+              "the foreground ends",
+              timing->wait_s, timing->hold_s, timing->limit_s, timing->restart_delay_s);
+    add_fact(out, "background", text_get(&line));
 }
 
 static void add_head(const struct plan *plan, const struct plan_text_options *options, struct text *out)
@@ -53,6 +69,8 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
     text_clear(&line);
     text_addf(&line, "%s between experiments in all, %g s before each retry", pauses, plan->timing.before_retry_s);
     add_fact(out, "pauses", text_get(&line));
+    if (has_parallel(plan))
+        add_background(&plan->parallel, out);
 }
 
 static void add_params(const struct plan_job *job, struct text *out)
@@ -110,18 +128,4 @@ json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *
     json_object_set_new(out, "plan", plan_head_to_json(plan));
     json_object_set_new(out, "experiments", experiments);
     return out;
-}
-
-size_t plan_text_parallel(const struct plan *plan, struct text *ids)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        if (!plan->experiments[i].parallel)
-            continue;
-        if (count++ < IDS_SHOWN)
-            text_addf(ids, "%s%s", count > 1 ? ", " : "", plan->experiments[i].id);
-    }
-    if (count > IDS_SHOWN)
-        text_addf(ids, " and %zu more", count - IDS_SHOWN);
-    return count;
 }

@@ -19,8 +19,4 @@ void plan_text(const struct plan *plan, const struct plan_text_options *options,
 /* {"settings", "registry", "pauses_s", "plan": the head, "experiments": [...]}; a new reference. */
 json_t *plan_text_json(const struct plan *plan, const struct plan_text_options *options);
 
-/* How many experiments are parallel, and their ids, the first few by name: "a_b_001_parallel, a_b_002_parallel and 3
- * more". */
-size_t plan_text_parallel(const struct plan *plan, struct text *ids);
-
 #endif

@@ -17,14 +17,23 @@ enum { DRAIN_READS_MAX = 16, PIPE_BYTES = 1 << 20, MEMORY_MAX_BYTES = 64 };
 static const char log_name[] = "training.log";
 static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
+static const char loops_name[] = "background_logs";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, "energy"};
+static const char *const attempt_files[] = {log_name, times_name, "energy", loops_name, NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
     *attempt = (struct attempt){
         .experiment = experiment, .number = number, .folder = -1, .pipe = -1, .log_fd = -1, .times_fd = -1};
+    attempt->plan = experiment ? &experiment->foreground : NULL;
+}
+
+void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop)
+{
+    attempt_init(attempt, experiment, number);
+    attempt->plan = &experiment->background;
+    attempt->loop = loop;
 }
 
 static void close_fd(int *fd)
@@ -105,6 +114,21 @@ bool attempt_open_files(struct attempt *attempt, struct err *err)
     return true;
 }
 
+char *attempt_log_name(const struct attempt *attempt)
+{
+    return attempt->loop ? mem_printf("%s/run_%lld.log", loops_name, (long long)attempt->loop) : mem_strdup(log_name);
+}
+
+bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct err *err)
+{
+    char name[40];
+    attempt->folder = fs_make_dir_at(experiment_folder, loops_name, 0777, err);
+    snprintf(name, sizeof name, "run_%lld.log", (long long)attempt->loop);
+    if (attempt->folder >= 0)
+        attempt->log_fd = create_file(attempt->folder, name, err);
+    return attempt->log_fd >= 0 || err_wrap(err, "%s", attempt->experiment->id);
+}
+
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err)
 {
     attempt->fifo = mark_fifo_new(attempt->folder, fifo_name, request->change_user ? request->uid : (uid_t)-1, err);
@@ -127,7 +151,7 @@ static void add_path(struct strv *env, const struct strv *prepend)
 static void make_environment(const struct attempt *attempt, const struct run_request *request, const char *run_dir,
                              struct strv *env)
 {
-    const struct plan_job *job = &attempt->experiment->foreground;
+    const struct plan_job *job = attempt->plan;
     char number[24];
     strv_add_all(env, request->environment);
     /* Python keeps output back when it is not a terminal: lines would be stamped long after they were printed. */
@@ -155,7 +179,7 @@ static void make_environment(const struct attempt *attempt, const struct run_req
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
                        const char *run_dir, struct err *err)
 {
-    const struct plan_job *job = &attempt->experiment->foreground;
+    const struct plan_job *job = attempt->plan;
     AUTO_STRV struct strv env = {0};
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -223,7 +247,7 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
                        joblog_mark_fn *mark, void *context, struct err *err)
 {
     size_t count;
-    AUTO_FREE struct joblog_pattern *patterns = make_patterns(&attempt->experiment->foreground, &count);
+    AUTO_FREE struct joblog_pattern *patterns = make_patterns(attempt->plan, &count);
     attempt->start_ns = clock_monotonic_ns();
     struct joblog_options options = {
         .log_fd = attempt->log_fd,
@@ -248,7 +272,7 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
 
 void attempt_take_exit(struct attempt *attempt)
 {
-    if (attempt->exit.ended)
+    if (attempt->exit.ended || !attempt->job)
         return;
     attempt->exit = job_take_exit(attempt->job);
     if (attempt->exit.ended && attempt->end_ns == 0)
@@ -257,6 +281,8 @@ void attempt_take_exit(struct attempt *attempt)
 
 void attempt_take_usage(struct attempt *attempt)
 {
+    if (!attempt->job)
+        return;
     struct job_usage now = job_usage(attempt->job);
     struct job_usage *known = &attempt->usage;
     if (now.has_cpu && (!known->has_cpu || now.cpu_s > known->cpu_s)) {
@@ -348,7 +374,7 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
         .kills = kills_of(attempt),
         .limits = limits,
     };
-    enum outcome outcome = outcome_judge(&attempt->experiment->foreground, &facts, error);
-    failure_find(&attempt->experiment->foreground, &facts, outcome, failure);
+    enum outcome outcome = outcome_judge(attempt->plan, &facts, error);
+    failure_find(attempt->plan, &facts, outcome, failure);
     return outcome;
 }

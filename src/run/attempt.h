@@ -15,13 +15,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <jansson.h>
 #include <stdint.h>
 
 #define ATTEMPT_MEMBERS_MAX 32 /* leftovers and survivors that are named; their counts tell of more */
 
 struct attempt {
     const struct plan_experiment *experiment;
+    const struct plan_job *plan; /* what is run: the experiment's foreground or background */
     int64_t number; /* from 1 */
+    int64_t loop;   /* of the background, from 1; 0: the foreground */
     int folder;     /* the experiment's, -1: not open */
     int pipe;       /* what the job writes, non-blocking; -1: closed */
     int log_fd, times_fd; /* until the joblog has them */
@@ -51,6 +54,9 @@ struct attempt {
 };
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number);
+
+/* One loop of the background of that attempt: a job with a log of its own, without times, marks and metrics. */
+void attempt_init_loop(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number, int64_t loop);
 void attempt_fini(struct attempt *attempt); /* kills what still lives */
 
 /* Makes and opens the experiment's folder; files of the attempt before go into attempt_<k>/. May be done again
@@ -60,6 +66,12 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err);
 
 /* training.log, training.times.csv and the pipe. */
 bool attempt_open_files(struct attempt *attempt, struct err *err);
+
+/* Of a loop, instead of both before: background_logs/run_<loop>.log in the experiment's folder, which is open. */
+bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct err *err);
+
+/* Its log's name in the experiment's folder; the caller frees. */
+char *attempt_log_name(const struct attempt *attempt);
 
 /* The FIFO that the job finds in $TARE_MARKS. False: none can be made here; the attempt can do without. */
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err);
@@ -95,6 +107,8 @@ enum outcome attempt_judge(const struct attempt *attempt, const struct limits *l
 json_t *attempt_born_json(const struct attempt *attempt);
 json_t *attempt_started_json(const struct attempt *attempt);
 json_t *attempt_exited_json(const struct attempt *attempt);
+json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error); /* of its exit */
+void attempt_add_exit(const struct attempt *attempt, json_t *json); /* "exit_code", "signal" */
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds);
 json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, const char *error);
 

@@ -28,11 +28,18 @@ static json_t *layers_json(const struct containment *layers)
     return json;
 }
 
+static const char *attempt_role(const struct attempt *attempt)
+{
+    return attempt->loop ? "background" : "foreground";
+}
+
 json_t *attempt_born_json(const struct attempt *attempt)
 {
     const struct job_identity *identity = job_identity(attempt->job);
     json_t *json = json_object();
-    json_object_set_new(json, "role", json_string("foreground"));
+    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
+    if (attempt->loop)
+        json_object_set_new(json, "number", json_integer(attempt->loop));
     json_object_set_new(json, "pid", json_integer(identity->pid));
     json_object_set_new(json, "start_time", json_integer((json_int_t)identity->start_time));
     json_object_set_new(json, "boot_id", json_string(identity->boot_id));
@@ -49,8 +56,9 @@ json_t *attempt_started_json(const struct attempt *attempt)
     return json;
 }
 
-static void add_exit(const struct job_exit *exit, json_t *json)
+void attempt_add_exit(const struct attempt *attempt, json_t *json)
 {
+    const struct job_exit *exit = &attempt->exit;
     bool code = exit->ended && !exit->signalled;
     bool signal = exit->ended && exit->signalled;
     json_object_set_new(json, "exit_code", code ? json_integer(exit->code) : json_null());
@@ -61,8 +69,8 @@ json_t *attempt_exited_json(const struct attempt *attempt)
 {
     const struct job_usage *usage = &attempt->usage;
     json_t *json = json_object();
-    json_object_set_new(json, "role", json_string("foreground"));
-    add_exit(&attempt->exit, json);
+    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
+    attempt_add_exit(attempt, json);
     json_object_set_new(json, "cpu_s", usage->has_cpu ? json_real(usage->cpu_s) : json_null());
     json_object_set_new(json, "peak_memory_bytes",
                         usage->has_peak_memory ? json_integer((json_int_t)usage->peak_memory_bytes) : json_null());
@@ -94,17 +102,30 @@ static json_t *members_json(const struct job_member *members, size_t count)
 json_t *attempt_proven_json(const struct attempt *attempt, double seconds)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "role", json_string("foreground"));
+    json_object_set_new(json, "role", json_string(attempt_role(attempt)));
     json_object_set_new(json, "leftovers", members_json(attempt->leftovers, attempt->leftover_count));
     json_object_set_new(json, "survivors", members_json(attempt->survivors, attempt->survivor_count));
     json_object_set_new(json, "seconds", json_real(seconds));
     return json;
 }
 
+json_t *attempt_loop_json(const struct attempt *loop, enum outcome outcome, const char *error)
+{
+    json_t *json = attempt_exited_json(loop);
+    bool stopped = outcome == OUTCOME_INTERRUPTED, valid;
+    double duration_s = attempt_duration_s(loop, &valid);
+    json_object_set_new(json, "number", json_integer(loop->loop));
+    json_object_set_new(json, "outcome", json_string(stopped ? "stopped" : outcome_name(outcome)));
+    json_object_set_new(json, "error", error && !stopped ? safe_text(error) : json_null());
+    json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
+    json_object_set_new(json, "leftovers", members_json(loop->leftovers, loop->leftover_count));
+    return json;
+}
+
 static json_t *metrics_json(const struct attempt *attempt)
 {
     json_t *json = json_object();
-    const struct plan_job *job = &attempt->experiment->foreground;
+    const struct plan_job *job = attempt->plan;
     for (size_t i = 0; i < job->metric_count; i++)
         json_object_set_new(json, job->metrics[i].name, json_null());
     size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
@@ -147,7 +168,7 @@ json_t *attempt_ended_json(const struct attempt *attempt, enum outcome outcome, 
     json_object_set_new(json, "outcome", json_string(outcome_name(outcome)));
     json_object_set_new(json, "duration_s", valid ? json_real(duration_s) : json_null());
     json_object_set_new(json, "end_ns", valid ? json_integer(attempt->end_ns) : json_null());
-    add_exit(&attempt->exit, json);
+    attempt_add_exit(attempt, json);
     json_object_set_new(json, "reason", json_string(stop_reason_name(attempt->reason)));
     json_object_set_new(json, "error", error ? safe_text(error) : json_null());
     json_object_set_new(json, "metrics", metrics_json(attempt));

@@ -11,6 +11,7 @@ void lane_init(struct lane *lane, struct runner *runner)
 {
     *lane = (struct lane){.runner = runner, .energy.files = {.gpu = -1, .cpu = -1}};
     attempt_init(&lane->attempt, NULL, 0);
+    lane_background_init(lane);
 }
 
 void lane_fini(struct lane *lane)
@@ -18,6 +19,8 @@ void lane_fini(struct lane *lane)
     lane_cancel_timer(lane);
     lane_job_sources_fini(lane);
     lane_energy_fini(lane);
+    lane_load_fini(lane);
+    lane_background_fini(lane);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
@@ -147,6 +150,8 @@ static void prepare_attempt(struct lane *lane)
 
 static void after_attempt(struct lane *lane)
 {
+    lane_load_fini(lane);
+    lane_background_fini(lane);
     attempt_fini(&lane->attempt);
     if (lane->outcome == OUTCOME_FAILED)
         lane->failed++;
@@ -187,6 +192,8 @@ void lane_attempt_ended(struct lane *lane)
         say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
+    if (lane->experiment->parallel)
+        json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
@@ -256,6 +263,7 @@ void lane_halt(struct lane *lane)
         lane_cancel_timer(lane);
         after_attempt(lane);
         break;
+    case LANE_LOADING:
     case LANE_RUNNING:
         lane_stop(lane, STOP_INTERRUPTED);
         break;

@@ -6,12 +6,14 @@
 #include "base/rng.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
+#include "run/lane_background.h"
 #include "run/runner.h"
 
 enum lane_phase {
     LANE_STEPPING,   /* waits for the journal, or acts */
     LANE_PAUSING,    /* between experiments */
     LANE_RETRY_WAIT, /* between attempts */
+    LANE_LOADING,    /* the background runs alone */
     LANE_RUNNING,    /* the job runs */
     LANE_STOPPING,   /* the job was asked to end */
     LANE_PROVING,    /* killed: is everything gone? */
@@ -45,6 +47,8 @@ struct lane {
     lane_step *timer_step;
     sd_event_source *log_source, *job_source, *timeout_source, *fifo_source;
     struct lane_energy energy;
+    struct lane_background background; /* of a parallel experiment */
+    struct lane_load load;
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };
@@ -68,6 +72,7 @@ void lane_tell(struct lane *lane, json_t *data); /* EVENT_NOTE with more than a 
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
 void lane_cancel_timer(struct lane *lane);
 void lane_job_start(struct lane *lane);      /* EVENT_ATTEMPT_PREPARED is durable */
+void lane_foreground_start(struct lane *lane); /* what comes before it is done */
 void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
 void lane_job_sources_fini(struct lane *lane);
 
@@ -97,5 +102,12 @@ void lane_energy_fini(struct lane *lane);
 void lane_evidence(struct lane *lane, const char *kind, char *text); /* EVENT_EVIDENCE; takes text */
 void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
+
+/* Guardian and state folder know of the job while it lives. */
+void lane_guard_job(struct lane *lane, const struct job *job);
+void lane_unguard_job(struct lane *lane, const struct job *job);
+
+/* The run breaks off: the attempt's survivors cannot be ended. */
+void lane_break_unkillable(struct lane *lane, const struct attempt *attempt);
 
 #endif

@@ -99,6 +99,7 @@ void lane_tick(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
     lane_marks_record(lane);
+    lane_background_tick(lane);
     if (lane->phase != LANE_RUNNING || limit_s <= 0)
         return;
     attempt_take_usage(&lane->attempt);
@@ -113,7 +114,7 @@ static void could_not_start(struct lane *lane, const struct err *err)
 {
     free(lane->attempt.detail);
     lane->attempt.detail = mem_printf("cannot start: %s", err->text);
-    if (lane->attempt.job) {
+    if (lane->attempt.job || lane_background_was_born(lane)) {
         lane_stop(lane, STOP_NOT_STARTED);
         return;
     }
@@ -138,14 +139,14 @@ static bool watch_job(struct lane *lane, struct err *err)
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
-static void guard_job(struct lane *lane)
+void lane_guard_job(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct err err = {0};
-    if (guardian && !guardian_watch(guardian, job_identity(lane->attempt.job), &err))
+    if (guardian && !guardian_watch(guardian, job_identity(job), &err))
         lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
     struct state *state = lane->runner->request->state;
-    if (state && !state_job_born(state, job_identity(lane->attempt.job), &err))
+    if (state && !state_job_born(state, job_identity(job), &err))
         lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
 }
 
@@ -170,7 +171,7 @@ static void open_gate(struct lane *lane)
         lane_stop(lane, STOP_INTERRUPTED);
         return;
     }
-    guard_job(lane);
+    lane_guard_job(lane, lane->attempt.job);
     say_memory(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {
@@ -179,6 +180,7 @@ static void open_gate(struct lane *lane)
     }
     lane->phase = LANE_RUNNING;
     lane_energy_begin(lane);
+    lane_load_beside(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
 }
 
@@ -197,6 +199,17 @@ void lane_job_start(struct lane *lane)
         lane_attempt_ended(lane);
         return;
     }
+    if (lane->experiment->parallel)
+        lane_background_begin(lane);
+    else
+        lane_foreground_start(lane);
+}
+
+void lane_foreground_start(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct err err = {0};
+    lane->phase = LANE_STEPPING;
     lane_marks_make(lane);
     lane_energy_prepare(lane);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {

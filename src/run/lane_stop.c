@@ -20,16 +20,20 @@ enum {
     GRACE_POLL_MAX_US = 100000,
 };
 
-static void unguard_job(struct lane *lane)
+void lane_unguard_job(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct state *state = lane->runner->request->state;
-    if (lane->attempt.survivor_count > 0 || lane->attempt.unproven)
-        return;
     if (guardian)
-        guardian_release(guardian, job_identity(lane->attempt.job));
+        guardian_release(guardian, job_identity(job));
     if (state)
-        state_job_gone(state, job_identity(lane->attempt.job), NULL);
+        state_job_gone(state, job_identity(job), NULL);
+}
+
+static void unguard(struct lane *lane, const struct attempt *attempt)
+{
+    if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
+        lane_unguard_job(lane, attempt->job);
 }
 
 void lane_evidence(struct lane *lane, const char *kind, char *text)
@@ -41,25 +45,29 @@ void lane_evidence(struct lane *lane, const char *kind, char *text)
     free(text);
 }
 
-static void record_members(struct lane *lane)
+void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
 {
-    const struct attempt *attempt = &lane->attempt;
-    if (attempt->leftover_count > 0) {
+    struct err err;
+    AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+    err_set(&err,
+            "%s: SIGKILL does not end: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "is gone",
+            lane->experiment->id, names, lane->runner->run_dir);
+    runner_break(lane->runner, &err);
+}
+
+static void record_members(struct lane *lane, const struct attempt *attempt)
+{
+    if (attempt->leftover_count > 0 && attempt->loop == 0) {
         AUTO_FREE char *names = attempt_members_text(attempt->leftovers, attempt->leftover_count);
         lane_evidence(lane, "leftover_processes",
                       mem_printf("the command ended and left %zu process%s, ended by " TARE_NAME ": %s",
                                  attempt->leftover_count, attempt->leftover_count == 1 ? "" : "es", names));
     }
     if (attempt->survivor_count > 0) {
-        struct err err;
         AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
         lane_evidence(lane, "unkillable", mem_printf("still alive %d s after SIGKILL: %s", JOB_PROOF_MAX_S, names));
-        err_set(&err,
-                "%s: SIGKILL does not end: %s; '" TARE_NAME
-                " clean' shows what is left, go on with --resume %s when it "
-                "is gone",
-                lane->experiment->id, names, lane->runner->run_dir);
-        runner_break(lane->runner, &err);
+        lane_break_unkillable(lane, attempt);
     }
     if (attempt->unproven)
         lane_evidence(lane, "not_proven",
@@ -73,10 +81,12 @@ static void record_aftermath(struct lane *lane)
     const struct attempt *attempt = &lane->attempt;
     if (attempt->log_held)
         lane_evidence(lane, "log_pipe_held", mem_strdup(attempt->log_held));
-    if (attempt->survivor_count > 0 || !attempt->gate_open)
+    if (attempt->survivor_count > 0 || lane->background.loop.survivor_count > 0 || !attempt->gate_open)
         return;
-    char *holders = aftermath_gpu_holders(request->roots, job_identity(attempt->job),
-                                          request->change_user ? request->uid : geteuid());
+    struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
+    if (lane_background_was_born(lane))
+        job.start_time = lane->background.first_start_time;
+    char *holders = aftermath_gpu_holders(request->roots, &job, request->change_user ? request->uid : geteuid());
     if (holders)
         lane_evidence(lane, "gpu_held", holders);
 }
@@ -133,27 +143,38 @@ static void proven(struct lane *lane, double seconds)
         attempt->end_ns = clock_monotonic_ns();
     attempt_take_exit(attempt);
     attempt_take_usage(attempt);
-    unguard_job(lane);
+    unguard(lane, attempt);
+    unguard(lane, &lane->background.loop);
     lane_job_sources_fini(lane);
     close_log(lane);
     lane_marks_end(lane);
     say_log(lane);
-    lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
-    lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
-    record_members(lane);
+    if (attempt->job) {
+        lane_record(lane, EVENT_JOB_EXITED, attempt_exited_json(attempt), NULL);
+        lane_record(lane, EVENT_JOB_PROVEN, attempt_proven_json(attempt, seconds), NULL);
+    }
+    lane_background_proven(lane, seconds);
+    record_members(lane, attempt);
+    record_members(lane, &lane->background.loop);
     record_aftermath(lane);
     lane_energy_finish(lane);
 }
 
+static bool prove_one(struct attempt *attempt)
+{
+    size_t count = 0;
+    bool gone = !attempt->job || job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    attempt->survivor_count = gone ? 0 : count;
+    attempt->unproven = !gone && count == 0;
+    return gone;
+}
+
+/* Of both jobs of a parallel experiment it is one proof. */
 static void prove(struct lane *lane)
 {
-    struct attempt *attempt = &lane->attempt;
-    size_t count = 0;
-    bool gone = job_prove_step(attempt->job, attempt->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    bool foreground = prove_one(&lane->attempt), background = prove_one(&lane->background.loop);
     int64_t took_ns = clock_monotonic_ns() - lane->proof_start_ns;
-    if (gone || took_ns > PROOF_MAX_NS) {
-        attempt->survivor_count = gone ? 0 : count;
-        attempt->unproven = !gone && count == 0;
+    if ((foreground && background) || took_ns > PROOF_MAX_NS) {
         proven(lane, (double)took_ns / (double)NS_PER_S);
         return;
     }
@@ -161,13 +182,19 @@ static void prove(struct lane *lane)
     lane->poll_us = lane->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : lane->poll_us * 2;
 }
 
-void lane_kill(struct lane *lane)
+static void kill_one(struct attempt *attempt)
 {
-    struct attempt *attempt = &lane->attempt;
-    lane_cancel_timer(lane);
     attempt_take_exit(attempt);
     attempt_take_usage(attempt);
-    job_kill(attempt->job);
+    if (attempt->job)
+        job_kill(attempt->job);
+}
+
+void lane_kill(struct lane *lane)
+{
+    lane_cancel_timer(lane);
+    kill_one(&lane->attempt);
+    kill_one(&lane->background.loop);
     lane->phase = LANE_PROVING;
     lane->proof_start_ns = clock_monotonic_ns();
     lane->poll_us = PROOF_POLL_US;
@@ -181,7 +208,9 @@ static void grace(struct lane *lane)
     struct job_member members[1];
     bool over = lane->runner->kill_now || clock_monotonic_ns() >= lane->grace_end_ns;
     attempt_take_exit(attempt);
-    if (over || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0)) {
+    bool foreground =
+        !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
+    if (over || (foreground && lane_background_quiet(lane))) {
         lane_kill(lane);
         return;
     }
@@ -195,12 +224,18 @@ static void end_job(struct lane *lane)
     struct attempt *attempt = &lane->attempt;
     if (lane->phase != LANE_STOPPING)
         return; /* killed meanwhile, by a second signal */
+    struct attempt *background = &lane->background.loop;
     bool nobody = attempt->reason == STOP_EXITED && attempt->leftover_count == 0;
-    if (nobody || !attempt->gate_open || lane->runner->kill_now) {
+    bool foreground = attempt->gate_open && !nobody;
+    bool beside = background->job && background->gate_open;
+    if ((!foreground && !beside) || lane->runner->kill_now) {
         lane_kill(lane);
         return;
     }
-    job_signal(attempt->job, SIGTERM);
+    if (foreground)
+        job_signal(attempt->job, SIGTERM);
+    if (beside)
+        job_signal(background->job, SIGTERM);
     lane->grace_end_ns = clock_monotonic_ns() + (int64_t)(lane->runner->plan->timing.stop_grace_s * (double)NS_PER_S);
     lane->poll_us = GRACE_POLL_US;
     grace(lane);
@@ -210,6 +245,12 @@ void lane_stop(struct lane *lane, enum stop_reason reason)
 {
     lane->phase = LANE_STOPPING;
     lane->attempt.reason = reason;
+    lane_background_halt(lane);
+    lane_load_end(lane);
+    if (!lane->attempt.job && !lane_background_was_born(lane)) {
+        lane_attempt_ended(lane); /* there is nothing to stop */
+        return;
+    }
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
     lane_energy_edge(lane);
     json_t *data = json_object();

@@ -16,24 +16,27 @@ static void record(struct runner *runner, size_t number, const struct store_atte
                                                 .data = data});
 }
 
-static bool end_job(struct runner *runner, size_t number, const struct store_attempt *attempt, struct err *err)
+static bool end_job(struct runner *runner, size_t number, const struct store_attempt *attempt, const char *role,
+                    struct err *err)
 {
+    const struct store_background *background = strcmp(role, "background") == 0 ? &attempt->background : NULL;
+    const char *boot_id = background ? background->boot_id : attempt->boot_id;
     struct job_identity identity = {
-        .pid = (pid_t)attempt->pid,
-        .start_time = attempt->start_time,
-        .cgroup = attempt->cgroup,
-        .tag = attempt->tag,
+        .pid = (pid_t)(background ? background->pid : attempt->pid),
+        .start_time = background ? background->start_time : attempt->start_time,
+        .cgroup = background ? background->cgroup : attempt->cgroup,
+        .tag = background ? background->tag : attempt->tag,
     };
     size_t killed = 0;
     enum experiment_state after;
-    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", attempt->boot_id ? attempt->boot_id : "");
+    snprintf(identity.boot_id, sizeof identity.boot_id, "%s", boot_id ? boot_id : "");
     if (!job_recover(&identity, RECOVER_TIMEOUT_S, &killed, err))
         return err_wrap(err, "%s: its job of an earlier session", runner->plan->experiments[number - 1].id);
     /* Where the way is at its end already, the processes were all that was left to settle. */
     if (!state_next(store_experiment(runner->request->store, number)->state, EVENT_JOB_PROVEN, &after))
         return true;
     json_t *data = json_object();
-    json_object_set_new(data, "role", json_string("foreground"));
+    json_object_set_new(data, "role", json_string(role));
     json_object_set_new(data, "leftovers", json_array());
     json_object_set_new(data, "survivors", json_array());
     json_object_set_new(data, "recovered", json_integer((json_int_t)killed));
@@ -75,7 +78,9 @@ static bool settle(struct runner *runner, size_t number, struct err *err)
     const struct plan_experiment *planned = &runner->plan->experiments[number - 1];
     if (last->number == 0)
         return true;
-    if (last->job_born && !last->proven && !end_job(runner, number, last, err))
+    if (last->job_born && !last->proven && !end_job(runner, number, last, "foreground", err))
+        return false;
+    if (last->background.job_born && !last->background.proven && !end_job(runner, number, last, "background", err))
         return false;
     if (experiment->state == STATE_DONE)
         return true;

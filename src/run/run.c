@@ -148,14 +148,6 @@ static bool read_time_scale(const struct strv *environment, double *out, struct 
     return err_set(err, "TARE_TIME_SCALE: '%s' is no number from 0.001 to 1", text);
 }
 
-static bool refuse_parallel(const struct plan *plan, struct err *err)
-{
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].parallel)
-            return err_set(err, "%s: parallel experiments can be planned, but not run yet", plan->experiments[i].id);
-    return true;
-}
-
 static json_t *session_json(const struct run_request *request)
 {
     struct utsname host = {0};
@@ -254,7 +246,7 @@ static bool prepare(struct runner *runner, struct signals *signals, struct err *
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
-    return refuse_parallel(runner->plan, err) && read_time_scale(request->environment, &runner->time_scale, err) &&
+    return read_time_scale(request->environment, &runner->time_scale, err) &&
            (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
 }

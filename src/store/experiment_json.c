@@ -209,6 +209,10 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "mutated", names_of_mutated(job));
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
+    if (experiment->parallel) {
+        json_object_set_new(out, "background_command", strv_json(&experiment->background.argv));
+        json_object_set_new(out, "background_cwd", json_text_or_null(experiment->background.cwd));
+    }
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return loaded && add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
            add_containment(db, number, containment, err) && evidence_add(db, number, evidence, err);
@@ -246,7 +250,8 @@ static json_t *background_json(const struct plan_experiment *experiment)
     json_object_set_new(json, "hyperparameters", params_json(job));
     json_object_set_new(json, "log_directory", json_string(logs));
     json_object_set_new(json, "note",
-                        json_string("The background training is load on the GPU only: it is not measured"));
+                        json_string("The background training is load on the GPU only. Energies are those of the "
+                                    "devices, so of both trainings; tare.parallel holds estimates of their parts"));
     return json;
 }
 
@@ -271,7 +276,8 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
     json_t *own = json_object();
     bool ok = add_measured(db, row, experiment, measured, err);
     json_object_set_new(out, "tare", own);
-    return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err);
+    return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err) &&
+           (!experiment->parallel || files_add_parallel(db, (int64_t)experiment->number, own, err));
 }
 
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err)

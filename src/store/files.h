@@ -14,4 +14,7 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
 /* <id>/experiment.json. */
 bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
 
+/* Of a parallel experiment: "parallel" of each of the attempts that stand in tare, and of the last one. */
+bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err);
+
 #endif

@@ -70,14 +70,16 @@ static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
                       get(event, "start_time"), get(event, "boot_id"), get(event, "cgroup"), get(event, "tag"),
                       get(event, "layers"), event->realtime_ns);
     case EVENT_JOB_EXITED:
-        return db_run(
-            db, err, "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8" LAST_JOB,
-            "iitjjjjj", event->experiment, event->attempt, role, get(event, "exit_code"), get(event, "signal"),
-            get(event, "cpu_s"), get(event, "peak_memory_bytes"), get(event, "processes"));
+        return db_run(db, err,
+                      "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8, "
+                      "leftovers=?9" LAST_JOB,
+                      "iitjjjjjj", event->experiment, event->attempt, role, get(event, "exit_code"),
+                      get(event, "signal"), get(event, "cpu_s"), get(event, "peak_memory_bytes"),
+                      get(event, "processes"), get(event, "leftovers"));
     default:
-        return db_run(db, err, "UPDATE jobs SET leftovers=?4, survivors=?5, proof_s=?6" LAST_JOB, "iitjjj",
-                      event->experiment, event->attempt, role, get(event, "leftovers"), get(event, "survivors"),
-                      get(event, "seconds"));
+        return db_run(db, err, "UPDATE jobs SET leftovers=coalesce(?4,leftovers), survivors=?5, proof_s=?6" LAST_JOB,
+                      "iitjjj", event->experiment, event->attempt, role, get(event, "leftovers"),
+                      get(event, "survivors"), get(event, "seconds"));
     }
 }
 

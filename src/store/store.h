@@ -60,6 +60,12 @@ struct store_attempt {
     uint64_t start_time;
     char *boot_id, *cgroup, *tag;
     bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
+    struct store_background {
+        bool job_born, proven; /* of the loop that was born last: those before it were proven gone */
+        int64_t pid;
+        uint64_t start_time;
+        char *boot_id, *cgroup, *tag;
+    } background;
 };
 
 struct store_experiment {

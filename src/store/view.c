@@ -1,15 +1,25 @@
 #include "store/view.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void background_clear(struct store_background *background)
+{
+    free(background->boot_id);
+    free(background->cgroup);
+    free(background->tag);
+    *background = (struct store_background){0};
+}
 
 static void attempt_clear(struct store_attempt *attempt)
 {
     free(attempt->boot_id);
     free(attempt->cgroup);
     free(attempt->tag);
+    background_clear(&attempt->background);
     *attempt = (struct store_attempt){0};
 }
 
@@ -145,6 +155,17 @@ static void take_identity(struct store_attempt *last, const struct event *event)
     last->tag = mem_strdup(json_string_value(json_object_get(event->data, "tag")));
 }
 
+static void take_background(struct store_background *background, const struct event *event)
+{
+    background_clear(background);
+    background->job_born = true;
+    background->pid = json_integer_value(json_object_get(event->data, "pid"));
+    background->start_time = (uint64_t)json_integer_value(json_object_get(event->data, "start_time"));
+    background->boot_id = mem_strdup(json_get_text(event->data, "boot_id"));
+    background->cgroup = mem_strdup(json_get_text(event->data, "cgroup"));
+    background->tag = mem_strdup(json_get_text(event->data, "tag"));
+}
+
 void view_apply(struct view *view, const struct event *event, enum experiment_state after)
 {
     if (event->type == EVENT_SESSION_STARTED)
@@ -166,10 +187,12 @@ void view_apply(struct view *view, const struct event *event, enum experiment_st
     case EVENT_JOB_BORN:
         if (foreground)
             take_identity(&item->last, event);
+        else
+            take_background(&item->last.background, event);
         break;
     case EVENT_JOB_PROVEN:
-        if (foreground)
-            item->last.proven = json_array_size(json_object_get(event->data, "survivors")) == 0;
+        *(foreground ? &item->last.proven : &item->last.background.proven) =
+            json_array_size(json_object_get(event->data, "survivors")) == 0;
         break;
     case EVENT_ATTEMPT_ENDED:
         item->last.outcome = event_outcome(event);

@@ -34,6 +34,7 @@ struct progress {
     bool pause_is_retry;
     int64_t stop_end_ns; /* when the grace of the attempt that is being stopped is over; 0: none is */
     bool interrupted;    /* it is stopped because a person said so */
+    bool alone;          /* the background of a parallel experiment runs, its foreground not yet */
     bool from_first;     /* the attempts of this experiment all belong to this session */
     char *metric_name;   /* the last one seen */
     double metric_value;
@@ -160,7 +161,7 @@ void progress_line(const struct progress *progress, struct text *out)
     if (paused) {
         add_pause(progress, out);
     } else {
-        text_add(out, "  ");
+        text_add(out, progress->alone ? "  background alone " : "  ");
         add_seconds(out, floor(seconds_since(progress, progress->attempt_ns)));
     }
     double elapsed_s = seconds_since(progress, progress->experiment_ns);
@@ -243,6 +244,27 @@ static void begin_attempt(struct progress *progress, const struct event *event)
     progress->from_first = progress->from_first || event->attempt == 1;
     progress->attempt_ns = now_ns(progress);
     progress->pause_end_ns = 0;
+    progress->alone = false;
+}
+
+/* The first loop of a background: until the foreground starts, nothing else shows that something happens. */
+static void begin_background(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
+    const char *role = json_get_text(event->data, "role");
+    json_int_t number;
+    bool first = role && strcmp(role, "background") == 0 && json_get_int(event->data, "number", &number) && number == 1;
+    if (!experiment || !first)
+        return;
+    progress->alone = true;
+    progress->attempt_ns = now_ns(progress);
+    if (progress->options.style != PROGRESS_PLAIN)
+        return;
+    AUTO_TEXT struct text line = {0};
+    add_head(progress, experiment, &line);
+    text_addf(&line, " background started (%s %s); the foreground follows when its load has held",
+              experiment->background.repo, experiment->background.model);
+    say(progress, &line, NULL, line.length);
 }
 
 /* A job that has ended by itself is gone at once, most often. */
@@ -428,6 +450,7 @@ static void take_event(struct progress *progress, const struct event *event)
         break;
     case EVENT_ATTEMPT_ENDED:
         progress->stop_end_ns = 0;
+        progress->alone = false;
         free(progress->attempt_error);
         progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
         break;
@@ -449,6 +472,8 @@ static void take_event(struct progress *progress, const struct event *event)
             say_text(progress, event, "");
         break;
     case EVENT_JOB_BORN:
+        begin_background(progress, event);
+        break;
     case EVENT_MARK:
     case EVENT_JOB_EXITED:
     case EVENT_JOB_PROVEN:

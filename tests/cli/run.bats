@@ -274,26 +274,6 @@ END
     [[ "$output" == *"nothing.json"* ]]
 }
 
-@test "parallel experiments are planned, and refused when run" {
-    toy
-    make_settings '{"mode": "parallel", "foreground": {"repo": "toy", "model": "small", "mode": "default"},
-        "background": {"repo": "toy", "model": "big"}}, {"repo": "toy", "model": "small", "mode": "default"}'
-    run --separate-stderr "$TARE" run settings.json --dry-run
-    [ "$status" -eq 0 ]
-    [[ "$output" == *"  foreground default"* && "$output" == *"  background default"* ]]
-    run --separate-stderr "$TARE" run settings.json
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"1 of the 2 experiments are parallel: toy_small_001_parallel"*"nothing was run"* ]]
-    [ ! -e results ]
-    # What can be run of it is run by leaving the others out, as the message says.
-    [[ "$stderr" == *'("runs_per_config": 0 leaves an entry out)'* ]]
-    make_settings '{"mode": "parallel", "runs_per_config": 0, "foreground": {"repo": "toy", "model": "small", "mode": "default"},
-        "background": {"repo": "toy", "model": "big"}}, {"repo": "toy", "model": "small", "mode": "default"}'
-    run --separate-stderr "$TARE" run settings.json --quiet
-    [ "$status" -eq 0 ]
-    [ "$(summary_column "$(run_folder)" experiment_id)" = toy_small_001 ]
-}
-
 @test "a failed experiment is tried again, and the run says 1 when it stays failed" {
     make_trainer <<'END'
 #!/bin/sh

@@ -63,21 +63,14 @@ int world_remove(void **state)
     return 0;
 }
 
-struct plan_experiment *world_add(struct world *world, const char *script)
+static void add_script(struct world *world, struct plan_job *job, const char *name, const char *script)
 {
-    struct plan *plan = &world->plan;
     struct err err = {0};
-    plan->experiments = mem_resize(plan->experiments, plan->count + 1, sizeof *plan->experiments);
-    struct plan_experiment *experiment = &plan->experiments[plan->count++];
-    *experiment = (struct plan_experiment){.number = plan->count};
-    experiment->id = mem_printf("repo_model_%03zu", plan->count);
-    AUTO_FREE char *name = mem_printf("%s.sh", experiment->id);
     AUTO_FREE char *path = mem_printf("%s/%s", world->root, name);
     AUTO_FREE char *text = mem_printf("#!/bin/sh\n%s\n", script);
     AUTO_CLOSE int root = open(world->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!fs_write_atomic(root, name, text, strlen(text), &err) || chmod(path, 0755) != 0)
         fail_msg("%s", err.text);
-    struct plan_job *job = &experiment->foreground;
     job->repo = mem_strdup("repo");
     job->model = mem_strdup("model");
     job->mode = MODE_DEFAULT;
@@ -85,6 +78,24 @@ struct plan_experiment *world_add(struct world *world, const char *script)
     job->exit_code_required = true;
     strv_add(&job->argv, path);
     strv_add(&job->argv, world->root);
+}
+
+void world_add_background(struct world *world, struct plan_experiment *experiment, const char *script)
+{
+    AUTO_FREE char *name = mem_printf("%s_background.sh", experiment->id);
+    experiment->parallel = true;
+    add_script(world, &experiment->background, name, script);
+}
+
+struct plan_experiment *world_add(struct world *world, const char *script)
+{
+    struct plan *plan = &world->plan;
+    plan->experiments = mem_resize(plan->experiments, plan->count + 1, sizeof *plan->experiments);
+    struct plan_experiment *experiment = &plan->experiments[plan->count++];
+    *experiment = (struct plan_experiment){.number = plan->count};
+    experiment->id = mem_printf("repo_model_%03zu", plan->count);
+    AUTO_FREE char *name = mem_printf("%s.sh", experiment->id);
+    add_script(world, &experiment->foreground, name, script);
     return experiment;
 }
 

@@ -28,6 +28,9 @@ int world_remove(void **state);
 
 /* Adds an experiment that runs "#!/bin/sh" and this script; $1 is the world's root. Named repo_model_001, ... */
 struct plan_experiment *world_add(struct world *world, const char *script);
+
+/* Makes it a parallel one, whose background runs that script, as above. Its foreground waits for nothing. */
+void world_add_background(struct world *world, struct plan_experiment *experiment, const char *script);
 void world_add_metric(struct plan_experiment *experiment, const char *name, const char *pattern);
 
 /* Makes the run of the plan (the first time) or opens it again, runs, closes, reads the events. */

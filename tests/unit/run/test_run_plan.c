@@ -221,22 +221,6 @@ static void a_time_scale_out_of_bounds_is_refused(void **state)
     assert_int_equal(world->summary.not_run, 1);
 }
 
-static void parallel_experiments_are_refused_before_anything_runs(void **state)
-{
-    struct world *world = *state;
-    world_add(world, "touch $1/ran");
-    struct plan_experiment *experiment = world_add(world, "exit 0");
-    experiment->parallel = true;
-    experiment->background.repo = mem_strdup("repo");
-    experiment->background.model = mem_strdup("model");
-    experiment->background.cwd = mem_strdup(world->root);
-    strv_add(&experiment->background.argv, "/bin/true");
-    world_run(world);
-    assert_int_equal(world->summary.outcome, RUN_BROKEN);
-    assert_non_null(strstr(world->err.text, "repo_model_002: parallel experiments"));
-    assert_int_equal(json_array_size(world->events), 0);
-}
-
 static void cpu_time_is_limited(void **state)
 {
     struct world *world = *state;
@@ -262,7 +246,6 @@ int main(void)
         RUN_TEST(a_job_sees_the_environment_of_its_plan),
         RUN_TEST(pauses_come_between_experiments_and_are_scaled),
         RUN_TEST(a_time_scale_out_of_bounds_is_refused),
-        RUN_TEST(parallel_experiments_are_refused_before_anything_runs),
         RUN_TEST(cpu_time_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

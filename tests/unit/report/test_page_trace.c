@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "report/trace.h"
+#include "report/page_trace.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void thinning_keeps_the_extremes_and_makes_no_row_up(void **state)
     for (int i = 0; i < 10000; i++)
         text_addf(&csv, "t,%d,GPU 0,%d,%d,,%d\n", i, i == 3333 ? 50 : i == 7777 ? 700 : 300, i % 90, 2 * i);
     write_file(folder, "energy/gpu.csv", text_get(&csv), csv.length);
-    json_t *trace = trace_read(folder->fd, 100, &err);
+    json_t *trace = page_trace_read(folder->fd, 100, &err);
     assert_non_null(trace);
     assert_int_equal(json_array_size(trace), 1);
     const json_t *device = json_array_get(trace, 0);
@@ -94,7 +94,7 @@ static void rows_of_two_gpus_are_kept_apart(void **state)
     static const char csv[] = "seconds,gpu,power_draw_w\n0,GPU 0,10\n0,GPU 1,20\n1,GPU 0,11\n1,GPU 1,N/A\n";
     struct err err = {0};
     write_file(folder, "energy/gpu.csv", csv, sizeof csv - 1);
-    json_t *trace = trace_read(folder->fd, 100, &err);
+    json_t *trace = page_trace_read(folder->fd, 100, &err);
     assert_int_equal(json_array_size(trace), 2);
     const json_t *second = json_array_get(trace, 1);
     assert_string_equal(json_string_value(json_object_get(second, "gpu")), "GPU 1");
@@ -109,11 +109,11 @@ static void no_file_is_an_empty_trace_and_a_broken_one_an_error_with_its_line(vo
     const struct folder *folder = *state;
     static const char csv[] = "seconds,gpu,power_draw_w\n0,GPU 0,10\n1,\"GPU";
     struct err err = {0};
-    json_t *none = trace_read(folder->fd, 100, &err);
+    json_t *none = page_trace_read(folder->fd, 100, &err);
     assert_int_equal(json_array_size(none), 0);
     json_decref(none);
     write_file(folder, "energy/gpu.csv", csv, sizeof csv - 1);
-    assert_null(trace_read(folder->fd, 100, &err));
+    assert_null(page_trace_read(folder->fd, 100, &err));
     assert_non_null(strstr(err.text, "gpu.csv"));
     assert_non_null(strstr(err.text, "line 3"));
 }
@@ -123,9 +123,9 @@ static void a_link_in_the_folder_is_not_followed(void **state)
     const struct folder *folder = *state;
     struct err err = {0};
     assert_int_equal(symlinkat("/etc/passwd", folder->fd, "energy/gpu.csv"), 0);
-    assert_null(trace_read(folder->fd, 100, &err));
+    assert_null(page_trace_read(folder->fd, 100, &err));
     assert_int_equal(symlinkat("/etc/passwd", folder->fd, "training.log"), 0);
-    json_t *log = trace_log_end(folder->fd, 100);
+    json_t *log = page_trace_log_end(folder->fd, 100);
     assert_true(json_is_null(log));
     json_decref(log);
 }
@@ -135,10 +135,10 @@ static void the_end_of_a_log_begins_with_a_whole_line_and_is_utf8(void **state)
     const struct folder *folder = *state;
     static const char log[] = "a first line that is cut off\nsecond \xff\x1b[31mred\r\n\xc3\xa9nd\n";
     write_file(folder, "training.log", log, sizeof log - 1);
-    json_t *end = trace_log_end(folder->fd, 30);
+    json_t *end = page_trace_log_end(folder->fd, 30);
     assert_string_equal(json_string_value(end), "second \xef\xbf\xbd[31mred\n\xc3\xa9nd\n");
     json_decref(end);
-    json_t *whole = trace_log_end(folder->fd, 1000);
+    json_t *whole = page_trace_log_end(folder->fd, 1000);
     assert_memory_equal(json_string_value(whole), "a first line", 12);
     json_decref(whole);
 }

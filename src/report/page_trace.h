@@ -1,7 +1,7 @@
-/* trace: what the sensors showed of one experiment, thinned to what a chart can show. Every point is a row of
+/* page_trace: what the sensors showed of one experiment, thinned to what a chart can show. Every point is a row of
  * energy/gpu.csv: none is made up. Private to report/. */
-#ifndef TARE_REPORT_TRACE_H
-#define TARE_REPORT_TRACE_H
+#ifndef TARE_REPORT_PAGE_TRACE_H
+#define TARE_REPORT_PAGE_TRACE_H
 
 #include "base/err.h"
 
@@ -12,10 +12,10 @@
  * [...]}], one for each GPU, null where a sensor gave nothing; of each stretch of time the rows of least and most
  * power. folder: the experiment's, open; points: about so many for each GPU. Empty where there is no such file. A new
  * reference; NULL: the file cannot be read, err says why. */
-json_t *trace_read(int folder, size_t points, struct err *err);
+json_t *page_trace_read(int folder, size_t points, struct err *err);
 
 /* The last lines of training.log, at most so many bytes, as UTF-8 (what is none of it becomes U+FFFD); null where there
  * is no log. */
-json_t *trace_log_end(int folder, size_t bytes);
+json_t *page_trace_log_end(int folder, size_t bytes);
 
 #endif

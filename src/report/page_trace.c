@@ -1,4 +1,4 @@
-#include "report/trace.h"
+#include "report/page_trace.h"
 
 #include "base/csv.h"
 #include "base/fs.h"
@@ -144,7 +144,7 @@ static json_t *device_json(const struct device *device, size_t points)
     return json;
 }
 
-json_t *trace_read(int folder, size_t points, struct err *err)
+json_t *page_trace_read(int folder, size_t points, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     struct devices devices = {0};
@@ -177,7 +177,7 @@ static void add_readable(struct text *out, const char *bytes, size_t count)
     }
 }
 
-json_t *trace_log_end(int folder, size_t bytes)
+json_t *page_trace_log_end(int folder, size_t bytes)
 {
     struct stat st;
     AUTO_TEXT struct text out = {0};

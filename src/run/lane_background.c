@@ -1,0 +1,425 @@
+/* The background of a parallel experiment: a job that is started again and again until the foreground has ended. Each
+ * loop is contained, journaled and proven gone as every job is, before the next one is born. */
+#include "run/lane_background.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "run/lane.h"
+#include "state/state.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+
+enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000, LOOPS_TOLD = 100 };
+
+#define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
+
+void lane_background_init(struct lane *lane)
+{
+    lane->background = (struct lane_background){0};
+    attempt_init(&lane->background.loop, NULL, 0);
+}
+
+static void sources_fini(struct lane_background *background)
+{
+    background->log_source = sd_event_source_disable_unref(background->log_source);
+    background->job_source = sd_event_source_disable_unref(background->job_source);
+}
+
+static void cancel_timer(struct lane_background *background)
+{
+    background->timer = sd_event_source_disable_unref(background->timer);
+    background->timer_step = NULL;
+}
+
+void lane_background_fini(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    cancel_timer(background);
+    sources_fini(background);
+    attempt_fini(&background->loop);
+    json_decref(background->loops);
+    lane_background_init(lane);
+}
+
+bool lane_background_lives(const struct lane *lane)
+{
+    return lane->background.loop.job != NULL;
+}
+
+bool lane_background_was_born(const struct lane *lane)
+{
+    return lane->background.first_start_time != 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)source;
+    (void)us;
+    struct lane *lane = context;
+    lane_step *step = lane->background.timer_step;
+    cancel_timer(&lane->background);
+    step(lane);
+    return 0;
+}
+
+static void after(struct lane *lane, uint64_t us, lane_step *step)
+{
+    struct lane_background *background = &lane->background;
+    cancel_timer(background);
+    background->timer_step = step;
+    int code = sd_event_add_time_relative(lane->runner->loop, &background->timer, CLOCK_MONOTONIC, us,
+                                          TIMER_ACCURACY_US, on_timer, lane);
+    if (code >= 0)
+        return;
+    struct err err;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    runner_break(lane->runner, &err);
+}
+
+/* The foreground has not been started yet. */
+static bool is_alone(const struct lane *lane)
+{
+    return lane->phase == LANE_LOADING;
+}
+
+/* How long the foreground has run. */
+static double beside_s(const struct lane *lane)
+{
+    int64_t start_ns = lane->attempt.start_ns;
+    return start_ns ? (double)(clock_monotonic_ns() - start_ns) / (double)NS_PER_S : 0;
+}
+
+static void keep_loop(struct lane *lane, enum outcome outcome, const char *error)
+{
+    struct lane_background *background = &lane->background;
+    const struct attempt *loop = &background->loop;
+    if (!background->loops)
+        background->loops = json_array();
+    if (json_array_size(background->loops) >= LOOPS_TOLD) {
+        background->loops_more++;
+        return;
+    }
+    AUTO_FREE char *log = attempt_log_name(loop);
+    json_t *json = json_object();
+    json_object_set_new(json, "number", json_integer(loop->loop));
+    json_object_set_new(json, "outcome",
+                        json_string(outcome == OUTCOME_INTERRUPTED ? "stopped" : outcome_name(outcome)));
+    attempt_add_exit(loop, json);
+    json_object_set_new(json, "error", outcome == OUTCOME_FAILED ? json_text_or_null(error) : json_null());
+    json_object_set_new(json, "start_ns", loop->gate_open ? json_integer(loop->start_ns) : json_null());
+    json_object_set_new(json, "end_ns", loop->gate_open ? json_integer(loop->end_ns) : json_null());
+    json_object_set_new(json, "log", json_string(log));
+    json_array_append_new(background->loops, json);
+}
+
+json_t *lane_background_json(const struct lane *lane)
+{
+    const struct lane_background *background = &lane->background;
+    const struct background_tally *tally = &background->tally;
+    json_t *json = json_object();
+    json_object_set_new(json, "started", json_integer((json_int_t)tally->started));
+    json_object_set_new(json, "succeeded", json_integer((json_int_t)tally->succeeded));
+    json_object_set_new(json, "failed", json_integer((json_int_t)tally->failed));
+    json_object_set_new(json, "failed_beside_foreground", json_integer((json_int_t)tally->failed_beside));
+    json_object_set_new(json, "gave_up", json_boolean(tally->gave_up));
+    json_object_set_new(json, "loops", background->loops ? json_deep_copy(background->loops) : json_array());
+    json_object_set_new(json, "loops_not_listed", json_integer((json_int_t)background->loops_more));
+    return json;
+}
+
+static void say_held(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    const struct attempt *loop = &background->loop;
+    if (loop->log_held && !background->log_held_told) {
+        background->log_held_told = true;
+        lane_evidence(lane, "log_pipe_held",
+                      mem_printf("the background's loop %lld: %s", (long long)loop->loop, loop->log_held));
+    }
+    if (loop->leftover_count == 0 || background->leftovers_told)
+        return;
+    background->leftovers_told = true;
+    AUTO_FREE char *names = attempt_members_text(loop->leftovers, loop->leftover_count);
+    lane_evidence(lane, "leftover_processes",
+                  mem_printf("the background's loop %lld ended and left %zu process%s, which were ended: %s",
+                             (long long)loop->loop, loop->leftover_count, loop->leftover_count == 1 ? "" : "es",
+                             names));
+}
+
+static void log_lost(struct lane *lane, const struct err *cause)
+{
+    struct err err = *cause;
+    AUTO_FREE char *name = attempt_log_name(&lane->background.loop);
+    err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
+    if (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING) {
+        free(lane->attempt.detail);
+        lane->attempt.detail = mem_strdup(err.text);
+        lane_stop(lane, STOP_LOG_ERROR);
+    }
+    runner_break_disk(lane->runner, &err);
+}
+
+/* Its tree is gone, or what is left of it is told: the loop is written down. Gives how it went. */
+static enum outcome close_loop(struct lane *lane, char **error)
+{
+    struct lane_background *background = &lane->background;
+    struct attempt *loop = &background->loop;
+    bool failed_before = loop->log_failed;
+    if (loop->end_ns == 0)
+        loop->end_ns = clock_monotonic_ns();
+    sources_fini(background);
+    attempt_close_log(loop);
+    struct failure failure;
+    enum outcome outcome = attempt_judge(loop, &lane->runner->plan->limits, error, &failure);
+    json_t *data = attempt_loop_json(loop, outcome, *error);
+    json_object_set_new(data, "failure", failure_json(&failure));
+    lane_record(lane, EVENT_JOB_EXITED, data, NULL);
+    keep_loop(lane, outcome, *error);
+    say_held(lane);
+    if (loop->gate_open && lane->runner->gauge)
+        gauge_beside_end(lane->runner->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);
+    if (loop->log_failed && !failed_before)
+        log_lost(lane, &loop->log_err);
+    return outcome;
+}
+
+static void start_loop(struct lane *lane);
+
+static void give_up(struct lane *lane, const char *error)
+{
+    struct lane_background *background = &lane->background;
+    const char *id = lane->experiment->id;
+    background->phase = BACKGROUND_OVER;
+    if (is_alone(lane)) {
+        free(lane->attempt.detail);
+        lane->attempt.detail = mem_printf("the background training does not run: it failed %zu times in a row: %s",
+                                          background->tally.failed_in_a_row, error ? error : "unknown");
+        lane_stop(lane, STOP_NOT_STARTED);
+        return;
+    }
+    lane_evidence(
+        lane, "background_stopped_early",
+        mem_printf("the background failed %zu times in a row, %.1f s after the foreground's start, and was not "
+                   "started again: %s",
+                   background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"));
+    lane_say(lane, mem_printf("%s: the rest of the foreground runs without its background", id));
+}
+
+/* A loop is over and nothing of it lives. */
+static void loop_over(struct lane *lane, enum outcome outcome, const char *error)
+{
+    struct lane_background *background = &lane->background;
+    double delay_s = lane->runner->plan->parallel.restart_delay_s * lane->runner->time_scale;
+    enum background_next next = background_ended(&background->tally, outcome, !is_alone(lane));
+    if (background->halted)
+        return;
+    if (next == BACKGROUND_GIVE_UP) {
+        give_up(lane, error);
+        return;
+    }
+    if (outcome == OUTCOME_FAILED)
+        lane_say(lane, mem_printf("%s: loop %zu of the background failed: %s; again in %g s", lane->experiment->id,
+                                  background->tally.started, error ? error : "unknown", delay_s));
+    if (next == BACKGROUND_TELL)
+        lane_evidence(
+            lane, "background_died",
+            mem_printf("the background failed %zu times beside the foreground, the last time %.1f s after the "
+                       "foreground's start: %s",
+                       background->tally.failed_beside, beside_s(lane), error ? error : "unknown"));
+    background->phase = BACKGROUND_PAUSING;
+    after(lane, (uint64_t)(delay_s * 1e6), start_loop);
+}
+
+static void prove_loop(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    struct attempt *loop = &background->loop;
+    size_t count = 0;
+    bool gone = job_prove_step(loop->job, loop->survivors, ATTEMPT_MEMBERS_MAX, &count);
+    if (!gone && clock_monotonic_ns() - background->proof_start_ns <= PROOF_MAX_NS) {
+        after(lane, background->poll_us, prove_loop);
+        background->poll_us = background->poll_us * 2 > PROOF_POLL_MAX_US ? PROOF_POLL_MAX_US : background->poll_us * 2;
+        return;
+    }
+    if (!gone && count > 0) {
+        loop->survivor_count = count;
+        lane_break_unkillable(lane, loop); /* which stops the attempt: it looks once more, and tells */
+        return;
+    }
+    AUTO_FREE char *error = NULL;
+    attempt_take_usage(loop);
+    enum outcome outcome = close_loop(lane, &error);
+    if (gone)
+        lane_unguard_job(lane, loop->job);
+    else if (!background->unproven_told) {
+        background->unproven_told = true;
+        lane_evidence(lane, "not_proven",
+                      mem_strdup("no process of the background is seen, but its cgroup cannot be removed"));
+    }
+    attempt_fini(loop);
+    loop_over(lane, outcome, error);
+}
+
+static void end_loop(struct lane *lane, enum stop_reason reason)
+{
+    struct lane_background *background = &lane->background;
+    struct attempt *loop = &background->loop;
+    background->phase = BACKGROUND_ENDING;
+    background->job_source = sd_event_source_disable_unref(background->job_source);
+    loop->reason = reason;
+    attempt_take_usage(loop);
+    job_kill(loop->job);
+    background->proof_start_ns = clock_monotonic_ns();
+    background->poll_us = PROOF_POLL_US;
+    prove_loop(lane);
+}
+
+static int on_log(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)events;
+    struct lane *lane = context;
+    struct attempt *loop = &lane->background.loop;
+    struct err err = {0};
+    int got = joblog_read(loop->log, fd, clock_monotonic_ns(), &err);
+    if (got == -1) {
+        lane->background.log_source = sd_event_source_disable_unref(lane->background.log_source);
+    } else if (got == -2 && !loop->log_failed) {
+        loop->log_failed = true;
+        loop->log_err = err;
+        log_lost(lane, &err);
+    }
+    return 0;
+}
+
+static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct lane *lane = context;
+    struct attempt *loop = &lane->background.loop;
+    attempt_take_exit(loop);
+    if (!loop->exit.ended)
+        return 0;
+    lane->background.job_source = sd_event_source_disable_unref(lane->background.job_source);
+    if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
+        return 0;
+    loop->leftover_count = job_members(loop->job, loop->leftovers, ATTEMPT_MEMBERS_MAX);
+    end_loop(lane, STOP_EXITED);
+    return 0;
+}
+
+static bool open_gate(struct lane *lane, struct err *err)
+{
+    struct lane_background *background = &lane->background;
+    struct attempt *loop = &background->loop;
+    sd_event *events = lane->runner->loop;
+    if (!attempt_open_gate(loop, &lane->runner->plan->limits, NULL, NULL, lane, err))
+        return false;
+    int code = sd_event_add_io(events, &background->log_source, loop->pipe, EPOLLIN, on_log, lane);
+    if (code >= 0)
+        code = sd_event_add_io(events, &background->job_source, job_fd(loop->job), EPOLLIN, on_job, lane);
+    return code >= 0 || err_set(err, "cannot watch the background (error %d)", -code);
+}
+
+/* EVENT_JOB_BORN is durable. */
+static void loop_born(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    struct err err = {0};
+    if (background->halted || runner_halted(lane->runner))
+        return; /* it waits at its gate until the stop ends it */
+    lane_guard_job(lane, background->loop.job);
+    if (!open_gate(lane, &err)) {
+        background->loop.detail = mem_printf("cannot start: %s", err.text);
+        end_loop(lane, STOP_NOT_STARTED);
+        return;
+    }
+    background->phase = BACKGROUND_RUNNING;
+    if (lane->runner->gauge)
+        background->gauge_number = gauge_beside(lane->runner->gauge, job_identity(background->loop.job));
+    lane_load_begin(lane);
+}
+
+static void start_loop(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    struct runner *runner = lane->runner;
+    struct attempt *loop = &background->loop;
+    struct err err = {0};
+    attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)++background->tally.started);
+    if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
+        log_lost(lane, &err);
+        return;
+    }
+    if (!attempt_start_job(loop, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
+        AUTO_FREE char *error = mem_printf("cannot start: %s", err.text);
+        attempt_fini(loop);
+        loop_over(lane, OUTCOME_FAILED, error);
+        return;
+    }
+    background->phase = BACKGROUND_BORN;
+    if (background->first_start_time == 0)
+        background->first_start_time = job_identity(loop->job)->start_time;
+    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(loop), loop_born);
+}
+
+void lane_background_begin(struct lane *lane)
+{
+    lane_load_prepare(lane);
+    lane->phase = LANE_LOADING;
+    start_loop(lane);
+}
+
+void lane_background_tick(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    struct attempt *loop = &background->loop;
+    double limit_s = lane->runner->plan->limits.cpu_time_s;
+    if (background->phase != BACKGROUND_RUNNING || background->halted || limit_s <= 0)
+        return;
+    attempt_take_usage(loop);
+    if (!loop->usage.has_cpu || loop->usage.cpu_s <= limit_s)
+        return;
+    free(loop->detail);
+    loop->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
+    end_loop(lane, STOP_LIMIT);
+}
+
+void lane_background_halt(struct lane *lane)
+{
+    struct lane_background *background = &lane->background;
+    background->halted = true;
+    cancel_timer(background);
+    if (background->loop.job && background->loop.reason == STOP_NONE)
+        background->loop.reason = STOP_INTERRUPTED;
+}
+
+bool lane_background_quiet(struct lane *lane)
+{
+    struct attempt *loop = &lane->background.loop;
+    struct job_member members[1];
+    attempt_take_exit(loop);
+    return !loop->job || !loop->gate_open || (loop->exit.ended && job_members(loop->job, members, 1) == 0);
+}
+
+void lane_background_proven(struct lane *lane, double seconds)
+{
+    struct attempt *loop = &lane->background.loop;
+    if (!lane_background_was_born(lane))
+        return;
+    if (loop->job) {
+        AUTO_FREE char *error = NULL;
+        attempt_take_exit(loop);
+        attempt_take_usage(loop);
+        close_loop(lane, &error);
+    } else {
+        attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)lane->background.tally.started);
+    }
+    json_t *data = attempt_proven_json(loop, seconds);
+    if (!loop->job)
+        json_object_del(data, "leftovers"); /* they were told when it had ended */
+    lane_record(lane, EVENT_JOB_PROVEN, data, NULL);
+}

@@ -1,0 +1,98 @@
+/* lane_background: the background of a parallel experiment on its lane: looped until the foreground has ended, looked at,
+ * and proven gone together with it. Private to run/. */
+#ifndef TARE_RUN_LANE_BACKGROUND_H
+#define TARE_RUN_LANE_BACKGROUND_H
+
+#include "base/rng.h"
+#include "meter/colocated.h"
+#include "meter/gauge.h"
+#include "run/attempt.h"
+#include "run/background.h"
+#include "run/load.h"
+#include "run/runner.h"
+
+enum background_phase {
+    BACKGROUND_NONE,
+    BACKGROUND_BORN,    /* waits at its gate for the journal */
+    BACKGROUND_RUNNING,
+    BACKGROUND_ENDING,  /* its command has ended: is everything of it gone? */
+    BACKGROUND_PAUSING, /* before it is started again */
+    BACKGROUND_OVER     /* it is not started again */
+};
+
+struct lane_background {
+    enum background_phase phase;
+    bool halted;         /* the attempt is being stopped: nothing is started any more */
+    struct attempt loop; /* the one that lives; without a job none does */
+    size_t gauge_number;
+    struct background_tally tally;
+    uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: none was born */
+    bool leftovers_told, log_held_told, unproven_told;
+    json_t *loops;    /* what is told of the first ones */
+    size_t loops_more; /* of which nothing is told one by one */
+    sd_event_source *timer, *log_source, *job_source;
+    lane_step *timer_step;
+    int64_t proof_start_ns;
+    uint64_t poll_us;
+};
+
+/* What is known of one GPU. */
+struct load_gpu {
+    char *label;
+    struct reading power_w, utilisation_percent, memory_bytes; /* of the last sample */
+    struct reading memory_before_bytes;                        /* before the background was born */
+    bool listed, loaded; /* its processes were listed since the last look; the background's load it */
+    struct colocated_shares shares;
+};
+
+enum load_role { LOAD_OTHER, LOAD_FOREGROUND, LOAD_BACKGROUND };
+
+/* Whose a process is, so that /proc is not searched at every look. */
+struct load_member {
+    pid_t pid;
+    enum load_role role;
+};
+
+struct lane_load {
+    bool on, beside;  /* looks are taken; the foreground runs */
+    bool waiting;     /* for the readings at the end of the time alone */
+    bool by_process;  /* the background's processes can be told from others on the GPU */
+    int64_t begun_ns; /* the background's first gate was opened; 0: not yet */
+    int64_t alone_end_ns;
+    enum load_verdict verdict;
+    struct load_watch alone_watch, beside_watch;
+    struct colocated_alone alone;
+    bool has_alone;
+    struct load_gpu *gpus;
+    size_t gpu_count;
+    struct load_member *members;
+    size_t member_count, member_capacity;
+    sd_event_source *timer;
+    struct rng rng;
+};
+
+/* Loops (lane_background.c). None of these does anything where there is no background. */
+void lane_background_init(struct lane *lane);
+void lane_background_fini(struct lane *lane); /* kills what still lives */
+void lane_background_begin(struct lane *lane); /* the first loop; lane_foreground_start when its load holds */
+void lane_background_tick(struct lane *lane);  /* limits */
+void lane_background_halt(struct lane *lane);  /* the attempt is being stopped */
+bool lane_background_lives(const struct lane *lane);  /* a job of it is not proven gone */
+bool lane_background_was_born(const struct lane *lane);
+bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
+void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
+json_t *lane_background_json(const struct lane *lane);
+
+/* Looks (lane_load.c). */
+void lane_load_prepare(struct lane *lane); /* the background is about to be born */
+void lane_load_begin(struct lane *lane);   /* its gate is open */
+void lane_load_beside(struct lane *lane);  /* so is the foreground's */
+void lane_load_end(struct lane *lane);     /* the attempt is being stopped */
+void lane_load_fini(struct lane *lane);
+void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
+void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+
+/* Figures (lane_shares.c): what stands in the attempt's end under "parallel"; null when it has no background. */
+json_t *lane_shares_take(struct lane *lane);
+
+#endif

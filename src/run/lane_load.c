@@ -1,0 +1,316 @@
+/* Whether the background of a parallel experiment loads the GPU: looks at it, first while it runs alone, until its load
+ * has held, then beside the foreground. */
+#include "run/lane_background.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "run/lane.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { LOOK_US = 1000000, LOOK_LEAST_US = 20000, LOOK_ACCURACY_US = 5000, MEMBERS_MAX = 1024, ANSWER_US = 10000 };
+
+/* How long the readings at the end of the time alone are waited for. */
+static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
+
+/* Less than this is no load: a percent of the multiprocessors' time; and memory where only the board's can be seen. */
+static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
+
+static int64_t scaled_ns(const struct lane *lane, double seconds)
+{
+    return (int64_t)(seconds * lane->runner->time_scale * (double)NS_PER_S);
+}
+
+static struct load_times times_of(const struct lane *lane)
+{
+    const struct parallel_timing *timing = &lane->runner->plan->parallel;
+    return (struct load_times){.wait_ns = scaled_ns(lane, timing->wait_s),
+                               .hold_ns = scaled_ns(lane, timing->hold_s),
+                               .limit_ns = scaled_ns(lane, timing->limit_s)};
+}
+
+/* At least twice while the load holds, and never in step with what the sensors do (as lane_energy.c). */
+static uint64_t next_us(struct lane *lane)
+{
+    int64_t half_us = times_of(lane).hold_ns / 2000;
+    int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
+    return (uint64_t)us + (uint64_t)(rng_unit(&lane->load.rng) * (double)us / 8);
+}
+
+static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
+{
+    for (size_t i = 0; i < load->gpu_count; i++)
+        if (strcmp(load->gpus[i].label, label) == 0)
+            return &load->gpus[i];
+    load->gpus = mem_resize(load->gpus, load->gpu_count + 1, sizeof *load->gpus);
+    struct load_gpu *gpu = &load->gpus[load->gpu_count++];
+    *gpu = (struct load_gpu){.label = mem_strdup(label)};
+    return gpu;
+}
+
+void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct lane_load *load = &lane->load;
+    if (!load->on)
+        return;
+    struct load_gpu *gpu = gpu_of(load, label);
+    gpu->power_w = gpu_readings_power_w(&sample->readings);
+    gpu->utilisation_percent = sample->readings.of[GPU_UTILISATION_PERCENT];
+    gpu->memory_bytes = sample->readings.of[GPU_MEMORY_USED_BYTES];
+    if (!gpu->memory_before_bytes.valid)
+        gpu->memory_before_bytes = gpu->memory_bytes;
+}
+
+static void add_member(struct lane_load *load, pid_t pid, enum load_role role)
+{
+    load->members = mem_room(load->members, load->member_count, &load->member_capacity, sizeof *load->members);
+    load->members[load->member_count++] = (struct load_member){pid, role};
+}
+
+static void add_members(struct lane_load *load, struct job *job, enum load_role role)
+{
+    if (!job)
+        return;
+    AUTO_FREE struct job_member *members = mem_array(MEMBERS_MAX, sizeof *members);
+    size_t count = job_members(job, members, MEMBERS_MAX);
+    for (size_t i = 0; i < count && i < MEMBERS_MAX; i++)
+        add_member(load, members[i].pid, role);
+}
+
+static bool find_role(const struct lane_load *load, pid_t pid, enum load_role *out)
+{
+    for (size_t i = 0; i < load->member_count; i++) {
+        if (load->members[i].pid != pid)
+            continue;
+        *out = load->members[i].role;
+        return true;
+    }
+    return false;
+}
+
+static enum load_role role_of(struct lane *lane, pid_t pid)
+{
+    struct lane_load *load = &lane->load;
+    enum load_role role = LOAD_OTHER;
+    if (find_role(load, pid, &role))
+        return role;
+    load->member_count = 0;
+    add_members(load, lane->attempt.job, LOAD_FOREGROUND);
+    add_members(load, lane->background.loop.job, LOAD_BACKGROUND);
+    if (!find_role(load, pid, &role))
+        add_member(load, pid, LOAD_OTHER);
+    return role;
+}
+
+void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+{
+    struct lane_load *load = &lane->load;
+    double percent[3] = {0}, memory_bytes[3] = {0};
+    bool shares = true;
+    if (!load->on)
+        return;
+    struct load_gpu *gpu = gpu_of(load, label);
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct gpu_user *user = &users->users[i];
+        enum load_role role = role_of(lane, (pid_t)user->pid);
+        load->by_process = load->by_process || role != LOAD_OTHER;
+        shares = shares && user->sm_percent.valid;
+        percent[role] += user->sm_percent.valid ? user->sm_percent.value : 0;
+        memory_bytes[role] += user->memory_bytes.valid ? user->memory_bytes.value : 1;
+    }
+    gpu->listed = true;
+    gpu->loaded = memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
+    if (load->beside && load->by_process && shares)
+        colocated_take(&gpu->shares, t_ns, gpu->power_w.valid ? gpu->power_w.value : 1, percent[LOAD_FOREGROUND],
+                       percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
+}
+
+/* Without its processes, only while nobody else is on the GPU. */
+static bool board_is_loaded(const struct load_gpu *gpu)
+{
+    return gpu->memory_bytes.value - gpu->memory_before_bytes.value >= MEMORY_LEAST_BYTES &&
+           gpu->utilisation_percent.value >= SHARE_LEAST;
+}
+
+/* What was told since the last look; false: nothing that says anything. */
+static bool look(struct lane_load *load, bool *loaded)
+{
+    bool told = false;
+    *loaded = false;
+    for (size_t i = 0; i < load->gpu_count; i++) {
+        struct load_gpu *gpu = &load->gpus[i];
+        bool board = gpu->memory_bytes.valid && gpu->memory_before_bytes.valid && gpu->utilisation_percent.valid;
+        if (load->by_process ? gpu->listed : board && !load->beside) {
+            told = true;
+            *loaded = *loaded || (load->by_process ? gpu->loaded : board_is_loaded(gpu));
+        }
+        gpu->listed = gpu->loaded = false;
+        gpu->memory_bytes.valid = gpu->utilisation_percent.valid = false;
+    }
+    return told;
+}
+
+static int on_timer(sd_event_source *source, uint64_t us, void *context);
+
+static void arm(struct lane *lane, uint64_t us)
+{
+    struct lane_load *load = &lane->load;
+    load->timer = sd_event_source_disable_unref(load->timer);
+    int code = sd_event_add_time_relative(lane->runner->loop, &load->timer, CLOCK_MONOTONIC, us, LOOK_ACCURACY_US,
+                                          on_timer, lane);
+    if (code >= 0)
+        return;
+    struct err err;
+    err_set(&err, "cannot set a timer (error %d)", -code);
+    runner_break(lane->runner, &err);
+}
+
+/* The stretch in which the background was alone and, where that could be seen, loaded the GPU. */
+static int64_t alone_start_ns(const struct lane_load *load)
+{
+    if (load->verdict == LOAD_HELD)
+        return load->alone_watch.since_ns;
+    return load->begun_ns + (load->alone_end_ns - load->begun_ns) / 2;
+}
+
+static void measure_alone(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    int64_t start_ns = alone_start_ns(load), length_ns = load->alone_end_ns - start_ns;
+    struct epoch slices[COLOCATED_SLICES];
+    double power_w[COLOCATED_SLICES];
+    struct gauge_result result;
+    if (load->verdict == LOAD_NONE || length_ns <= 0)
+        return;
+    for (int i = 0; i < COLOCATED_SLICES; i++)
+        slices[i] = (struct epoch){.name = "alone",
+                                   .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
+                                   .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
+                                   .has_end = true};
+    gauge_measure(lane->runner->gauge, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
+    const struct window_energy *window = &result.sums[GAUGE_GPU].window;
+    load->has_alone = window->energy_j.valid && window->half_width_j.valid;
+    double seconds = (double)length_ns / (double)NS_PER_S;
+    for (int i = 0; i < COLOCATED_SLICES; i++)
+        power_w[i] = result.epochs[i].of[GAUGE_GPU].window.energy_j.value * COLOCATED_SLICES / seconds;
+    if (load->has_alone)
+        colocated_alone(window->energy_j.value, window->half_width_j.value, seconds, power_w, COLOCATED_SLICES,
+                        &load->alone);
+    gauge_result_fini(&result);
+}
+
+/* The time alone is over: its last readings are waited for, then the foreground comes. */
+static void end_alone(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    struct gauge *gauge = lane->runner->gauge;
+    if (gauge && !load->waiting) {
+        load->waiting = true;
+        gauge_edge(gauge);
+    }
+    if (gauge && gauge_waiting(gauge) > 0 && clock_monotonic_ns() - load->alone_end_ns < ANSWER_MAX_NS) {
+        arm(lane, ANSWER_US);
+        return;
+    }
+    if (gauge)
+        measure_alone(lane);
+    lane_foreground_start(lane);
+}
+
+static void decide(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    struct load_times times = times_of(lane);
+    int64_t now_ns = clock_monotonic_ns();
+    load->verdict = load_decide(&load->alone_watch, &times, load->begun_ns, now_ns);
+    if (load->verdict == LOAD_WAIT) {
+        arm(lane, next_us(lane));
+        return;
+    }
+    load->alone_end_ns = now_ns;
+    if (load->verdict == LOAD_NONE)
+        lane_evidence(lane, "background_no_load",
+                      mem_printf("the background did not load the GPU for %g s in the %.1f s in which it ran alone",
+                                 (double)times.hold_ns / (double)NS_PER_S,
+                                 (double)(now_ns - load->begun_ns) / (double)NS_PER_S));
+    end_alone(lane);
+}
+
+static void order_look(struct lane *lane)
+{
+    struct gauge *gauge = lane->runner->gauge;
+    if (!gauge)
+        return;
+    if (!lane->load.beside)
+        gauge_tick(gauge); /* beside the foreground lane_energy.c sees to that */
+    gauge_users(gauge);
+}
+
+static int on_timer(sd_event_source *source, uint64_t us, void *context)
+{
+    (void)source;
+    (void)us;
+    struct lane *lane = context;
+    struct lane_load *load = &lane->load;
+    bool loaded;
+    load->timer = sd_event_source_disable_unref(load->timer);
+    if (load->waiting && !load->beside) {
+        end_alone(lane);
+        return 0;
+    }
+    if (look(load, &loaded))
+        load_take(load->beside ? &load->beside_watch : &load->alone_watch, clock_monotonic_ns(), loaded);
+    order_look(lane);
+    if (load->beside)
+        arm(lane, next_us(lane));
+    else
+        decide(lane);
+    return 0;
+}
+
+void lane_load_prepare(struct lane *lane)
+{
+    lane->load.on = true;
+    rng_seed(&lane->load.rng, (uint64_t)clock_monotonic_ns());
+    if (lane->runner->gauge)
+        gauge_prepare(lane->runner->gauge);
+}
+
+void lane_load_begin(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    if (load->begun_ns != 0)
+        return;
+    load->begun_ns = clock_monotonic_ns();
+    arm(lane, next_us(lane));
+}
+
+void lane_load_beside(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    if (!load->on)
+        return;
+    load->beside = true;
+    load->waiting = false;
+    for (size_t i = 0; i < load->gpu_count; i++)
+        colocated_start(&load->gpus[i].shares, lane->attempt.start_ns);
+    if (lane->runner->gauge)
+        arm(lane, next_us(lane));
+}
+
+void lane_load_end(struct lane *lane)
+{
+    lane->load.timer = sd_event_source_disable_unref(lane->load.timer);
+}
+
+void lane_load_fini(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    lane_load_end(lane);
+    for (size_t i = 0; i < load->gpu_count; i++)
+        free(load->gpus[i].label);
+    free(load->gpus);
+    free(load->members);
+    *load = (struct lane_load){0};
+}

@@ -1,0 +1,154 @@
+/* What a parallel experiment's figures say of its two jobs: estimates, beside the device's total, which is the result. */
+#include "run/lane_background.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "run/lane.h"
+
+#include <string.h>
+
+/* Beside the foreground the background must have loaded the GPU in so many of the looks. */
+static const double LOAD_ENOUGH = 0.5;
+
+static double seconds_of(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_S;
+}
+
+static json_t *seconds_json(int64_t ns)
+{
+    return json_real(seconds_of(ns));
+}
+
+/* Times of the loops as seconds from the foreground's start, negative before it. */
+static void make_relative(const struct attempt *attempt, json_t *background)
+{
+    size_t at;
+    json_t *loop;
+    json_array_foreach(json_object_get(background, "loops"), at, loop)
+    {
+        json_int_t start_ns = 0, end_ns = 0;
+        bool ran = json_get_int(loop, "start_ns", &start_ns) && json_get_int(loop, "end_ns", &end_ns);
+        json_object_del(loop, "start_ns");
+        json_object_del(loop, "end_ns");
+        json_object_set_new(loop, "start_s",
+                            ran && attempt->gate_open ? seconds_json(start_ns - attempt->start_ns) : json_null());
+        json_object_set_new(loop, "duration_s", ran ? seconds_json(end_ns - start_ns) : json_null());
+    }
+}
+
+static json_t *load_json(const struct lane_load *load)
+{
+    double share;
+    json_t *json = json_object();
+    bool held = load->verdict == LOAD_HELD, none = load->verdict == LOAD_NONE;
+    bool seen = load->alone_watch.visible;
+    json_object_set_new(json, "seen_by", seen ? json_string(load->by_process ? "processes" : "board") : json_null());
+    json_object_set_new(json, "held", held || none ? json_boolean(held) : json_null());
+    json_object_set_new(json, "alone_s",
+                        load->alone_end_ns ? seconds_json(load->alone_end_ns - load->begun_ns) : json_null());
+    json_object_set_new(json, "share_of_looks_beside",
+                        load_share(&load->beside_watch, &share) ? json_real(share) : json_null());
+    return json;
+}
+
+static json_t *alone_json(const struct lane_load *load)
+{
+    const struct colocated_alone *alone = &load->alone;
+    if (!load->has_alone)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "seconds", json_real(alone->seconds));
+    json_object_set_new(json, "joules", json_real(alone->joules));
+    json_object_set_new(json, "power_w", json_real(alone->power_w));
+    json_object_set_new(json, "half_width_w", json_real(alone->half_width_w));
+    return json;
+}
+
+static json_t *marginal_json(const struct lane_load *load, const struct gauge_figures *total, double seconds)
+{
+    const struct window_energy *window = &total->window;
+    struct colocated_marginal marginal;
+    if (!load->has_alone || !window->energy_j.valid || !window->half_width_j.valid)
+        return json_null();
+    colocated_marginal(window->energy_j.value, window->half_width_j.value, seconds, &load->alone, &marginal);
+    json_t *json = json_object();
+    json_object_set_new(json, "estimate", json_true());
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "source", json_string(window->source));
+    json_object_set_new(json, "joules", json_real(marginal.joules));
+    json_object_set_new(json, "half_width_j", json_real(marginal.half_width_j));
+    json_object_set_new(json, "total_joules", json_real(window->energy_j.value));
+    json_object_set_new(json, "background_power_w", json_real(load->alone.power_w));
+    json_object_set_new(json, "seconds", json_real(seconds));
+    return json;
+}
+
+/* Of every GPU that was measured; null when of one nothing was seen. */
+static json_t *split_json(const struct lane_load *load, const struct gauge_result *result, double seconds)
+{
+    struct colocated_split sum = {0}, one;
+    size_t gpus = 0;
+    bool all = result->sums[GAUGE_GPU].window.energy_j.valid;
+    for (size_t i = 0; all && i < result->device_count; i++) {
+        const struct gauge_figures *device = &result->devices[i];
+        const struct load_gpu *gpu = NULL;
+        for (size_t k = 0; k < load->gpu_count && device->scope == GAUGE_GPU; k++)
+            if (strcmp(load->gpus[k].label, device->name) == 0)
+                gpu = &load->gpus[k];
+        if (device->scope != GAUGE_GPU)
+            continue;
+        all = gpu && colocated_split(&gpu->shares, device->energy_mj, seconds, &one);
+        if (all)
+            colocated_add(&sum, &one);
+        gpus++;
+    }
+    if (!all || gpus == 0)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "estimate", json_true());
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_GPU)));
+    json_object_set_new(json, "total_mj", json_integer(sum.total_mj));
+    json_object_set_new(json, "foreground_mj", json_integer(sum.foreground_mj));
+    json_object_set_new(json, "background_mj", json_integer(sum.background_mj));
+    json_object_set_new(json, "unattributed_mj", json_integer(sum.unattributed_mj));
+    json_object_set_new(json, "covered_share", json_real(sum.covered_share));
+    return json;
+}
+
+/* The foreground ran, and the background was not what it should have been. */
+static void tell_stall(struct lane *lane)
+{
+    const struct lane_load *load = &lane->load;
+    double share;
+    if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
+        lane_evidence(lane, "background_stalled",
+                      mem_printf("the background loaded the GPU in %.0f %% of the looks beside the foreground only",
+                                 100 * share));
+}
+
+json_t *lane_shares_take(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    const struct lane_load *load = &lane->load;
+    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->runner->gauge && lane->energy.on;
+    struct gauge_result result = {0};
+    json_t *json = json_object();
+    json_t *background = lane_background_json(lane);
+    make_relative(attempt, background);
+    json_object_set_new(background, "load", load_json(load));
+    json_object_set_new(json, "background", background);
+    json_object_set_new(json, "background_only", alone_json(load));
+    if (attempt->gate_open)
+        tell_stall(lane);
+    if (measured)
+        gauge_measure(lane->runner->gauge, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
+    double seconds = seconds_of(attempt->end_ns - attempt->start_ns);
+    json_object_set_new(json, "foreground_marginal",
+                        measured ? marginal_json(load, &result.sums[GAUGE_GPU], seconds) : json_null());
+    json_object_set_new(json, "sm_share", measured ? split_json(load, &result, seconds) : json_null());
+    gauge_result_fini(&result);
+    return json;
+}
