@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "contain/sys.h"
 #include "meter/protocol.h"
+#include "meter/time_scale.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -292,7 +293,8 @@ int gpu_process_main(const struct gpu_process_options *options)
     process->backend = options->backend;
     process->fd = options->fd;
     process->has_counter = process->has_trace = true;
-    process->driver = options->backend->open(options->library, &err);
+    if (time_scale_permitted(options->time_scale, options->backend, options->library, &err))
+        process->driver = options->backend->open(options->library, &err);
     if (process->driver)
         process->sensor = options->backend->sensor_open(process->driver, options->device, &err);
     bool opened = process->sensor != NULL;

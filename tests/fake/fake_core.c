@@ -1,5 +1,5 @@
 /* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary interface of the real
- * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. */
+ * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. FAKE_AS_REAL: without the symbol that tells it from one. */
 #include "fake.h"
 
 #include <errno.h>
@@ -124,6 +124,26 @@ static nvmlReturn_t text(char *out, unsigned size, const char *value)
     return OK;
 }
 
+#ifndef FAKE_AS_REAL
+/* By this the program knows that it may play with time. */
+EXPORT int tareFakeDriver(void);
+int tareFakeDriver(void)
+{
+    return 1;
+}
+#endif
+
+/* False: it is no scale that the program takes either. */
+static bool scale(void)
+{
+    const char *text = getenv("TARE_TIME_SCALE");
+    double by = text && *text ? strtod(text, NULL) : 1;
+    if (!(by >= 0.001 && by <= 1))
+        return false;
+    fake_scenario_scale(&scenario, by);
+    return true;
+}
+
 EXPORT nvmlReturn_t nvmlInit_v2(void);
 nvmlReturn_t nvmlInit_v2(void)
 {
@@ -132,6 +152,8 @@ nvmlReturn_t nvmlInit_v2(void)
         fprintf(stderr, "fake libnvidia-ml: %s\n", why);
         return 9;
     }
+    if (!opened && !scale())
+        return 9;
     if (scenario.init_error)
         return scenario.init_error;
     opened++;

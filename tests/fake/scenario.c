@@ -355,3 +355,27 @@ bool fake_scenario_read(const char *path, struct fake_scenario *out, char why[25
         work_out(&out->gpus[i]);
     return good;
 }
+
+/* What work_out found for the steps is the same on every scale. */
+static void scale_gpu(struct fake_gpu *gpu, double by)
+{
+    gpu->settle_s *= by;
+    gpu->thermal_s *= by;
+    if (gpu->counter_reset_s >= 0)
+        gpu->counter_reset_s *= by;
+    for (int i = 0; i < gpu->step_count; i++)
+        gpu->steps[i].t_s *= by;
+    for (int i = 0; i < gpu->xid_count; i++)
+        gpu->xids[i].t_s *= by;
+}
+
+void fake_scenario_scale(struct fake_scenario *scenario, double by)
+{
+    for (int i = 0; i < FAKE_GPUS_MAX; i++)
+        scale_gpu(&scenario->gpus[i], by);
+    for (int i = 0; i < scenario->fault_count; i++) {
+        scenario->faults[i].delay_ms *= by;
+        scenario->faults[i].from_s *= by;
+        scenario->faults[i].until_s *= by;
+    }
+}

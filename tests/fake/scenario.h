@@ -64,6 +64,10 @@ struct fake_scenario {
 /* False: why says what is wrong with the file. */
 bool fake_scenario_read(const char *path, struct fake_scenario *out, char why[256]);
 
+/* When the scenario has things happen, and how fast power and heat settle, becomes by so much shorter. The sensors' own
+ * rhythm (updates, samples, what calls cost) stays, and a joule is still a watt for a second of the clock. */
+void fake_scenario_scale(struct fake_scenario *scenario, double by);
+
 /* What the scripted load draws, and its integral; t1 <= t2. */
 double fake_power_w(const struct fake_gpu *gpu, int64_t t_ns);
 double fake_energy_j(const struct fake_gpu *gpu, int64_t t1_ns, int64_t t2_ns);
