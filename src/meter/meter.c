@@ -168,9 +168,10 @@ static bool receive(struct meter *meter, struct meter_response *out)
     if (meter->socket < 0)
         return false;
     ssize_t got;
+    /* Of a meter that ended with orders unread, ECONNRESET comes once, and only then what it had said. */
     do
         got = recv(meter->socket, &meter->reply, sizeof meter->reply, MSG_DONTWAIT | MSG_TRUNC);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && errno == EAGAIN)
         return false;
     if (got <= 0) {

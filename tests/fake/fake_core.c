@@ -79,7 +79,7 @@ static bool applies(struct fake_fault *fault, const char *call, int gpu)
     if ((strcmp(fault->call, "*") != 0 && strcmp(fault->call, call) != 0) || (fault->gpu >= 0 && fault->gpu != gpu))
         return false;
     double t_s = (double)(now_ns() - scenario.gpus[gpu < 0 ? 0 : gpu].origin_ns) / 1e9;
-    if (t_s < fault->from_s || t_s >= fault->until_s)
+    if (t_s < fault->from_s || t_s >= fault->until_s || (fault->when[0] && access(fault->when, F_OK) != 0))
         return false;
     fault->seen++;
     if (fault->seen < fault->from_call || (fault->calls && fault->seen >= fault->from_call + fault->calls))

@@ -259,6 +259,8 @@ static bool fault_line(struct fake_scenario *out, char *words)
             fault->from_s = number / 1000;
         else if (strcmp(word, "until_ms") == 0)
             fault->until_s = number / 1000;
+        else if (strcmp(word, "when") == 0)
+            snprintf(fault->when, sizeof fault->when, "%s", value);
         else if (strcmp(word, "once") == 0)
             snprintf(fault->once, sizeof fault->once, "%s", value);
         else

@@ -48,6 +48,7 @@ struct fake_fault {
     double delay_ms;
     long from_call, calls; /* counted from 1 in each process; calls 0: without end */
     double from_s, until_s;
+    char when[FAKE_PATH];  /* "": always; else only while there is this file */
     char once[FAKE_PATH];  /* "": as often as it fits; else only by whoever can make this file */
     long seen;        /* the library's own count */
 };
