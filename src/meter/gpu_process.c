@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "contain/sys.h"
 #include "meter/protocol.h"
+#include "meter/shrink.h"
 #include "meter/time_scale.h"
 #include "tare_build.h"
 
@@ -22,6 +23,9 @@
 static const int64_t EDGE_NS = 250 * NS_PER_MS;
 /* Where reading the counter costs little, it is not read more often than this: the CPU belongs to the training. */
 static const int64_t EDGE_STEP_NS = 1 * NS_PER_MS;
+
+/* What is needed only to begin is given back then, and once more when every kind of order has come. */
+enum { SHRINK_AGAIN = 16 };
 
 struct gpu_process {
     const struct gpu_backend *backend;
@@ -275,7 +279,9 @@ static void serve(struct gpu_process *process)
 {
     if (!answer(process, METER_HELLO, 0))
         return;
-    for (;;) {
+    for (unsigned answers = 1;; answers++) {
+        if (answers == 1 || answers == SHRINK_AGAIN)
+            shrink_now();
         struct meter_order order;
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)
@@ -290,6 +296,7 @@ int gpu_process_main(const struct gpu_process_options *options)
     struct gpu_process *process = mem_alloc(sizeof *process);
     struct err err = {0};
     settle(options->fd);
+    shrink_prepare();
     process->backend = options->backend;
     process->fd = options->fd;
     process->has_counter = process->has_trace = true;

@@ -322,6 +322,10 @@ static bool line_read(struct fake_scenario *out, char *line, int *first, int *la
         out->init_error = atoi(one);
         return true;
     }
+    if (strcmp(key, "init_memory_kib") == 0) {
+        out->init_memory_kib = atoi(one);
+        return out->init_memory_kib >= 0;
+    }
     bool known = true;
     for (int i = *first; i <= *last && known; i++) {
         if (strcmp(key, "origin_ns") == 0)

@@ -59,6 +59,7 @@ struct fake_scenario {
     struct fake_fault faults[FAKE_FAULTS_MAX];
     int fault_count;
     int init_error;
+    int init_memory_kib;   /* that nvmlInit takes and frees again */
     char users[FAKE_PATH]; /* the folder; "": none */
 };
 

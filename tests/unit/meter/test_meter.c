@@ -301,6 +301,22 @@ static void a_meter_is_small_and_cheap(void **state)
     bench_end(&bench);
 }
 
+static void what_the_driver_took_to_begin_is_given_back(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip(); /* a sanitizer keeps what is freed */
+    bench_begin(&bench, 100, "init_memory_kib 30000\n");
+    struct meter *meter = bench_meter(&bench, "0");
+    await_hello(meter);
+    assert_int_equal(ask(meter, METER_TICK, 1).status, METER_OK);
+    assert_in_range(status_number(meter_pid(meter), "VmHWM:"), 30000, 60000);
+    assert_in_range(status_number(meter_pid(meter), "VmRSS:"), 1, 8191);
+    assert_int_equal(ask(meter, METER_EDGE, 2).status, METER_OK);
+    meter_free(meter);
+    bench_end(&bench);
+}
+
 static void a_meter_has_no_descriptors_of_the_runner(void **state)
 {
     (void)state;
@@ -405,6 +421,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_divided_gpu_says_that_its_energy_is_not_measured),
         cmocka_unit_test(processes_are_told),
         cmocka_unit_test(a_meter_is_small_and_cheap),
+        cmocka_unit_test(what_the_driver_took_to_begin_is_given_back),
         cmocka_unit_test(a_meter_has_no_descriptors_of_the_runner),
         cmocka_unit_test(without_a_program_named_it_is_this_one),
         cmocka_unit_test(what_the_terminal_sends_is_not_for_the_meter),
