@@ -90,7 +90,10 @@ static int take_counter(struct gpu_process *process, struct err *why)
 static int take_trace(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
-    if (!process->has_trace || !process->backend->trace(process->sensor, &process->trace, why)) {
+    int64_t began_ns = clock_monotonic_ns();
+    bool taken = process->has_trace && process->backend->trace(process->sensor, &process->trace, why);
+    reply->trace_us = (double)(clock_monotonic_ns() - began_ns) / 1000;
+    if (!taken) {
         if (process->has_trace && never(why)) {
             process->has_trace = false;
             say_why(process->trace_why, why);
@@ -209,6 +212,24 @@ static void users(struct gpu_process *process)
     reply->left_out = process->users.left_out;
 }
 
+static void groups(struct gpu_process *process)
+{
+    const struct gpu_backend *backend = process->backend;
+    struct meter_reply *reply = &process->reply;
+    for (size_t i = 0; i < backend->group_count && i < METER_GROUPS_MAX; i++) {
+        struct gpu_readings readings = {0};
+        struct err why = {0};
+        struct meter_group *group = &reply->groups[reply->group_count++];
+        int64_t began_ns = clock_monotonic_ns();
+        bool read = backend->group_read(process->sensor, i, &readings, &why);
+        group->cost_us = (double)(clock_monotonic_ns() - began_ns) / 1000;
+        snprintf(group->name, sizeof group->name, "%s", backend->group_name(i));
+        snprintf(group->why, sizeof group->why, "%.*s", METER_WHY_SIZE - 1, read ? "" : why.text);
+        if (!read && why.code == ENODEV)
+            failed(reply, &why);
+    }
+}
+
 static void hello(struct gpu_process *process)
 {
     struct gpu_identity who;
@@ -244,6 +265,8 @@ static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
         power(process);
     else if (kind == METER_USERS)
         users(process);
+    else if (kind == METER_GROUPS)
+        groups(process);
     else
         return false;
     reply->has |= (process->has_counter ? METER_HAS_COUNTER : 0U) | (process->has_trace ? METER_HAS_TRACE : 0U);

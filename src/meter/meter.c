@@ -152,7 +152,7 @@ static void note(struct meter *meter, const struct meter_response *response)
     meter->was_ready = true;
     meter->state = METER_READY;
     meter->reason[0] = '\0';
-    if (response->kind == METER_USERS)
+    if (response->kind == METER_USERS || response->kind == METER_GROUPS)
         return;
     if (response->status == METER_OK) {
         meter_gap_end(meter, response->began_ns);

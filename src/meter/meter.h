@@ -69,9 +69,12 @@ struct meter_response {
     size_t counter_count;
     size_t power_count;   /* samples that came */
     size_t power_refused; /* samples of the driver that were garbage */
+    double trace_us;      /* what the look at the driver's samples cost; 0: there was none */
     bool has_sample;
     struct gpu_sample sample;
     struct gpu_users users; /* of USERS */
+    struct meter_group groups[METER_GROUPS_MAX]; /* of GROUPS */
+    size_t group_count;
 };
 
 /* Does what is to be done and gives the next answer; false: nothing more now. Never waits. */

@@ -148,8 +148,9 @@ void meter_replace(struct meter *meter, const char *reason)
 
 static const char *kind_name(enum meter_kind kind)
 {
-    static const char *const names[] = {[METER_HELLO] = "describe", [METER_TICK] = "tick",   [METER_EDGE] = "edge",
-                                        [METER_POWER] = "power",    [METER_USERS] = "users", [METER_END] = "end"};
+    static const char *const names[] = {
+        [METER_HELLO] = "describe", [METER_TICK] = "tick",     [METER_EDGE] = "edge", [METER_POWER] = "power",
+        [METER_USERS] = "users",    [METER_GROUPS] = "groups", [METER_END] = "end"};
     return names[kind];
 }
 
