@@ -1,7 +1,7 @@
 /* Runs the meter of one GPU as a run does: a tick a second, an edge every fifth. Prints "KEY VALUE" lines: samples
  * (of the power trace), ticks, edges, seconds, cpu_us (of the meter process, its start not counted), client_cpu_us
- * (of this process), rss_kib (peak of the meter), edge_ms (how narrowly the counter's update was found, the mean),
- * gaps. */
+ * (of this process); of the meter's memory peak_kib, and at the end rss_kib, pss_kib (shared pages by their share),
+ * private_kib and private_dirty_kib; edge_ms (how narrowly the counter's update was found, the mean), gaps. */
 #include "base/clock.h"
 #include "meter/meter.h"
 
@@ -31,18 +31,30 @@ static int64_t cpu_ns(pid_t pid)
     return ns;
 }
 
-static long peak_kib(pid_t pid)
+/* The figure behind the key in /proc/PID/NAME; -1: the kernel does not say. */
+static long memory_kib(pid_t pid, const char *name, const char *key)
 {
     char path[64], line[256];
     long kib = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kib = strtol(line + 6, NULL, 10);
+        if (strncmp(line, key, strlen(key)) == 0)
+            kib = strtol(line + strlen(key), NULL, 10);
     if (file)
         fclose(file);
     return kib;
+}
+
+static void print_memory(pid_t pid)
+{
+    static const char *const rollup = "smaps_rollup";
+    long dirty_kib = memory_kib(pid, rollup, "Private_Dirty:");
+    printf("peak_kib %ld\n", memory_kib(pid, "status", "VmHWM:"));
+    printf("rss_kib %ld\n", memory_kib(pid, rollup, "Rss:"));
+    printf("pss_kib %ld\n", memory_kib(pid, rollup, "Pss:"));
+    printf("private_kib %ld\n", memory_kib(pid, rollup, "Private_Clean:") + dirty_kib);
+    printf("private_dirty_kib %ld\n", dirty_kib);
 }
 
 static int64_t own_cpu_us(void)
@@ -123,7 +135,7 @@ int main(int argc, char **argv)
     printf("seconds %.3f\n", (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S);
     printf("cpu_us %.1f\n", (double)cpu / 1000);
     printf("client_cpu_us %" PRId64 "\n", own_cpu_us() - own_us);
-    printf("rss_kib %ld\n", peak_kib(meter_pid(meter)));
+    print_memory(meter_pid(meter));
     printf("edge_ms %.3f\n", counts.edges ? (double)counts.edge_ns / (double)counts.edges / 1e6 : -1);
     printf("gaps %" PRIu64 "\n", counts.gaps);
     meter_free(meter);

@@ -427,8 +427,13 @@ static int run_measured(const struct cli_call *call, enum containment_wish wish,
     AUTO(meters_fini) struct meters meters = {0};
     bool energy = call->values[OPTION_ENERGY].given;
     if (energy) {
+        struct err err = {0};
         meters_find(env, NULL, NULL, &meters);
         meters.options.host = host;
+        if (!meters_scale(&meters, &err)) {
+            cli_error("%s", err.text);
+            return EXIT_OURS;
+        }
     }
     return run_program(call, wish, argv, env, energy ? &meters.options : NULL);
 }

@@ -186,7 +186,7 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
     return code;
 }
 
-static int measure_here(const struct cli_call *call, struct watch *watch, const struct meters *meters)
+static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)
 {
     struct err err = {0};
     if (!gauge_useful(&meters->options)) {
@@ -194,7 +194,8 @@ static int measure_here(const struct cli_call *call, struct watch *watch, const 
         cli_error("%s", missing ? missing : "there is nothing to measure");
         return CLI_BROKEN;
     }
-    watch->measuring = measuring_new(&meters->options, &err);
+    if (meters_scale(meters, &err))
+        watch->measuring = measuring_new(&meters->options, &err);
     if (!watch->measuring) {
         cli_error("%s", err.text);
         return CLI_BROKEN;

@@ -2,11 +2,12 @@
 #include "cli/command.h"
 #include "meter/gpu_probe.h"
 #include "meter/gpu_process.h"
+#include "meter/time_scale.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_COUNT };
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = {.long_name = "--device",
@@ -23,6 +24,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .argument = "FILE",
                         .type = CLI_FILE,
                         .help = "the driver's library, instead of the one that the system finds"},
+    [OPTION_TIME_SCALE] = {.long_name = "--time-scale",
+                           .argument = "X",
+                           .type = CLI_TEXT,
+                           .help = "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"},
     [OPTION_PROBE] = {.long_name = "--probe", .help = "show every reading once, with what it costs"},
 };
 
@@ -59,10 +64,15 @@ static int run(const struct cli_call *call)
         return probe(values[OPTION_LIBRARY].text, values[OPTION_DEVICE].text);
     if (!values[OPTION_DEVICE].given || !values[OPTION_FD].given)
         return cli_usage_error(call->command, "a meter needs --device and --fd");
+    struct err err = {0};
+    double time_scale;
+    if (!time_scale_read(values[OPTION_TIME_SCALE].text, &time_scale, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     return gpu_process_main(&(struct gpu_process_options){.backend = &nvml_backend,
                                                           .library = values[OPTION_LIBRARY].text,
                                                           .device = values[OPTION_DEVICE].text,
-                                                          .fd = (int)values[OPTION_FD].integer});
+                                                          .fd = (int)values[OPTION_FD].integer,
+                                                          .time_scale = time_scale});
 }
 
 static const char *const usage_lines[] = {"meter --device UUID|N --fd N", "meter --probe [--device UUID|N]", NULL};

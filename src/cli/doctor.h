@@ -52,7 +52,7 @@ void doctor_containment(const struct doctor_machine *machine, const struct conta
 /* The real ones. Gives how many processes that are not tare's to end have a GPU open, which doctor_gpus tells. */
 size_t doctor_state(struct findings *out);
 void doctor_gpus(const struct doctor_machine *machine, size_t users, struct findings *out);
-/* Tries each energy sensor, for 5 s at most. host (may be NULL): the counters, opened before root was given up. */
+/* Tries each sensor of energy, for some seconds at most. host (may be NULL): the counters, opened before root was given up. */
 struct host_meter;
 void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out);
 void doctor_kernel(const struct doctor_machine *machine, struct findings *out);

@@ -2,18 +2,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/doctor.h"
+#include "cli/doctor_look.h"
 #include "cli/meters.h"
 #include "gpu/devices.h"
 #include "meter/meter.h"
 #include "tare_build.h"
 
-#include <poll.h>
 #include <string.h>
 
 static const char sensor_section[] = "Sensors";
 
-/* A driver may have to wake its GPUs; one that takes longer is said to do so. */
-static const int64_t LOOK_NS = 4 * NS_PER_S;
 static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
 
@@ -22,71 +20,12 @@ static json_t *number(bool valid, double value)
     return valid ? json_real(value) : json_null();
 }
 
-static void take_all(struct meter *const *meters, size_t count)
+static void describe(const struct doctor_look *look, struct finding *finding, const char *label)
 {
-    struct meter_response response;
-    for (size_t i = 0; i < count; i++)
-        for (int takes = 0; meters[i] && takes < 16 && meter_take(meters[i], &response); takes++)
-            ;
-}
-
-static bool any_starting(struct meter *const *meters, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (meters[i] && meter_state(meters[i]) == METER_STARTING)
-            return true;
-    return false;
-}
-
-/* All at once: the wait is for the slowest of them. */
-static void await_meters(struct meter *const *meters, size_t count)
-{
-    int64_t until_ns = clock_monotonic_ns() + LOOK_NS;
-    struct pollfd *fds = mem_array(count + 1, sizeof *fds);
-    for (size_t i = 0; i < count; i++)
-        fds[i] = (struct pollfd){.fd = meters[i] ? meter_fd(meters[i]) : -1, .events = POLLIN};
-    take_all(meters, count);
-    while (any_starting(meters, count) && clock_monotonic_ns() < until_ns) {
-        poll(fds, count, 50);
-        take_all(meters, count);
-    }
-    free(fds);
-}
-
-static char *counter_text(const struct meter *meter, const struct meter_description *about, json_t *data)
-{
-    const struct series *series = meter_series(meter);
-    double cost_ms = 0;
-    bool read = series->counter_count > 0;
-    if (read)
-        cost_ms = (double)(series->counter[0].after_ns - series->counter[0].before_ns) / (double)NS_PER_MS;
-    json_object_set_new(data, "counter", json_boolean(about->has_counter));
-    json_object_set_new(data, "counter_cost_ms", number(about->has_counter && read, cost_ms));
-    if (!about->has_counter)
-        return mem_printf("no energy counter (%s)", about->counter_why);
-    return read ? mem_printf("energy counter (nvml-counter), %.1f ms a reading", cost_ms)
-                : mem_strdup("energy counter (nvml-counter)");
-}
-
-static char *trace_text(const struct meter *meter, const struct meter_description *about, json_t *data)
-{
-    const struct series *series = meter_series(meter);
-    size_t count = series->power_count;
-    int64_t length_ns = count > 1 ? series->power[count - 1].t_ns - series->power[0].t_ns : 0;
-    double rate = length_ns > 0 ? (double)(count - 1) * (double)NS_PER_S / (double)length_ns : 0;
-    json_object_set_new(data, "trace", json_boolean(about->has_trace));
-    json_object_set_new(data, "trace_per_second", number(about->has_trace && rate > 0, rate));
-    if (!about->has_trace)
-        return mem_printf("no power trace (%s): power is sampled instead", about->trace_why);
-    return rate > 0 ? mem_printf("power trace of %.0f samples a second", rate) : mem_strdup("power trace, empty now");
-}
-
-static void describe(const struct meter *meter, struct finding *finding, const char *label)
-{
-    const struct meter_description *about = meter_describe(meter);
+    const struct meter_description *about = meter_describe(look->meter);
     finding->data = json_object();
-    AUTO_FREE char *counter = counter_text(meter, about, finding->data);
-    AUTO_FREE char *trace = trace_text(meter, about, finding->data);
+    AUTO_FREE char *counter = doctor_look_counter(look, finding->data);
+    AUTO_FREE char *trace = doctor_look_trace(look, finding->data);
     json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
         finding->text = mem_printf("%s: no energy", label);
@@ -110,13 +49,15 @@ static char *library_mend(const struct doctor_machine *machine, const char *libr
 }
 
 static void add_gpu(const struct doctor_machine *machine, const struct meters *meters, size_t place,
-                    const struct meter *meter, const struct err *why, struct findings *out)
+                    const struct doctor_look *look, const struct err *why, struct findings *out)
 {
     struct finding finding = {.section = sensor_section, .name = "gpu energy", .mark = FINDING_NO};
     const char *label = meters->gpus[place].label;
+    const struct meter *meter = look->meter;
     if (meter && meter_describe(meter)) {
-        describe(meter, &finding, label);
+        describe(look, &finding, label);
         findings_add(out, finding);
+        doctor_look_readings(look, label, sensor_section, out);
         return;
     }
     bool starts = meter && meter_state(meter) != METER_UNAVAILABLE;
@@ -134,19 +75,19 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
 static void add_gpus(const struct doctor_machine *machine, const struct meters *found, struct findings *out)
 {
     size_t count = found->options.gpu_count;
-    struct meter **meters = mem_array(count + 1, sizeof *meters);
+    struct doctor_look *looks = mem_array(count + 1, sizeof *looks);
     struct err *errs = mem_array(count + 1, sizeof *errs);
     for (size_t i = 0; i < count; i++) {
         struct meter_options options = {
             .device = found->gpus[i].device, .library = found->options.library, .start_timeout_s = TRIED_S};
-        meters[i] = meter_start(&options, &errs[i]);
+        looks[i].meter = meter_start(&options, &errs[i]);
     }
-    await_meters(meters, count);
+    doctor_look(looks, count);
     for (size_t i = 0; i < count; i++)
-        add_gpu(machine, found, i, meters[i], &errs[i], out);
+        add_gpu(machine, found, i, &looks[i], &errs[i], out);
     for (size_t i = 0; i < count; i++)
-        meter_free(meters[i]);
-    free(meters);
+        meter_free(looks[i].meter);
+    free(looks);
     free(errs);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "cli/gpus.h"
+#include "meter/time_scale.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,13 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     add_gpus(&devices, used, out);
     gpu_devices_fini(&devices);
     take_host(host, out);
+}
+
+bool meters_scale(struct meters *meters, struct err *err)
+{
+    struct gauge_options *options = &meters->options;
+    return time_scale_read(getenv(TIME_SCALE_VARIABLE), &options->time_scale, err) &&
+           (options->gpu_count == 0 || time_scale_permitted(options->time_scale, &nvml_backend, options->library, err));
 }
 
 void meters_fini(struct meters *meters)

@@ -20,6 +20,9 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
 /* Those that a person names: "all", or numbers as nvidia-smi has them and UUIDs (or what they begin with), by commas.
  * False: there is no such GPU. */
 bool meters_choose(const char *list, struct host_meter *host, struct meters *out, struct err *err);
+
+/* Takes TARE_TIME_SCALE (meter/time_scale.h). False: it is no scale, or the GPUs are real. */
+bool meters_scale(struct meters *meters, struct err *err);
 void meters_fini(struct meters *meters);
 
 #endif

@@ -18,6 +18,7 @@ struct symbol {
 #define FIELD(member) offsetof(struct nvml, member)
 
 static const struct symbol symbols[] = {
+    {"tareFakeDriver", NULL, FIELD(fake), OPTIONAL},
     {"nvmlInit_v2", "nvmlInit", FIELD(init), REQUIRED},
     {"nvmlShutdown", NULL, FIELD(shutdown), OPTIONAL},
     {"nvmlErrorString", NULL, FIELD(error_string), OPTIONAL},
@@ -77,6 +78,16 @@ bool nvml_load(const char *path, struct nvml *out, struct err *err)
     }
     out->library = library;
     return true;
+}
+
+enum gpu_library nvml_library_kind(const char *path)
+{
+    void *library = dlopen(path ? path : LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return GPU_LIBRARY_NONE;
+    bool fake = dlsym(library, "tareFakeDriver") != NULL;
+    dlclose(library);
+    return fake ? GPU_LIBRARY_FAKE : GPU_LIBRARY_REAL;
 }
 
 void nvml_unload(struct nvml *api)

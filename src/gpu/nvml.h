@@ -8,6 +8,7 @@
 /* The functions; NULL where this library has none. Called by their NVML names in messages. */
 struct nvml {
     void *library;
+    int (*fake)(void); /* only the tests' library has it */
     int (*init)(void);
     int (*shutdown)(void);
     const char *(*error_string)(int result);
@@ -69,6 +70,7 @@ struct gpu_sensor {
 /* nvml.c. nvml_load: false: the library or a required function is missing; nothing is left loaded then. */
 bool nvml_load(const char *path, struct nvml *out, struct err *err);
 void nvml_unload(struct nvml *api);
+enum gpu_library nvml_library_kind(const char *path);
 
 /* "FUNCTION: TEXT (NVML error N)", with err.code as sensor.h has it. Always false. */
 bool nvml_fail(const struct nvml *api, int result, const char *function, struct err *err);

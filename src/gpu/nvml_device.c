@@ -138,6 +138,7 @@ static bool counter(struct gpu_sensor *sensor, uint64_t *energy_mj, struct err *
 
 const struct gpu_backend nvml_backend = {
     .name = "nvml",
+    .library_kind = nvml_library_kind,
     .open = driver_open,
     .close = driver_close,
     .count = driver_count,

@@ -115,10 +115,15 @@ struct gpu_users {
 struct gpu_driver;
 struct gpu_sensor;
 
+enum gpu_library { GPU_LIBRARY_NONE, GPU_LIBRARY_FAKE, GPU_LIBRARY_REAL };
+
 /* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such thing, ENOSYS the
  * library has no such function, EACCES not allowed, EBADMSG garbage, EIO anything else. */
 struct gpu_backend {
     const char *name; /* "nvml" */
+
+    /* Whether it can be loaded, and is one of those that tests play (tests/fake); nothing of it is called. */
+    enum gpu_library (*library_kind)(const char *library);
 
     /* Loads library (NULL: the usual name) and begins. NULL: the library or a function that it must have is missing, or
      * there is no driver. */

@@ -34,6 +34,7 @@ struct gauge_options {
     size_t gpu_count;
     const char *library;     /* of the driver; NULL: the usual one */
     struct host_meter *host; /* stays the caller's */
+    double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */

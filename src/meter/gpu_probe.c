@@ -111,6 +111,10 @@ static void say_steps(const struct probe *probe, const struct gpu_trace *trace, 
                 {"trace.newest_age", now_ns - last->t_ns}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         say(probe, (struct gpu_probe_row){.what = rows[i].what, .value = some((double)rows[i].ns / 1e6), .unit = "ms"});
+    say(probe,
+        (struct gpu_probe_row){.what = "trace.rate",
+                               .value = some((trace->count - 1) * 1e9 / (double)(last->t_ns - trace->samples[0].t_ns)),
+                               .unit = "samples/s"});
     say(probe, (struct gpu_probe_row){.what = "trace.newest", .value = some(last->power_w), .unit = "W"});
 }
 

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "contain/sys.h"
 #include "meter/protocol.h"
+#include "meter/shrink.h"
+#include "meter/time_scale.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -21,6 +23,9 @@
 static const int64_t EDGE_NS = 250 * NS_PER_MS;
 /* Where reading the counter costs little, it is not read more often than this: the CPU belongs to the training. */
 static const int64_t EDGE_STEP_NS = 1 * NS_PER_MS;
+
+/* What is needed only to begin is given back then, and once more when every kind of order has come. */
+enum { SHRINK_AGAIN = 16 };
 
 struct gpu_process {
     const struct gpu_backend *backend;
@@ -85,7 +90,10 @@ static int take_counter(struct gpu_process *process, struct err *why)
 static int take_trace(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
-    if (!process->has_trace || !process->backend->trace(process->sensor, &process->trace, why)) {
+    int64_t began_ns = clock_monotonic_ns();
+    bool taken = process->has_trace && process->backend->trace(process->sensor, &process->trace, why);
+    reply->trace_us = (double)(clock_monotonic_ns() - began_ns) / 1000;
+    if (!taken) {
         if (process->has_trace && never(why)) {
             process->has_trace = false;
             say_why(process->trace_why, why);
@@ -204,6 +212,24 @@ static void users(struct gpu_process *process)
     reply->left_out = process->users.left_out;
 }
 
+static void groups(struct gpu_process *process)
+{
+    const struct gpu_backend *backend = process->backend;
+    struct meter_reply *reply = &process->reply;
+    for (size_t i = 0; i < backend->group_count && i < METER_GROUPS_MAX; i++) {
+        struct gpu_readings readings = {0};
+        struct err why = {0};
+        struct meter_group *group = &reply->groups[reply->group_count++];
+        int64_t began_ns = clock_monotonic_ns();
+        bool read = backend->group_read(process->sensor, i, &readings, &why);
+        group->cost_us = (double)(clock_monotonic_ns() - began_ns) / 1000;
+        snprintf(group->name, sizeof group->name, "%s", backend->group_name(i));
+        snprintf(group->why, sizeof group->why, "%.*s", METER_WHY_SIZE - 1, read ? "" : why.text);
+        if (!read && why.code == ENODEV)
+            failed(reply, &why);
+    }
+}
+
 static void hello(struct gpu_process *process)
 {
     struct gpu_identity who;
@@ -240,6 +266,8 @@ static bool answer(struct gpu_process *process, uint32_t kind, uint64_t id)
         power(process);
     else if (kind == METER_USERS)
         users(process);
+    else if (kind == METER_GROUPS)
+        groups(process);
     else
         return false;
     reply->has |= (process->has_counter ? METER_HAS_COUNTER : 0U) | (process->has_trace ? METER_HAS_TRACE : 0U);
@@ -275,7 +303,9 @@ static void serve(struct gpu_process *process)
 {
     if (!answer(process, METER_HELLO, 0))
         return;
-    for (;;) {
+    for (unsigned answers = 1;; answers++) {
+        if (answers == 1 || answers == SHRINK_AGAIN)
+            shrink_now();
         struct meter_order order;
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)
@@ -290,10 +320,12 @@ int gpu_process_main(const struct gpu_process_options *options)
     struct gpu_process *process = mem_alloc(sizeof *process);
     struct err err = {0};
     settle(options->fd);
+    shrink_prepare();
     process->backend = options->backend;
     process->fd = options->fd;
     process->has_counter = process->has_trace = true;
-    process->driver = options->backend->open(options->library, &err);
+    if (time_scale_permitted(options->time_scale, options->backend, options->library, &err))
+        process->driver = options->backend->open(options->library, &err);
     if (process->driver)
         process->sensor = options->backend->sensor_open(process->driver, options->device, &err);
     bool opened = process->sensor != NULL;

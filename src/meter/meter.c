@@ -20,9 +20,13 @@
 
 enum { FREE_WAIT_MS = 200 };
 
-static int64_t duration(double seconds, double otherwise)
+/* Scaled, but what is the usual does not become less than least: the machine is no faster than without a scale. */
+static int64_t duration(const struct meter *meter, double seconds, double otherwise, double least)
 {
-    return (int64_t)((seconds > 0 ? seconds : otherwise) * (double)NS_PER_S);
+    double scaled = (seconds > 0 ? seconds : otherwise) * meter->time_scale;
+    if (seconds <= 0 && scaled < least)
+        scaled = least;
+    return (int64_t)(scaled * (double)NS_PER_S);
 }
 
 struct meter *meter_start(const struct meter_options *options, struct err *err)
@@ -32,9 +36,11 @@ struct meter *meter_start(const struct meter_options *options, struct err *err)
     meter->device = mem_strdup(options->device);
     meter->program = mem_strdup(options->program);
     meter->library = mem_strdup(options->library);
-    meter->start_timeout_ns = duration(options->start_timeout_s, 60);
-    meter->request_timeout_ns = duration(options->request_timeout_s, 10);
-    meter->backoff_ns = duration(options->backoff_s, 0.5);
+    meter->time_scale = options->time_scale > 0 ? options->time_scale : 1;
+    meter->start_timeout_ns = duration(meter, options->start_timeout_s, 60, 10);
+    meter->request_timeout_ns = duration(meter, options->request_timeout_s, 10, 3);
+    meter->backoff_ns = duration(meter, options->backoff_s, 0.5, 0);
+    meter->long_life_ns = duration(meter, 0, 60, 0);
     meter->tries_max = options->tries ? options->tries : 5;
     meter->gap = options->gap;
     meter->data = options->data;
@@ -146,7 +152,7 @@ static void note(struct meter *meter, const struct meter_response *response)
     meter->was_ready = true;
     meter->state = METER_READY;
     meter->reason[0] = '\0';
-    if (response->kind == METER_USERS)
+    if (response->kind == METER_USERS || response->kind == METER_GROUPS)
         return;
     if (response->status == METER_OK) {
         meter_gap_end(meter, response->began_ns);
@@ -162,9 +168,10 @@ static bool receive(struct meter *meter, struct meter_response *out)
     if (meter->socket < 0)
         return false;
     ssize_t got;
+    /* Of a meter that ended with orders unread, ECONNRESET comes once, and only then what it had said. */
     do
         got = recv(meter->socket, &meter->reply, sizeof meter->reply, MSG_DONTWAIT | MSG_TRUNC);
-    while (got < 0 && errno == EINTR);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && errno == EAGAIN)
         return false;
     if (got <= 0) {

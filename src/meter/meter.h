@@ -28,6 +28,7 @@ struct meter_options {
     double request_timeout_s; /* 0: 10 */
     double backoff_s;         /* 0: 0.5; before the first replacement, doubled for each next one */
     unsigned tries;           /* 0: 5; replacements in a row, each short-lived, before it is given up */
+    double time_scale;        /* 0: 1; of these times (meter/time_scale.h) */
     /* NULL: not wanted. Called when a gap begins (end_ns 0), and again when it has ended. */
     void (*gap)(void *data, const struct meter_gap *gap);
     void *data;
@@ -68,9 +69,12 @@ struct meter_response {
     size_t counter_count;
     size_t power_count;   /* samples that came */
     size_t power_refused; /* samples of the driver that were garbage */
+    double trace_us;      /* what the look at the driver's samples cost; 0: there was none */
     bool has_sample;
     struct gpu_sample sample;
     struct gpu_users users; /* of USERS */
+    struct meter_group groups[METER_GROUPS_MAX]; /* of GROUPS */
+    size_t group_count;
 };
 
 /* Does what is to be done and gives the next answer; false: nothing more now. Never waits. */

@@ -14,11 +14,12 @@ static void text_take(char *out, size_t size, char *text, size_t text_size)
 
 static bool counts_fit(const struct meter_reply *reply)
 {
-    bool users = reply->kind == METER_USERS;
+    bool users = reply->kind == METER_USERS, groups = reply->kind == METER_GROUPS;
     return reply->version == METER_VERSION && reply->status <= METER_REFUSED &&
-           reply->counter_count <= METER_COUNTER_MAX && reply->power_count <= (users ? 0 : GPU_TRACE_MAX) &&
-           reply->user_count <= (users ? GPU_USERS_MAX : 0) && reply->identity.mig <= GPU_MIG_PART &&
-           reply->identity.persistence <= GPU_PERSISTENCE_ON && reply->ended_ns >= reply->began_ns;
+           reply->counter_count <= METER_COUNTER_MAX && reply->power_count <= (users || groups ? 0 : GPU_TRACE_MAX) &&
+           reply->user_count <= (users ? GPU_USERS_MAX : 0) && reply->group_count <= (groups ? METER_GROUPS_MAX : 0) &&
+           reply->identity.mig <= GPU_MIG_PART && reply->identity.persistence <= GPU_PERSISTENCE_ON &&
+           reply->ended_ns >= reply->began_ns;
 }
 
 static void take_description(struct meter *meter)
@@ -49,7 +50,7 @@ static void take_series(struct meter *meter, struct meter_response *out)
         out->counter[out->counter_count++] = reply->counter[i];
         series_add_counter(&meter->series, reply->counter[i]);
     }
-    if (reply->kind == METER_USERS)
+    if (reply->kind == METER_USERS || reply->kind == METER_GROUPS)
         return;
     for (uint32_t i = 0; i < reply->power_count; i++)
         if (isfinite(reply->power[i].power_w))
@@ -57,6 +58,7 @@ static void take_series(struct meter *meter, struct meter_response *out)
                              (struct power_sample){.t_ns = reply->power[i].t_ns, .power_w = reply->power[i].power_w});
     out->power_count = reply->power_count;
     out->power_refused = reply->power_refused;
+    out->trace_us = isfinite(reply->trace_us) ? reply->trace_us : 0;
 }
 
 static void take_readings(struct meter *meter, struct meter_response *out)
@@ -87,6 +89,18 @@ static void take_users(const struct meter_reply *reply, struct gpu_users *out)
     out->left_out = reply->left_out;
 }
 
+static void take_groups(const struct meter_reply *reply, struct meter_response *out)
+{
+    out->group_count = reply->group_count;
+    for (uint32_t i = 0; i < reply->group_count; i++) {
+        struct meter_group *group = &out->groups[i];
+        *group = reply->groups[i];
+        group->name[sizeof group->name - 1] = group->why[sizeof group->why - 1] = '\0';
+        if (!isfinite(group->cost_us))
+            group->cost_us = 0;
+    }
+}
+
 bool meter_accept(struct meter *meter, struct meter_response *out)
 {
     struct meter_reply *reply = &meter->reply;
@@ -111,6 +125,8 @@ bool meter_accept(struct meter *meter, struct meter_response *out)
         take_description(meter);
     if (reply->kind == METER_USERS)
         take_users(reply, &out->users);
+    if (reply->kind == METER_GROUPS)
+        take_groups(reply, out);
     take_series(meter, out);
     take_readings(meter, out);
     return true;

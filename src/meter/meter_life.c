@@ -17,18 +17,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A meter that lived this long was a good one: those before it are forgiven. */
-static const int64_t LONG_LIFE_NS = 60 * NS_PER_S;
-
 enum { METER_FD = 3 }; /* its end, in the meter process */
 
 static int spawn(const struct meter *meter, int socket, pid_t *pid)
 {
-    char fd_text[] = {'0' + METER_FD, '\0'};
+    char fd_text[] = {'0' + METER_FD, '\0'}, scale_text[32];
     const char *program = meter->program ? meter->program : "/proc/self/exe";
-    const char *argv[] = {
-        TARE_NAME,      "meter", "--device", meter->device, "--fd", fd_text, meter->library ? "--library" : NULL,
-        meter->library, NULL};
+    const char *argv[11] = {TARE_NAME, "meter", "--device", meter->device, "--fd", fd_text};
+    size_t count = 6;
+    if (meter->library) {
+        argv[count++] = "--library";
+        argv[count++] = meter->library;
+    }
+    if (meter->time_scale < 1) {
+        snprintf(scale_text, sizeof scale_text, "%.17g", meter->time_scale);
+        argv[count++] = "--time-scale";
+        argv[count++] = scale_text;
+    }
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -124,7 +129,7 @@ void meter_replace(struct meter *meter, const char *reason)
     int64_t now_ns = clock_monotonic_ns();
     char text[METER_TEXT_SIZE];
     snprintf(text, sizeof text, "%s", reason);
-    if (meter->state == METER_READY && now_ns - meter->spawned_ns > LONG_LIFE_NS)
+    if (meter->state == METER_READY && now_ns - meter->spawned_ns > meter->long_life_ns)
         meter->tries = 0;
     meter_drop(meter);
     if (meter->was_ready)
@@ -143,8 +148,9 @@ void meter_replace(struct meter *meter, const char *reason)
 
 static const char *kind_name(enum meter_kind kind)
 {
-    static const char *const names[] = {[METER_HELLO] = "describe", [METER_TICK] = "tick",   [METER_EDGE] = "edge",
-                                        [METER_POWER] = "power",    [METER_USERS] = "users", [METER_END] = "end"};
+    static const char *const names[] = {
+        [METER_HELLO] = "describe", [METER_TICK] = "tick",     [METER_EDGE] = "edge", [METER_POWER] = "power",
+        [METER_USERS] = "users",    [METER_GROUPS] = "groups", [METER_END] = "end"};
     return names[kind];
 }
 

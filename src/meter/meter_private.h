@@ -17,6 +17,8 @@ struct meter_pending {
 struct meter {
     char *device, *program, *library;
     int64_t start_timeout_ns, request_timeout_ns, backoff_ns;
+    int64_t long_life_ns; /* a meter that lived this long was a good one: those before it are forgiven */
+    double time_scale;
     unsigned tries_max;
     void (*gap)(void *data, const struct meter_gap *gap);
     void *data;

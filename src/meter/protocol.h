@@ -14,6 +14,7 @@ enum meter_kind {
     METER_EDGE,      /* the counter, read until it changes */
     METER_POWER,     /* one sample of the power, for a GPU without a buffer of samples */
     METER_USERS,     /* the processes on the GPU */
+    METER_GROUPS,    /* the other readings, call by call: what each costs, and why it gives nothing */
     METER_END        /* no answer: the meter goes */
 };
 
@@ -35,9 +36,9 @@ enum {
 /* Bits of wire_user.bits. */
 enum { METER_USER_COMPUTE = 1, METER_USER_GRAPHICS = 2, METER_USER_MEMORY = 4, METER_USER_SHARE = 8 };
 
-#define METER_VERSION 1U
+#define METER_VERSION 2U
 
-enum { METER_TEXT_SIZE = 256, METER_COUNTER_MAX = 4 };
+enum { METER_TEXT_SIZE = 256, METER_COUNTER_MAX = 4, METER_GROUPS_MAX = 16, METER_WHY_SIZE = 200 };
 
 struct meter_order {
     uint32_t version, kind;
@@ -48,6 +49,13 @@ struct meter_wire_user {
     int32_t pid;
     uint32_t bits;
     double memory_bytes, sm_percent;
+};
+
+/* Readings that come by one or two calls of the driver. */
+struct meter_group {
+    char name[32];            /* "clock.sm" */
+    char why[METER_WHY_SIZE]; /* it gives nothing, or "" */
+    double cost_us;
 };
 
 struct meter_wire_identity {
@@ -61,11 +69,12 @@ struct meter_reply {
     uint32_t status, has;
     int64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
     char text[METER_TEXT_SIZE]; /* why not, or "" */
-    uint32_t counter_count, power_count, user_count;
+    uint32_t counter_count, power_count, user_count, group_count;
     uint32_t power_refused, left_out; /* samples that were garbage; samples or processes without room */
     uint32_t valid;                   /* bit n: readings[n] */
     /* At most: the first read, the last with the same value, and the first with another. */
     struct counter_reading counter[METER_COUNTER_MAX];
+    double trace_us; /* what the samples cost; 0: they were not asked for */
     double readings[GPU_READING_COUNT];
     int64_t readings_ns;
     /* HELLO */
@@ -74,6 +83,7 @@ struct meter_reply {
     union {
         struct gpu_power_sample power[GPU_TRACE_MAX];
         struct meter_wire_user users[GPU_USERS_MAX]; /* USERS */
+        struct meter_group groups[METER_GROUPS_MAX]; /* GROUPS */
     };
 };
 

@@ -72,7 +72,9 @@ void energy_start(struct runner *runner)
     struct err err = {0};
     if (!options || !gauge_useful(options))
         return;
-    runner->gauge = gauge_new(options, &listener, &err);
+    struct gauge_options scaled = *options;
+    scaled.time_scale = runner->time_scale;
+    runner->gauge = gauge_new(&scaled, &listener, &err);
     int code = 0;
     if (runner->gauge)
         code = sd_event_add_io(runner->loop, &runner->gauge_source, gauge_fd(runner->gauge), EPOLLIN, on_gauge, runner);

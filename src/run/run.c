@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "meter/time_scale.h"
 #include "run/again.h"
 #include "run/energy.h"
 #include "run/lane.h"
@@ -137,15 +138,12 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
 }
 
-static bool read_time_scale(const struct strv *environment, double *out, struct err *err)
+static bool read_time_scale(const struct run_request *request, double *out, struct err *err)
 {
-    const char *text = strv_env_get(environment, "TARE_TIME_SCALE");
-    *out = 1;
-    if (!text || !*text)
-        return true;
-    if (number_parse(text, out) && *out >= 0.001 && *out <= 1)
-        return true;
-    return err_set(err, "TARE_TIME_SCALE: '%s' is no number from 0.001 to 1", text);
+    const struct gauge_options *gauge = request->gauge;
+    if (!time_scale_read(strv_env_get(request->environment, TIME_SCALE_VARIABLE), out, err))
+        return false;
+    return !gauge || gauge->gpu_count == 0 || time_scale_permitted(*out, &nvml_backend, gauge->library, err);
 }
 
 static json_t *session_json(const struct run_request *request)
@@ -246,7 +244,7 @@ static bool prepare(struct runner *runner, struct signals *signals, struct err *
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
-    return read_time_scale(request->environment, &runner->time_scale, err) &&
+    return read_time_scale(request, &runner->time_scale, err) &&
            (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
 }

@@ -1,6 +1,6 @@
 # A machine whose GPUs are played by the fake driver (tests/fake). Load it with: load energy
 
-load gpus
+load ../cli/gpus
 
 LIBRARY=${BUILD_DIR:-$ROOT/build}/tests/fake/libnvidia-ml.so.1
 

@@ -356,15 +356,37 @@ fault * hang'
     is "$(grep -c 'energy is not measured: no NVIDIA GPU is seen here' err)" 1
 }
 
-@test "doctor tells the sensors with source, rate and cost" {
-    scenario 2 'step 0 300'
-    cpu_counters
+# A machine that is kept from reading cannot tell how often a counter changes: it is asked again.
+doctor_knows_the_rate() {
     "$TARE" doctor --json >page.json || [ $? -eq 1 ]
+    [ "$(sensor "gpu energy" data.counter_update_ms)" != None ]
+}
+
+@test "doctor tells the sensors with source, rate and cost" {
+    scenario 2 'step 0 300
+fault field:82 error code=3'
+    cpu_counters
+    wait_until doctor_knows_the_rate
     cat page.json
     is "$(sensor "gpu energy" status)" yes
     is "$(sensor "gpu energy" data.counter)" True
     is "$(sensor "gpu energy" data.uuid)" "$(uuid 0)"
-    [[ "$(sensor "gpu energy" text)" == "GPU 0: energy counter (nvml-counter), "*" ms a reading, power trace of "*" samples a second" ]]
+    [[ "$(sensor "gpu energy" text)" == "GPU 0: energy counter (nvml-counter), updated every "*" ms, "*" ms a reading, power trace of "*" samples a second, "*" ms for all of them" ]]
+    # The scenario's counter changes every 97 to 103 ms; each change is known to 40 ms at worst, the mean of several better.
+    python3 -c 'import sys; assert 50 < float(sys.argv[1]) < 150, sys.argv' "$(sensor "gpu energy" data.counter_update_ms)"
+    python3 -c 'import sys; assert 3.8 <= float(sys.argv[1]) < 1000, sys.argv' "$(sensor "gpu energy" data.counter_cost_ms)"
+    python3 -c 'import sys; assert 0 < float(sys.argv[1]), sys.argv' "$(sensor "gpu energy" data.trace_cost_ms)"
+    is "$(sensor "gpu readings" reason)" "missing: temperature.memory (field 82: nvmlDeviceGetFieldValues: Not Supported (NVML error 3))"
+    [[ "$(sensor "gpu readings" text)" == "GPU 0: 12 of 13 kinds of readings "*" ms for all, once a second" ]]
+    python3 - <<'END'
+import json
+rows = [c for c in json.load(open("page.json"))["checks"] if c["name"] == "gpu readings"]
+assert len(rows) == 2, rows
+for row in rows:
+    groups = row["data"]["readings"]
+    assert [g["name"] for g in groups if g["reason"]] == ["temperature.memory"], groups
+    assert all(g["cost_ms"] > 0 for g in groups), groups
+END
     # The scenario's samples come every 16 to 20 ms.
     python3 -c 'import sys; assert 45 < float(sys.argv[1]) < 67, sys.argv' "$(sensor "gpu energy" data.trace_per_second)"
     [ "$(cat pause)" -lt 150 ] || skip "this machine is too busy: the counters stood still for $(cat pause) ms"

@@ -23,6 +23,9 @@ END
     grep -qP '^GPU 0\tname\tNVIDIA H200$' <<<"$output"
     grep -qP '^GPU 0\tpower.instant\t690 W\t[0-9.]+ us$' <<<"$output"
     grep -qP '^GPU 0\ttrace\t119 samples\t[0-9.]+ us$' <<<"$output"
+    # 17 ms apart, give or take.
+    rate=$(sed -n 's|^GPU 0\ttrace.rate\t\([0-9.]*\) samples/s$|\1|p' <<<"$output")
+    awk -v rate="$rate" 'BEGIN { exit !(rate > 57 && rate < 61) }'
     grep -qP '^GPU 0\tmemory.total\t150754820096 bytes$' <<<"$output"
     grep -qP '^GPU 0\terrors.ecc\t4\t[0-9.]+ us$' <<<"$output"
     grep -qP '^GPU 1\tname\tNVIDIA L4$' <<<"$output"

@@ -1,5 +1,5 @@
 /* A libnvidia-ml.so.1 whose GPUs are described by a scenario file (README.md), with the binary interface of the real
- * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. */
+ * one. FAKE_TOO_OLD: without nvmlDeviceGetHandleByIndex. FAKE_AS_REAL: without the symbol that tells it from one. */
 #include "fake.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static bool applies(struct fake_fault *fault, const char *call, int gpu)
     if ((strcmp(fault->call, "*") != 0 && strcmp(fault->call, call) != 0) || (fault->gpu >= 0 && fault->gpu != gpu))
         return false;
     double t_s = (double)(now_ns() - scenario.gpus[gpu < 0 ? 0 : gpu].origin_ns) / 1e9;
-    if (t_s < fault->from_s || t_s >= fault->until_s)
+    if (t_s < fault->from_s || t_s >= fault->until_s || (fault->when[0] && access(fault->when, F_OK) != 0))
         return false;
     fault->seen++;
     if (fault->seen < fault->from_call || (fault->calls && fault->seen >= fault->from_call + fault->calls))
@@ -124,6 +124,42 @@ static nvmlReturn_t text(char *out, unsigned size, const char *value)
     return OK;
 }
 
+#ifndef FAKE_AS_REAL
+/* By this the program knows that it may play with time. */
+EXPORT int tareFakeDriver(void);
+int tareFakeDriver(void)
+{
+    return 1;
+}
+#endif
+
+/* False: it is no scale that the program takes either. */
+static bool scale(void)
+{
+    const char *text = getenv("TARE_TIME_SCALE");
+    double by = text && *text ? strtod(text, NULL) : 1;
+    if (!(by >= 0.001 && by <= 1))
+        return false;
+    fake_scenario_scale(&scenario, by);
+    return true;
+}
+
+/* A real one reads tables at its start that it frees again; what it keeps lies behind them. */
+static void begin_largely(void)
+{
+    static void *kept;
+    size_t count = (size_t)scenario.init_memory_kib;
+    void **blocks = count ? calloc(count, sizeof *blocks) : NULL;
+    for (size_t i = 0; blocks && i < count; i++)
+        if ((blocks[i] = malloc(1000)))
+            memset(blocks[i], 1, 1000);
+    free(kept);
+    kept = malloc(1000);
+    for (size_t i = 0; blocks && i < count; i++)
+        free(blocks[i]);
+    free(blocks);
+}
+
 EXPORT nvmlReturn_t nvmlInit_v2(void);
 nvmlReturn_t nvmlInit_v2(void)
 {
@@ -132,8 +168,11 @@ nvmlReturn_t nvmlInit_v2(void)
         fprintf(stderr, "fake libnvidia-ml: %s\n", why);
         return 9;
     }
+    if (!opened && !scale())
+        return 9;
     if (scenario.init_error)
         return scenario.init_error;
+    begin_largely();
     opened++;
     bool garbage;
     return enter("nvmlInit", NULL, &garbage);

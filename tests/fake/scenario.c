@@ -260,6 +260,8 @@ static bool fault_line(struct fake_scenario *out, char *words)
             fault->from_s = number / 1000;
         else if (strcmp(word, "until_ms") == 0)
             fault->until_s = number / 1000;
+        else if (strcmp(word, "when") == 0)
+            snprintf(fault->when, sizeof fault->when, "%s", value);
         else if (strcmp(word, "once") == 0)
             snprintf(fault->once, sizeof fault->once, "%s", value);
         else
@@ -322,6 +324,10 @@ static bool line_read(struct fake_scenario *out, char *line, int *first, int *la
         out->init_error = atoi(one);
         return true;
     }
+    if (strcmp(key, "init_memory_kib") == 0) {
+        out->init_memory_kib = atoi(one);
+        return out->init_memory_kib >= 0;
+    }
     bool known = true;
     for (int i = *first; i <= *last && known; i++) {
         if (strcmp(key, "origin_ns") == 0)
@@ -356,4 +362,28 @@ bool fake_scenario_read(const char *path, struct fake_scenario *out, char why[25
     for (int i = 0; i < FAKE_GPUS_MAX; i++)
         work_out(&out->gpus[i]);
     return good;
+}
+
+/* What work_out found for the steps is the same on every scale. */
+static void scale_gpu(struct fake_gpu *gpu, double by)
+{
+    gpu->settle_s *= by;
+    gpu->thermal_s *= by;
+    if (gpu->counter_reset_s >= 0)
+        gpu->counter_reset_s *= by;
+    for (int i = 0; i < gpu->step_count; i++)
+        gpu->steps[i].t_s *= by;
+    for (int i = 0; i < gpu->xid_count; i++)
+        gpu->xids[i].t_s *= by;
+}
+
+void fake_scenario_scale(struct fake_scenario *scenario, double by)
+{
+    for (int i = 0; i < FAKE_GPUS_MAX; i++)
+        scale_gpu(&scenario->gpus[i], by);
+    for (int i = 0; i < scenario->fault_count; i++) {
+        scenario->faults[i].delay_ms *= by;
+        scenario->faults[i].from_s *= by;
+        scenario->faults[i].until_s *= by;
+    }
 }

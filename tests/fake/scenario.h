@@ -48,6 +48,7 @@ struct fake_fault {
     double delay_ms;
     long from_call, calls; /* counted from 1 in each process; calls 0: without end */
     double from_s, until_s;
+    char when[FAKE_PATH];  /* "": always; else only while there is this file */
     char once[FAKE_PATH];  /* "": as often as it fits; else only by whoever can make this file */
     long seen;        /* the library's own count */
 };
@@ -58,11 +59,16 @@ struct fake_scenario {
     struct fake_fault faults[FAKE_FAULTS_MAX];
     int fault_count;
     int init_error;
+    int init_memory_kib;   /* that nvmlInit takes and frees again */
     char users[FAKE_PATH]; /* the folder; "": none */
 };
 
 /* False: why says what is wrong with the file. */
 bool fake_scenario_read(const char *path, struct fake_scenario *out, char why[256]);
+
+/* When the scenario has things happen, and how fast power and heat settle, becomes by so much shorter. The sensors' own
+ * rhythm (updates, samples, what calls cost) stays, and a joule is still a watt for a second of the clock. */
+void fake_scenario_scale(struct fake_scenario *scenario, double by);
 
 /* What the scripted load draws, and its integral; t1 <= t2. */
 double fake_power_w(const struct fake_gpu *gpu, int64_t t_ns);

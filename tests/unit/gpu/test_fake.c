@@ -122,6 +122,29 @@ static void a_line_that_is_not_understood_is_an_error(void **state)
     assert_string_equal(why, "scenario line 2");
 }
 
+static void a_scaled_scenario_happens_sooner_and_draws_the_same(void **state)
+{
+    (void)state;
+    const char *text =
+        "origin_ns 1000000000\nidle_w 100\nsettle_ms 500\nthermal_ms 2000\nkelvin_per_w 0.03\nambient_c 20\n"
+        "step 2000 500\nstep 6000 200\nxid 3000 79\ncounter_reset_ms 8000\n"
+        "fault nvmlInit hang from_ms=4000 until_ms=5000\n";
+    const struct fake_gpu *gpu = read_text(text);
+    double power_w = fake_power_w(gpu, 5 * S), temperature_c = fake_temperature_c(gpu, 5 * S);
+    double energy_j = fake_energy_j(gpu, S, 9 * S);
+    fake_scenario_scale(&scenario, 0.25);
+    assert_near(fake_power_w(gpu, 2 * S), power_w, 1e-9); /* 4 s after the origin have become 1 s */
+    assert_near(fake_temperature_c(gpu, 2 * S), temperature_c, 1e-9);
+    assert_near(fake_energy_j(gpu, S, 3 * S), energy_j / 4, 1e-6);
+    assert_near(gpu->xids[0].t_s, 0.75, 1e-12);
+    assert_near(scenario.faults[0].from_s, 1, 1e-12);
+    assert_near(scenario.faults[0].until_s, 1.25, 1e-12);
+    assert_near(gpu->update_ms, 100, 0);
+    assert_near(gpu->sample_ms, 17, 0);
+    assert_true(fake_counter_mj(gpu, 29 * S / 10) > 1000000); /* the reset comes at 1 + 8 / 4 s */
+    assert_true(fake_counter_mj(gpu, 35 * S / 10) < 1000000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +153,7 @@ int main(void)
         cmocka_unit_test(energy_and_temperature_agree_with_plain_integration),
         cmocka_unit_test(the_counter_changes_at_its_updates_only),
         cmocka_unit_test(samples_come_about_every_17_ms),
+        cmocka_unit_test(a_scaled_scenario_happens_sooner_and_draws_the_same),
         cmocka_unit_test(gpus_have_phases_of_their_own),
         cmocka_unit_test(a_line_that_is_not_understood_is_an_error),
     };

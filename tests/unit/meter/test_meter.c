@@ -232,6 +232,32 @@ static void a_divided_gpu_says_that_its_energy_is_not_measured(void **state)
     bench_end(&bench);
 }
 
+static void groups_of_readings_have_a_cost_and_a_reason(void **state)
+{
+    (void)state;
+    bench_begin(&bench, 100, "fault field:82 error code=3\nfault nvmlDeviceGetClockInfo delay ms=30\n");
+    struct meter *meter = bench_meter(&bench, "0");
+    await_hello(meter);
+    size_t counted = meter_series(meter)->counter_count, sampled = meter_series(meter)->power_count;
+    struct meter_response response = ask(meter, METER_GROUPS, 1);
+    assert_int_equal(response.status, METER_OK);
+    assert_int_equal(response.group_count, 13);
+    for (size_t i = 0; i < response.group_count; i++) {
+        const struct meter_group *group = &response.groups[i];
+        bool missing = strcmp(group->name, "temperature.memory") == 0;
+        assert_int_equal(group->why[0] != '\0', missing);
+        if (missing)
+            assert_string_equal(group->why, "field 82: nvmlDeviceGetFieldValues: Not Supported (NVML error 3)");
+        if (strcmp(group->name, "clock.sm") == 0)
+            assert_true(group->cost_us >= 30000);
+        assert_true(group->cost_us > 0);
+    }
+    assert_int_equal(meter_series(meter)->counter_count, counted);
+    assert_int_equal(meter_series(meter)->power_count, sampled);
+    meter_free(meter);
+    bench_end(&bench);
+}
+
 static void processes_are_told(void **state)
 {
     (void)state;
@@ -297,6 +323,22 @@ static void a_meter_is_small_and_cheap(void **state)
      * that a sample, many times what is measured (make bench), as this machine may be slow. */
     if (timed)
         assert_true((after - before) / 20 / 50 < 620000);
+    meter_free(meter);
+    bench_end(&bench);
+}
+
+static void what_the_driver_took_to_begin_is_given_back(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip(); /* a sanitizer keeps what is freed */
+    bench_begin(&bench, 100, "init_memory_kib 30000\n");
+    struct meter *meter = bench_meter(&bench, "0");
+    await_hello(meter);
+    assert_int_equal(ask(meter, METER_TICK, 1).status, METER_OK);
+    assert_in_range(status_number(meter_pid(meter), "VmHWM:"), 30000, 60000);
+    assert_in_range(status_number(meter_pid(meter), "VmRSS:"), 1, 8191);
+    assert_int_equal(ask(meter, METER_EDGE, 2).status, METER_OK);
     meter_free(meter);
     bench_end(&bench);
 }
@@ -403,8 +445,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(orders_are_answered_in_turn),
         cmocka_unit_test(a_gpu_without_counter_and_buffer_is_sampled_by_its_power),
         cmocka_unit_test(a_divided_gpu_says_that_its_energy_is_not_measured),
+        cmocka_unit_test(groups_of_readings_have_a_cost_and_a_reason),
         cmocka_unit_test(processes_are_told),
         cmocka_unit_test(a_meter_is_small_and_cheap),
+        cmocka_unit_test(what_the_driver_took_to_begin_is_given_back),
         cmocka_unit_test(a_meter_has_no_descriptors_of_the_runner),
         cmocka_unit_test(without_a_program_named_it_is_this_one),
         cmocka_unit_test(what_the_terminal_sends_is_not_for_the_meter),

@@ -269,6 +269,44 @@ static void garbage_samples_are_counted_and_left_out(void **state)
     bench_end(&bench);
 }
 
+static void a_meter_that_refuses_is_heard_though_orders_were_on_their_way(void **state)
+{
+    (void)state;
+    bench_begin(&bench, 0, "init_error 9\n");
+    for (int i = 0; i < 3; i++) {
+        struct meter *meter = bench_meter(&bench, "0");
+        assert_true(meter_request(meter, METER_EDGE, 1));
+        assert_true(meter_request(meter, METER_TICK, 2));
+        assert_true(await_end(meter_pid(meter)));
+        struct meter_response hello = await_any(meter);
+        assert_int_equal(hello.kind, METER_HELLO);
+        assert_int_equal(hello.status, METER_REFUSED);
+        assert_int_equal(meter_state(meter), METER_UNAVAILABLE);
+        assert_string_equal(meter_reason(meter), "nvmlInit: Driver Not Loaded (NVML error 9)");
+        meter_free(meter);
+    }
+    bench_end(&bench);
+}
+
+static void scaled_time_is_for_a_driver_that_is_played(void **state)
+{
+    (void)state;
+    bench_begin(&bench, 0, "");
+    bench.options.time_scale = 0.05;
+    bench.options.library = FAKE_NVML_AS_REAL;
+    struct meter *meter = bench_meter(&bench, "0");
+    struct meter_response hello = await_any(meter);
+    assert_int_equal(hello.status, METER_REFUSED);
+    assert_non_null(strstr(hello.text, "TARE_TIME_SCALE=0.05 is for tests with a driver that is played"));
+    assert_int_equal(meter_state(meter), METER_UNAVAILABLE);
+    meter_free(meter);
+    bench.options.library = FAKE_NVML;
+    meter = bench_meter(&bench, "0");
+    await_hello(meter);
+    meter_free(meter);
+    bench_end(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +317,8 @@ int main(void)
         cmocka_unit_test(a_killed_meter_is_replaced),
         cmocka_unit_test(a_counter_that_goes_backwards_is_delivered_as_it_is),
         cmocka_unit_test(a_lost_gpu_is_told_with_the_time_since_when),
+        cmocka_unit_test(a_meter_that_refuses_is_heard_though_orders_were_on_their_way),
+        cmocka_unit_test(scaled_time_is_for_a_driver_that_is_played),
         cmocka_unit_test(one_failing_call_does_not_cost_the_rest),
         cmocka_unit_test(garbage_samples_are_counted_and_left_out),
     };
