@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct governing;
 struct host_meter;
 
 struct session_wish {
@@ -17,6 +18,7 @@ struct session_wish {
     const char *resume_dir;        /* an earlier run to go on with */
     const struct caller *caller;
     struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
+    struct governing *governing; /* as far as root's rights began it; stays the caller's */
     enum containment_wish containment;
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */

@@ -381,6 +381,12 @@ static void print_json(struct progress *progress, const struct event *event)
     output_add(&progress->output, text_get(&line), line.length);
 }
 
+static bool is_evidence_of(const struct event *event, const char *kind)
+{
+    const char *of = json_get_text(event->data, "kind");
+    return of && strcmp(of, kind) == 0;
+}
+
 static void take_event(struct progress *progress, const struct event *event)
 {
     switch (event->type) {
@@ -415,7 +421,9 @@ static void take_event(struct progress *progress, const struct event *event)
         end_experiment(progress, event);
         break;
     case EVENT_EVIDENCE:
-        say_text(progress, event, "evidence: ");
+        /* Of every experiment of a machine that has none: the note before the first says it once. */
+        if (!is_evidence_of(event, "governor_not_set"))
+            say_text(progress, event, "evidence: ");
         break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
