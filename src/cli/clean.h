@@ -24,6 +24,7 @@ struct clean_view {
     bool has_memory;
     struct nvml_memory memory;
     struct err memory_err;    /* of has_driver without has_memory: why */
+    char *governor;           /* that the CPU's is still a dead run's, in words; NULL: it is not */
 };
 
 /* Under sudo what the caller's own dead runs left is in it as well. */

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/clean.h"
 #include "cli/command.h"
+#include "cli/governing.h"
 #include "cli/registration.h"
 #include "contain/sys.h"
 #include "tare_build.h"
@@ -98,6 +99,9 @@ static bool end_tagged(const struct clean *clean, struct err *err)
 bool clean_end_own(const struct clean *clean, struct err *err)
 {
     clean_caller_recover(RECOVERY_S);
+    struct err governor_err = {0};
+    if (clean->state && !governing_recover(state_folder(clean->state), &governor_err))
+        cli_warning("%s", governor_err.text);
     return (!clean->state || state_recover(clean->state, RECOVERY_S, registration_say, NULL, err)) &&
            end_tagged(clean, err);
 }

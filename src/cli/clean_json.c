@@ -101,6 +101,7 @@ void clean_json(const struct clean_view *view, struct text *out)
     json_object_set_new(json, "gpu_processes_unseen", view->has_memory ? unseen_json(leftovers) : json_null());
     json_object_set_new(json, "gpu_memory_known", json_boolean(view->has_memory));
     json_object_set_new(json, "gpu_memory_error", json_filled_or_null(view->memory_err.text));
+    json_object_set_new(json, "governor_left", json_text_or_null(view->governor));
     json_object_set_new(json, "files_left_alone", kept);
     json_object_set_new(json, "not_looked_into", json_integer((json_int_t)leftovers->census.closed));
     json_print_pretty(json, out);

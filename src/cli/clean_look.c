@@ -1,6 +1,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "cli/clean.h"
+#include "cli/governing.h"
 
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
         return false;
     }
     clean_caller_claims(clean, out);
+    if (clean->state)
+        out->governor = governing_leftover_text(state_folder(clean->state));
     return true;
 }
 
@@ -35,4 +38,5 @@ void clean_view_fini(struct clean_view *view)
 {
     leftovers_fini(&view->leftovers);
     nvml_memory_fini(&view->memory);
+    free(view->governor);
 }

@@ -103,7 +103,9 @@ static int list(const struct clean *clean, bool json)
         cli_error("cannot write to standard output");
     if (!json)
         say_limits(&view);
-    int code = leftovers_count_ours(&view.leftovers) > 0 ? CLI_SOME_FAILED : CLI_OK;
+    if (!json && view.governor)
+        cli_warning("%s; '%s clean --kill' gives it back", view.governor, TARE_NAME);
+    int code = leftovers_count_ours(&view.leftovers) > 0 || view.governor ? CLI_SOME_FAILED : CLI_OK;
     clean_view_fini(&view);
     return written ? code : CLI_BROKEN;
 }

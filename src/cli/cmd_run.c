@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/governing.h"
 #include "cli/list.h"
 #include "cli/locate.h"
 #include "cli/message.h"
@@ -77,7 +78,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                          .long_name = "--governor",
                          .argument = "GOVERNOR",
                          .type = CLI_TEXT,
-                         .help = "without settings: the CPU frequency governor (planned and recorded, not set yet)"},
+                         .help = "without settings: the CPU frequency governor that is set meanwhile"},
     [OPTION_MAX_RETRIES] = {.short_name = "-mr",
                             .long_name = "--max-retries",
                             .argument = "MAX_RETRIES",
@@ -212,15 +213,6 @@ static void say_input(const struct cli_call *call, const struct run_input *input
     message_problems(&input->problems);
 }
 
-static void say_governor(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].governor) {
-            cli_note("the CPU governor (%s) is planned and recorded, not set yet", plan->experiments[i].governor);
-            return;
-        }
-}
-
 static int show_plan(const struct cli_call *call, const struct run_wish *wish, const struct run_input *input)
 {
     AUTO_TEXT struct text text = {0};
@@ -252,9 +244,10 @@ static bool may_run(const struct plan *plan)
 struct run_means {
     struct caller caller;
     struct host_meter *host; /* opened while there were root's rights; NULL: nothing will run */
+    struct governing governing;
 };
 
-static int run_session_of(const struct cli_call *call, const struct run_means *means, const struct run_input *input)
+static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
 {
     bool rerun = call->values[OPTION_RERUN].given;
     struct session_wish wish = {
@@ -264,6 +257,7 @@ static int run_session_of(const struct cli_call *call, const struct run_means *m
         .rerun = rerun,
         .caller = &means->caller,
         .host = means->host,
+        .governing = &means->governing,
         .quiet = is_quiet(call),
         .json = call->values[OPTION_JSON].given,
     };
@@ -273,7 +267,7 @@ static int run_session_of(const struct cli_call *call, const struct run_means *m
     return run_session(&wish);
 }
 
-static int act_on_input(const struct cli_call *call, const struct run_means *means, const struct run_wish *wish,
+static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
                         const struct run_input *input)
 {
     say_input(call, input);
@@ -281,8 +275,6 @@ static int act_on_input(const struct cli_call *call, const struct run_means *mea
         message_problem_count(&input->problems);
         return CLI_USAGE;
     }
-    if (!is_quiet(call))
-        say_governor(&input->plan);
     if (call->values[OPTION_DRY_RUN].given)
         return show_plan(call, wish, input);
     return may_run(&input->plan) ? run_session_of(call, means, input) : CLI_USAGE;
@@ -306,7 +298,7 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
     return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
 }
 
-static int run_as_caller(const struct cli_call *call, const struct run_means *means)
+static int run_as_caller(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
     struct run_wish wish = {0};
@@ -340,6 +332,7 @@ static bool will_run(const struct cli_call *call)
 
 static void means_fini(struct run_means *means)
 {
+    governing_end(&means->governing);
     host_meter_free(means->host);
     caller_fini(&means->caller);
 }
@@ -355,6 +348,8 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(means_fini) struct run_means means = {.host = will_run(call) ? meters_open_host() : NULL};
     struct caller *caller = &means.caller;
+    if (will_run(call))
+        governing_begin(&means.governing);
     bool as_root = call->values[OPTION_AS_ROOT].given;
     bool became =
         wants_cgroup(call) ? caller_become_with_cgroup(as_root, caller, &err) : caller_become(as_root, caller, &err);

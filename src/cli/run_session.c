@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/governing.h"
 #include "cli/gpu_hold.h"
 #include "cli/message.h"
 #include "cli/meters.h"
@@ -170,6 +171,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     say_start(session, left);
     meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
     say_meters(session);
+    governing_settle(session->wish->governing, store_plan(session->store));
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -179,12 +181,14 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .state = session->state,
         .environment = &session->environment,
         .gauge = &session->meters.options,
+        .governor = &session->wish->governing->of_run,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
         .again = session->wish->rerun ? &session->again : NULL,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
               run_plan(&request, summary, err);
+    governing_end(session->wish->governing);
     session->detached = progress_detached(progress);
     progress_free(progress);
     return ok;

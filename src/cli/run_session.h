@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct governing;
 struct host_meter;
 
 struct session_wish {
@@ -18,6 +19,7 @@ struct session_wish {
     bool rerun;                    /* of it, repeat what is not clean, and nothing else */
     const struct caller *caller;
     struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
+    struct governing *governing; /* as far as root's rights began it; stays the caller's */
     enum containment_wish containment;
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */

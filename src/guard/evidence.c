@@ -31,9 +31,9 @@ static const struct evidence_kind kinds[] = {
     {"baseline_unknown", EVIDENCE_RECORDED,
      "What the empty GPU draws could not be measured, so there is no energy net of the idle draw.",
      "Nothing needs to be done unless net energies are wanted: lengthen the pause, or look why the sensor gave nothing."},
-    {"governor_not_set", EVIDENCE_SUSPECT,
+    {"governor_not_set", EVIDENCE_RECORDED,
      "The CPU frequency governor that the settings ask for could not be set: the CPU ran under another one.",
-     "Set it by hand before the run (the text says how), or take it out of the settings."},
+     "Compare only with experiments under the same governor; set it by hand before the run (the text says how)."},
 
     /* While it was measured. */
     {"hw_thermal", EVIDENCE_CONTAMINATED,

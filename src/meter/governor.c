@@ -114,12 +114,25 @@ static int policy_open(const char *sysroot, unsigned number, const char *wanted,
         return fd;
     int reason = errno;
     err_sys(err, "open %s", path);
-    if (reason == EACCES || reason == EPERM)
+    const char *needs = reason == EACCES || reason == EPERM ? "root (sudo, or beforehand: "
+                        : reason == EROFS ? "a /sys that can be written, which this container has not (on its host: "
+                                          : NULL;
+    if (needs)
         err_wrap(err,
-                 "setting the CPU frequency governor needs root (sudo, or beforehand: "
+                 "setting the CPU frequency governor needs %s"
                  "echo %s | sudo tee " POLICIES "/policy*/scaling_governor)",
-                 wanted);
+                 needs, wanted);
     return -1;
+}
+
+bool governor_may_set(const char *sysroot)
+{
+    struct governor_change all;
+    if (!policies_read(sysroot, &all, NULL))
+        return false;
+    AUTO_CLOSE int fd = policy_open(sysroot, all.policies[0].number, "performance", NULL);
+    governor_change_fini(&all);
+    return fd >= 0;
 }
 
 /* Those that have it already need no change. */
@@ -159,12 +172,13 @@ static bool policy_write(const char *sysroot, const struct governor_policy *poli
     AUTO_CLOSE int opened = -1;
     if (policy->fd < 0 && (opened = policy_open(sysroot, policy->number, name, err)) < 0)
         return false;
-    size_t length = strlen(name);
+    char line[GOVERNOR_NAME_MAX + 1];
+    int length = snprintf(line, sizeof line, "%s\n", name);
     ssize_t written;
     do
-        written = pwrite(policy->fd < 0 ? opened : policy->fd, name, length, 0);
+        written = pwrite(policy->fd < 0 ? opened : policy->fd, line, (size_t)length, 0);
     while (written < 0 && errno == EINTR);
-    return written == (ssize_t)length ||
+    return written == length ||
            err_sys(err, "write %s to " POLICIES "/policy%u/scaling_governor", name, policy->number);
 }
 
@@ -180,14 +194,27 @@ bool governor_apply(const char *sysroot, const struct governor_change *change, s
     return true;
 }
 
+static bool is_still_set(const char *sysroot, const struct governor_change *change, unsigned number)
+{
+    char now[GOVERNOR_NAME_MAX];
+    return current_read(sysroot, number, now) && strcmp(now, change->wanted) == 0;
+}
+
+size_t governor_still_set(const char *sysroot, const struct governor_change *change)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < change->count; i++)
+        count += is_still_set(sysroot, change, change->policies[i].number);
+    return count;
+}
+
 bool governor_restore(const char *sysroot, const struct governor_change *change, struct governor_restored *out,
                       struct err *err)
 {
     *out = (struct governor_restored){0};
     for (size_t i = 0; i < change->count; i++) {
         const struct governor_policy *policy = &change->policies[i];
-        char now[GOVERNOR_NAME_MAX];
-        if (!current_read(sysroot, policy->number, now) || strcmp(now, change->wanted) != 0)
+        if (!is_still_set(sysroot, change, policy->number))
             out->left++;
         else if (policy_write(sysroot, policy, policy->former, err))
             out->restored++;

@@ -29,6 +29,9 @@ struct governor_change {
  * says why). */
 bool governor_read(const char *sysroot, char out[GOVERNOR_NAME_MAX], struct err *err);
 
+/* Whether this process has the right to set one; says nothing of which. */
+bool governor_may_set(const char *sysroot);
+
 /* What would be changed; changes nothing. sysroot as in rapl.h, "" for this machine. hold: the files are opened now
  * and stay open, so that apply and restore work after root's rights were given up (one descriptor a policy). False,
  * with a reason a person can act on: no governors here, not one that the kernel offers, no permission. */
@@ -47,6 +50,9 @@ struct governor_restored {
 /* Gives back what still is as we set it. May be called again and by anybody. False: some failed, err says why. */
 bool governor_restore(const char *sysroot, const struct governor_change *change, struct governor_restored *out,
                       struct err *err);
+
+/* How many policies still are as we set them. */
+size_t governor_still_set(const char *sysroot, const struct governor_change *change);
 
 /* {"wanted": "performance", "former": {"0": "powersave", ...}}: for the journal. Reading it trusts nothing: names of
  * governors and numbers of policies only. The descriptors are not in it. */

@@ -148,6 +148,11 @@ static void prepare_attempt(struct lane *lane)
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_job_start);
 }
 
+void lane_prepare(struct lane *lane)
+{
+    prepare_attempt(lane);
+}
+
 static void after_attempt(struct lane *lane)
 {
     lane_load_fini(lane);
@@ -187,6 +192,7 @@ void lane_attempt_ended(struct lane *lane)
     AUTO_FREE char *error = NULL;
     struct failure failure;
     lane->phase = LANE_STEPPING;
+    lane_governor_check(lane);
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
@@ -217,7 +223,7 @@ static void begin_experiment(struct lane *lane)
     lane->last_attempt = json_incref(before.last_ended);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
-    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, prepare_attempt);
+    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_governor_set);
 }
 
 static void pause_before(struct lane *lane)

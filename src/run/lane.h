@@ -76,6 +76,14 @@ void lane_foreground_start(struct lane *lane); /* what comes before it is done *
 void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
 void lane_job_sources_fini(struct lane *lane);
 
+/* The CPU frequency governor (lane_governor.c): the experiment's is set, then lane_prepare. Where it is not, each attempt has it as
+ * evidence. */
+void lane_governor_set(struct lane *lane);
+void lane_governor_tell(struct lane *lane);  /* the attempt has begun */
+void lane_governor_check(struct lane *lane); /* it has ended */
+void lane_governor_fini(struct runner *runner);
+void lane_prepare(struct lane *lane); /* the first attempt */
+
 /* Marks (lane_marks.c): the FIFO is made before the job is born; it is watched while the job runs; what was marked is
  * recorded about once a second, and the rest when the job is gone. */
 void lane_marks_make(struct lane *lane);

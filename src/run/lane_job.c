@@ -182,6 +182,7 @@ static void open_gate(struct lane *lane)
     lane_energy_begin(lane);
     lane_load_beside(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
+    lane_governor_tell(lane);
 }
 
 void lane_job_start(struct lane *lane)

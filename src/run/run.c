@@ -217,6 +217,7 @@ static void live(struct runner *runner, struct err *err)
         runner_break(runner, &loop_err);
     }
     energy_stop(runner);
+    lane_governor_fini(runner);
     runner->lanes = NULL;
     runner->lane_count = 0;
     end_session(runner);

@@ -22,9 +22,17 @@ struct run_listener {
 
 struct again; /* run/again.h */
 struct gauge_options; /* meter/gauge.h */
+struct governor_keeper; /* meter/governor_keeper.h */
 struct guardian; /* contain/guardian.h */
 struct state;    /* state/state.h */
 struct census_roots; /* state/census.h */
+
+/* How the CPU frequency governor is set. */
+struct run_governor {
+    struct governor_keeper *keeper; /* stays the caller's; NULL: this process may not set it, or: */
+    const struct err *why;          /* could not be started for this reason ("": none) */
+    const char *sysroot;
+};
 
 struct run_request {
     struct store *store; /* open; stays the caller's */
@@ -40,6 +48,7 @@ struct run_request {
     struct run_listener listener;
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
+    const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     bool resumed;
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };

@@ -14,6 +14,15 @@
 
 struct lane;
 
+/* The CPU frequency governor (lane_governor.c). */
+struct runner_governor {
+    const char *wanted; /* by the last experiment, of the plan; NULL: what was before the run */
+    struct err why;     /* it is not set; "": it is */
+    char said[1000];    /* the last why that was told */
+    struct lane *lane;  /* waits for the answer */
+    sd_event_source *source;
+};
+
 struct runner {
     const struct run_request *request;
     const struct plan *plan;
@@ -31,6 +40,7 @@ struct runner {
     struct gauge *gauge; /* NULL: nothing is measured */
     sd_event_source *gauge_source;
     int64_t gauge_until_ns; /* so long its meters are waited for before the first job */
+    struct runner_governor governor;
     bool memory_said;  /* that the memory limit is not held */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */

@@ -123,6 +123,11 @@ void state_close(struct state *state)
     free(state);
 }
 
+int state_folder(const struct state *state)
+{
+    return state->places[0] >= 0 ? state->places[0] : state->places[1];
+}
+
 /* A new file that we hold the lock of. Another process may have taken the lock between the two calls: it thinks the empty file
  * dead, and removes it. 0: try another name. */
 static int make_file(struct state *state, const char *name, struct err *err)

@@ -29,6 +29,9 @@ struct state *state_open_either(const char *path, const char *fallback, struct e
 struct state *state_open_user(struct err *err); /* by state_paths: what every command uses */
 void state_close(struct state *state); /* lets go of the lock, leaves the file; NULL: nothing */
 
+/* A folder of it that nobody else may write, for what else a user's runs must tell each other; borrowed. */
+int state_folder(const struct state *state);
+
 /* From now on this process is a live run; once. Only system calls, no wait for a disk: what a power failure takes from the file,
  * it takes from the machine as well, and a file of another boot is of no use. run_dir: absolute; NULL for STATE_EXEC. Children
  * that fork without exec must close all descriptors but their own, as a job's init and the guardian do: else they hold the lock. */

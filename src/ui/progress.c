@@ -393,7 +393,9 @@ static void take_evidence(struct progress *progress, const struct event *event)
     enum verdict *verdict = event->attempt > 0 ? &progress->of_attempt : &progress->of_experiment;
     AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
-    say_text(progress, event, head);
+    /* That the machine has none is so for every experiment: the note before the first says it once. */
+    if (!kind || strcmp(kind, "governor_not_set") != 0)
+        say_text(progress, event, head);
 }
 
 static void take_metric(struct progress *progress, const struct event *event)

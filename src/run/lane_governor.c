@@ -1,0 +1,135 @@
+/* The CPU frequency governor that the plan wants for an experiment: asked of its keeper, awaited briefly. */
+#include "run/lane.h"
+
+#include "base/mem.h"
+#include "meter/governor_keeper.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+
+/* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
+enum { ANSWER_US = 10000000 };
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Once for each reason. */
+static void say_why(struct lane *lane)
+{
+    struct runner_governor *governor = &lane->runner->governor;
+    if (governor->why.text[0] && strcmp(governor->said, governor->why.text) != 0)
+        lane_say(lane, mem_printf("the CPU governor \"%s\" is not set: %s", governor->wanted, governor->why.text));
+    memcpy(governor->said, governor->why.text, sizeof governor->said);
+}
+
+static void answered(struct lane *lane)
+{
+    struct runner_governor *governor = &lane->runner->governor;
+    governor->source = sd_event_source_disable_unref(governor->source);
+    governor->lane = NULL;
+    lane_cancel_timer(lane);
+    say_why(lane);
+    lane_prepare(lane);
+}
+
+static void too_late(struct lane *lane)
+{
+    err_set(&lane->runner->governor.why, "the kernel has not taken it within %d s", ANSWER_US / 1000000);
+    answered(lane);
+}
+
+static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    struct runner *runner = context;
+    struct err err = {0};
+    enum governor_answer answer = governor_keeper_answer(runner->request->governor->keeper, &err);
+    if (answer == GOVERNOR_PENDING)
+        return 0;
+    if (answer == GOVERNOR_FAILED)
+        runner->governor.why = err;
+    answered(runner->governor.lane);
+    return 0;
+}
+
+static void ask(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct runner_governor *governor = &runner->governor;
+    struct governor_keeper *keeper = runner->request->governor->keeper;
+    if (!governor_keeper_want(keeper, governor->wanted, &governor->why)) {
+        answered(lane);
+        return;
+    }
+    int code = sd_event_add_io(runner->loop, &governor->source, governor_keeper_fd(keeper), EPOLLIN, on_answer, runner);
+    if (code < 0) {
+        err_set(&governor->why, "its keeper's answer cannot be waited for (error %d)", -code);
+        answered(lane);
+        return;
+    }
+    governor->lane = lane;
+    lane_after(lane, ANSWER_US, too_late);
+}
+
+/* Nobody may set it; but it may be what is wanted, all by itself. */
+static void look(struct lane *lane)
+{
+    const struct run_governor *means = lane->runner->request->governor;
+    struct runner_governor *governor = &lane->runner->governor;
+    struct governor_change change = {0};
+    if (governor->wanted && means->why->text[0])
+        governor->why = *means->why;
+    else if (governor->wanted && governor_plan(means->sysroot, governor->wanted, false, &change, &governor->why) &&
+             change.count > 0)
+        err_set(&governor->why, "nothing could be started that gives back what was before");
+    governor_change_fini(&change);
+    answered(lane);
+}
+
+void lane_governor_set(struct lane *lane)
+{
+    const struct run_governor *means = lane->runner->request->governor;
+    struct runner_governor *governor = &lane->runner->governor;
+    bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
+    if (!means || known || runner_halted(lane->runner)) {
+        lane_prepare(lane);
+        return;
+    }
+    governor->wanted = lane->experiment->governor;
+    governor->why = (struct err){0};
+    if (means->keeper)
+        ask(lane);
+    else
+        look(lane);
+}
+
+void lane_governor_tell(struct lane *lane)
+{
+    const struct runner_governor *governor = &lane->runner->governor;
+    if (governor->wanted && governor->why.text[0])
+        lane_evidence(
+            lane, "governor_not_set",
+            mem_printf("the CPU governor \"%s\" was wanted and not set: %s", governor->wanted, governor->why.text));
+}
+
+void lane_governor_check(struct lane *lane)
+{
+    const struct runner_governor *governor = &lane->runner->governor;
+    char now[GOVERNOR_NAME_MAX];
+    if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
+        !governor_read(lane->runner->request->governor->sysroot, now, NULL) || strcmp(now, governor->wanted) == 0)
+        return;
+    lane_evidence(lane, "governor_changed",
+                  mem_printf("the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
+                             governor->wanted, now));
+}
+
+void lane_governor_fini(struct runner *runner)
+{
+    runner->governor.source = sd_event_source_disable_unref(runner->governor.source);
+    runner->governor.lane = NULL;
+}
