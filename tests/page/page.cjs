@@ -8,6 +8,8 @@ const { chromium } = require(path.join(__dirname, "../../node_modules/playwright
 async function open(browser, file, more = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...more });
   const page = await context.newPage();
+  page.meter = await context.newCDPSession(page);
+  await page.meter.send("Performance.enable", { timeDomain: "threadTicks" });
   page.said = [];
   page.on("console", (message) => page.said.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => page.said.push(`error: ${error.stack}`));
@@ -111,21 +113,30 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 
-  // A thousand experiments: from opening to the answer to a click, the best of five.
+  // A thousand experiments: from opening to the answer to a click, the best of three. What counts is the time that the page's thread
+  // worked: the wall's is printed, and is longer where other tests run beside.
   async large(browser, file) {
-    let best = Infinity;
-    for (let i = 0; i < 5; i++) {
+    let best = Infinity, wall = Infinity;
+    for (let i = 0; i < 3; i++) {
       const begin = process.hrtime.bigint();
       const page = await open(browser, file);
-      assert.equal((await ids(page)).length, 1000);
+      assert.match(await page.textContent("#shown"), /1000 .* 1000/);
       await page.click('th[data-key="number"] button');
       await page.waitForFunction(() => document.querySelector("#table tbody tr").dataset.id.endsWith("1000"));
-      best = Math.min(best, Number(process.hrtime.bigint() - begin) / 1e9);
+      wall = Math.min(wall, Number(process.hrtime.bigint() - begin) / 1e9);
+      const { metrics } = await page.meter.send("Performance.getMetrics");
+      best = Math.min(best, metrics.find((metric) => metric.name === "TaskDuration").value);
+      // All of them can be reached.
+      await page.click('th[data-key="number"] button');
+      await page.focus('#table tbody tr[tabindex="0"]');
+      await page.keyboard.press("End");
+      assert.match(await page.textContent("#detail h2"), /repo_net_1000/);
+      assert.equal((await ids(page)).length, 1000);
       assert.deepEqual(page.said, []);
       await page.context().close();
     }
-    console.log(`# 1000 experiments: ${best.toFixed(2)} s until a click is answered`);
-    assert.ok(best < 2, `${best} s`);
+    console.log(`# 1000 experiments: a click is answered after ${best.toFixed(2)} s of work, ${wall.toFixed(2)} s in all`);
+    assert.ok(best > 0.01 && best < 2, `${best} s`);
   },
 
   async words(browser, file, wanted) {

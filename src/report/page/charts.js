@@ -127,11 +127,32 @@ function clockOf(plot, marks) {
 
 const gpuNames = [...new Set(rows.flatMap((row) => (row.data.trace || []).map((trace) => trace.gpu)))].sort();
 
+/* The usual case: one GPU, whose points are in order. */
+function addAlone(row, times, power, memory) {
+  const trace = row.data.trace[0], mine = gpuNames.indexOf(trace.gpu), before = times.length;
+  trace.seconds.forEach((second, i) => {
+    const time = row.start / 1000 + second;
+    if (times.length && time <= times[times.length - 1]) return;
+    times.push(time);
+    gpuNames.forEach((name, gpu) => {
+      power[gpu].push(gpu === mine ? trace.power_w[i] : undefined);
+      memory[gpu].push(gpu === mine ? trace.memory_mib[i] : undefined);
+    });
+  });
+  if (times.length === before) return;
+  times.push(times[times.length - 1] + 1e-3);
+  for (const list of [...power, ...memory]) list.push(null);
+}
+
 /* All traces one behind the other, an empty point after each so that no line leads to the next. */
 function wholeRun() {
   const times = [], power = gpuNames.map(() => []), memory = gpuNames.map(() => []);
   const inOrder = rows.filter((row) => row.start !== null && row.data.trace?.length).sort((a, b) => a.start - b.start);
   for (const row of inOrder) {
+    if (row.data.trace.length === 1) {
+      addAlone(row, times, power, memory);
+      continue;
+    }
     const at = new Map();
     for (const trace of row.data.trace) {
       const gpu = gpuNames.indexOf(trace.gpu);

@@ -177,11 +177,9 @@ function showFront() {
 
 showTop();
 showVerdict();
-showTimeline();
 showTable();
-showSpread();
-showFront();
-showEvidence();
 place("foot", make("p", {}, say("foot")));
 const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
+/* What can be worked with comes first; each of these when the one before was painted. */
+for (const [i, show] of [showTimeline, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);

@@ -32,8 +32,14 @@ function tableRow(row) {
     return make("td", attributes, column.show ? column.show(row) : cellText(column, row));
   });
   const element = make("tr", { tabindex: "-1", "data-id": row.id, onclick: () => choose(row) }, ...cells);
-  const words = COLUMNS.map((column) => (column.words ? column.words(row) : cellText(column, row)));
-  return { element, words: [...words, row.label, row.mode].join("\n").toLowerCase() };
+  element.setAttribute("aria-selected", row === chosen.row);
+  return { element };
+}
+
+/* What a row can be found by, made when it is first asked for. */
+function wordsOf(row) {
+  row.words ??= [...COLUMNS.map((column) => (column.words ? column.words(row) : cellText(column, row))), row.label, row.mode].join("\n").toLowerCase();
+  return row.words;
 }
 
 function compare(a, b) {
@@ -51,12 +57,25 @@ function sorted(list) {
   });
 }
 
+/* Rows are made and laid out as they come into sight: a thousand at once take a second. */
+const CHUNK = 100;
+function fill(count) {
+  const from = table.body.childElementCount;
+  if (count > from) table.body.append(...table.shown.slice(from, count).map((row) => entryOf(row).element));
+}
+
+function entryOf(row) {
+  if (!table.elements.has(row)) table.elements.set(row, tableRow(row));
+  return table.elements.get(row);
+}
+
 function refresh() {
   const fits = (row) =>
     (!table.verdict || row.verdict === table.verdict) && (!table.outcome || row.outcome === table.outcome) &&
-    table.words.every((word) => table.elements.get(row).words.includes(word));
+    table.words.every((word) => wordsOf(row).includes(word));
   table.shown = sorted(rows.filter(fits));
-  table.body.replaceChildren(...table.shown.map((row) => table.elements.get(row).element));
+  table.body.replaceChildren();
+  fill(CHUNK);
   if (!table.shown.length) table.body.append(make("tr", {}, make("td", { colspan: COLUMNS.length }, say("no_rows"))));
   document.getElementById("shown").textContent = say("shown", { n: table.shown.length, all: rows.length });
   for (const heading of document.querySelectorAll("#table th")) {
@@ -76,11 +95,12 @@ function mark() {
 }
 
 function onKey(event) {
-  const at = table.shown.findIndex((row) => table.elements.get(row).element === event.target);
+  const at = table.shown.findIndex((row) => row.id === event.target.dataset.id);
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[event.key];
   if (at < 0 || (!step && event.key !== "Enter" && event.key !== " ")) return;
   event.preventDefault();
   const to = step ? Math.min(Math.max(at + step, 0), table.shown.length - 1) : at;
+  fill(to + CHUNK);
   choose(table.shown[to], !step);
   table.elements.get(table.shown[to]).element.focus({ preventScroll: !step });
 }
@@ -91,7 +111,6 @@ function picker(name, all, values) {
 }
 
 function showTable() {
-  for (const row of rows) table.elements.set(row, tableRow(row));
   table.body = make("tbody", { onkeydown: onKey });
   const sort = (key) => { table.down = table.sort === key && !table.down; table.sort = key; refresh(); };
   const present = (key, list) => list.filter((value) => rows.some((row) => row[key] === value));
@@ -104,11 +123,15 @@ function showTable() {
       picker("verdict", say("all_verdicts"), present("verdict", ["clean", "suspect", "contaminated", "unjudged"])),
       picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned"])),
       make("span", { id: "shown", class: "hint", role: "status" })),
-    make("div", { class: "scroll" }, make("table", { id: "table", "aria-label": say("experiments") },
+    make("div", { class: "scroll", onscroll: (event) => {
+      const box = event.currentTarget;
+      if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) fill(table.body.childElementCount + CHUNK);
+    } }, make("table", { id: "table", "aria-label": say("experiments") },
       make("thead", {}, make("tr", {}, ...COLUMNS.map((column) =>
         make("th", { scope: "col", "data-key": column.key, class: column.number ? "number" : null },
           make("button", { type: "button", onclick: () => sort(column.key) }, column.title))))),
       table.body)));
+  addEventListener("beforeprint", () => fill(Infinity));
   chosen.listeners.push(mark);
   refresh();
 }
