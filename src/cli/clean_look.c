@@ -16,7 +16,7 @@ static void ask_driver(const struct clean *clean, struct clean_view *view)
     AUTO_FREE char *device = mem_printf("%s/nvidiactl", clean->roots.dev);
     view->has_driver = access(device, F_OK) == 0;
     if (view->has_driver)
-        view->has_memory = nvml_memory_read(NVML_LIBRARY, DRIVER_S, &view->memory, &view->memory_err);
+        view->has_memory = nvml_memory_read(NULL, DRIVER_S, &view->memory, &view->memory_err);
 }
 
 bool clean_look(const struct clean *clean, struct clean_view *out, struct err *err)

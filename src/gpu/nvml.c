@@ -28,6 +28,7 @@ static const struct symbol symbols[] = {
     {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex", FIELD(by_index), REQUIRED},
     {"nvmlDeviceGetHandleByUUID", NULL, FIELD(by_uuid), OPTIONAL},
     {"nvmlDeviceGetIndex", NULL, FIELD(index), OPTIONAL},
+    {"nvmlDeviceGetMinorNumber", NULL, FIELD(minor), OPTIONAL},
     {"nvmlDeviceGetName", NULL, FIELD(name), OPTIONAL},
     {"nvmlDeviceGetUUID", NULL, FIELD(uuid), REQUIRED},
     {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", FIELD(pci), OPTIONAL},

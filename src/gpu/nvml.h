@@ -18,6 +18,7 @@ struct nvml {
     int (*by_index)(unsigned index, nvml_device *out);
     int (*by_uuid)(const char *uuid, nvml_device *out);
     int (*index)(nvml_device device, unsigned *out);
+    int (*minor)(nvml_device device, unsigned *out);
     int (*name)(nvml_device device, char *out, unsigned size);
     int (*uuid)(nvml_device device, char *out, unsigned size);
     int (*pci)(nvml_device device, struct nvml_pci *out);
@@ -57,7 +58,8 @@ struct gpu_sensor {
     const struct nvml *api;
     nvml_device device;
     enum gpu_mig mig;
-    nvml_events events; /* of critical errors; NULL: not to be had */
+    bool watched;       /* critical errors were asked for */
+    nvml_events events; /* of them; NULL: not to be had */
     uint64_t xid_count, xid_last;
     /* the trace (nvml_trace.c) */
     uint64_t seen_us;       /* stamp of the newest sample given */
@@ -90,13 +92,13 @@ const char *nvml_group_name(size_t group);
 bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
 enum { NVML_GROUP_COUNT = 13 };
 
-/* nvml_xid.c */
-void nvml_xid_begin(struct gpu_sensor *sensor);
+/* nvml_xid.c: those since the first read. */
 void nvml_xid_end(struct gpu_sensor *sensor);
 bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
 
 /* nvml_trace.c, nvml_users.c */
 bool nvml_trace(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
 bool nvml_users(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
+bool nvml_all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
 #endif

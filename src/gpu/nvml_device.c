@@ -84,7 +84,6 @@ static struct gpu_sensor *sensor_open(struct gpu_driver *driver, const char *dev
     sensor->api = &driver->api;
     sensor->device = handle;
     sensor->mig = mig_of(sensor->api, handle);
-    nvml_xid_begin(sensor);
     return sensor;
 }
 
@@ -102,11 +101,15 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
     char text[GPU_TEXT_SIZE] = "";
     unsigned index = 0, on = 0;
     struct nvml_pci pci = {0};
+    unsigned minor = 0;
     *out = (struct gpu_identity){.index = UINT32_MAX, .mig = sensor->mig};
     if (api->index && api->index(sensor->device, &index) == NVML_SUCCESS)
         out->index = index;
     if (api->persistence && api->persistence(sensor->device, &on) == NVML_SUCCESS)
         out->persistence = on ? GPU_PERSISTENCE_ON : GPU_PERSISTENCE_OFF;
+    out->minor = -1;
+    if (api->minor && api->minor(sensor->device, &minor) == NVML_SUCCESS && minor <= INT32_MAX)
+        out->minor = (int32_t)minor;
     if (api->name && api->name(sensor->device, text, sizeof text) == NVML_SUCCESS)
         nvml_text(out->name, text, sizeof text);
     if (api->uuid(sensor->device, text, sizeof text) == NVML_SUCCESS)
@@ -148,6 +151,7 @@ const struct gpu_backend nvml_backend = {
     .counter = counter,
     .trace = nvml_trace,
     .users = nvml_users,
+    .all_users = nvml_all_users,
     .group_count = NVML_GROUP_COUNT,
     .group_name = nvml_group_name,
     .group_read = nvml_group_read,

@@ -10,8 +10,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NVML_LIBRARY "libnvidia-ml.so.1"
-
 enum { NVML_UUID_SIZE = 96 };
 
 /* One process on one GPU. */
@@ -29,7 +27,7 @@ struct nvml_memory {
     size_t failed; /* GPUs that did not answer */
 };
 
-/* library: a name for dlopen. Waits at most about timeout_s, for the child too. Call from a program without threads. False: err
+/* library: a name for dlopen; NULL: the usual one. Waits at most about timeout_s, for the child too. Call from a program without threads. False: err
  * says why it is not known; out is empty. */
 bool nvml_memory_read(const char *library, double timeout_s, struct nvml_memory *out, struct err *err);
 void nvml_memory_fini(struct nvml_memory *memory);

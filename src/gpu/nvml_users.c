@@ -46,28 +46,25 @@ static bool stride_fits(const char *items, unsigned count, size_t stride)
     return true;
 }
 
-static struct gpu_user *user_of(struct gpu_users *users, unsigned pid)
+static struct gpu_user *user_of(struct gpu_user_list *list, unsigned pid)
 {
-    for (uint32_t i = 0; i < users->count; i++)
-        if (users->users[i].pid == (int32_t)pid)
-            return &users->users[i];
-    if (users->count == GPU_USERS_MAX) {
-        users->left_out++;
-        return NULL;
-    }
-    struct gpu_user *user = &users->users[users->count++];
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].pid == (int32_t)pid)
+            return &list->items[i];
+    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
+    struct gpu_user *user = &list->items[list->count++];
     *user = (struct gpu_user){.pid = (int32_t)pid};
     return user;
 }
 
-static void list_take(const char *items, unsigned count, size_t stride, bool compute, struct gpu_users *out)
+static void list_take(const char *items, unsigned count, size_t stride, bool compute, struct gpu_user_list *out)
 {
     for (unsigned i = 0; i < count; i++) {
         struct nvml_process_v1 entry;
         memcpy(&entry, items + i * stride, sizeof entry);
-        struct gpu_user *user = entry.pid != 0 && entry.pid <= INT_MAX ? user_of(out, entry.pid) : NULL;
-        if (!user)
+        if (entry.pid == 0 || entry.pid > INT_MAX)
             continue;
+        struct gpu_user *user = user_of(out, entry.pid);
         user->compute |= compute;
         user->graphics |= !compute;
         /* The same process in both lists has the same memory in both. */
@@ -76,7 +73,7 @@ static void list_take(const char *items, unsigned count, size_t stride, bool com
     }
 }
 
-static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_users *out, struct err *err)
+static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_user_list *out, struct err *err)
 {
     const struct nvml *api = sensor->api;
     const char *function = compute ? "nvmlDeviceGetComputeRunningProcesses" : "nvmlDeviceGetGraphicsRunningProcesses";
@@ -93,6 +90,26 @@ static bool list_read(struct gpu_sensor *sensor, bool compute, struct gpu_users 
         stride = sizeof(struct nvml_process_535);
     list_take(items, count, stride, compute, out);
     return true;
+}
+
+/* Both lists; *any: at least one of them was told. */
+static bool lists_read(struct gpu_sensor *sensor, struct gpu_user_list *out, bool *any, struct err *err)
+{
+    struct err why = {0}, graphics = {0};
+    bool compute = list_read(sensor, true, out, &why);
+    *any = compute;
+    if (compute || why.code != ENODEV)
+        *any |= list_read(sensor, false, out, &graphics);
+    if (!compute && err)
+        *err = why;
+    return compute;
+}
+
+bool nvml_all_users(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err)
+{
+    bool any;
+    *out = (struct gpu_user_list){0};
+    return lists_read(sensor, out, &any, err);
 }
 
 /* The newest share of each process; a process that computed nothing lately has none in the list, which means 0. */
@@ -124,12 +141,15 @@ static void shares_read(struct gpu_sensor *sensor, struct gpu_users *out)
 
 bool nvml_users(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err)
 {
-    struct err graphics = {0};
+    struct gpu_user_list all = {0};
+    bool any;
     *out = (struct gpu_users){0};
-    bool any = list_read(sensor, true, out, err);
-    if (!any && err && err->code == ENODEV)
-        return false;
-    any |= list_read(sensor, false, out, &graphics);
+    lists_read(sensor, &all, &any, err);
+    out->count = all.count < GPU_USERS_MAX ? (uint32_t)all.count : GPU_USERS_MAX;
+    out->left_out = (uint32_t)(all.count - out->count);
+    if (out->count > 0)
+        memcpy(out->users, all.items, out->count * sizeof *out->users);
+    free(all.items);
     if (any)
         shares_read(sensor, out);
     return any;

@@ -2,10 +2,12 @@
 
 enum { EVENTS_AT_ONCE = 64 }; /* a storm of errors must not keep the meter from its other readings */
 
-void nvml_xid_begin(struct gpu_sensor *sensor)
+/* Only when they are asked for: whoever wants to know who holds memory registers for nothing. */
+static void begin(struct gpu_sensor *sensor)
 {
     const struct nvml *api = sensor->api;
     nvml_events events = NULL;
+    sensor->watched = true;
     if (!api->events_create || !api->events_register || !api->events_wait || !api->events_free)
         return;
     if (sensor->mig == GPU_MIG_PART || api->events_create(&events) != NVML_SUCCESS || !events)
@@ -26,6 +28,8 @@ void nvml_xid_end(struct gpu_sensor *sensor)
 bool nvml_xid_read(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
 {
     int result = NVML_ERROR_TIMEOUT;
+    if (!sensor->watched)
+        begin(sensor);
     if (!sensor->events)
         return err_set(err, "nvmlDeviceRegisterEvents: critical errors cannot be watched on this GPU");
     for (int i = 0; i < EVENTS_AT_ONCE; i++) {

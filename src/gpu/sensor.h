@@ -74,6 +74,7 @@ enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSIST
 /* Texts are printable ASCII, "" where the driver does not say. */
 struct gpu_identity {
     uint32_t index;               /* the driver's number; UINT32_MAX: unknown */
+    int32_t minor;                /* of /dev/nvidiaN; -1: unknown */
     char name[GPU_TEXT_SIZE];     /* "NVIDIA H200" */
     char uuid[GPU_TEXT_SIZE];     /* "GPU-..." or "MIG-..." */
     char pci[GPU_TEXT_SIZE];      /* "00000000:C1:00.0" */
@@ -112,6 +113,12 @@ struct gpu_users {
     uint32_t left_out; /* for which there was no room */
 };
 
+/* The same without a bound; unsorted. */
+struct gpu_user_list {
+    struct gpu_user *items;
+    size_t count, capacity;
+};
+
 struct gpu_driver;
 struct gpu_sensor;
 
@@ -140,6 +147,9 @@ struct gpu_backend {
     /* What is new since the last call; the first gives all the driver has kept. */
     bool (*trace)(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
     bool (*users)(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
+    /* Without shares. False: those that compute are not told; what is known stands in out all the same. The caller frees
+     * out->items. */
+    bool (*all_users)(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
     /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
      * absent, and why. */

@@ -33,6 +33,7 @@ static void take_description(struct meter *meter)
                                                    .persistence = (enum gpu_persistence)from->persistence},
                                       .has_counter = reply->has & METER_HAS_COUNTER,
                                       .has_trace = reply->has & METER_HAS_TRACE};
+    who->minor = from->minor >= 0 ? from->minor : -1;
     text_take(who->name, sizeof who->name, from->name, sizeof from->name);
     text_take(who->uuid, sizeof who->uuid, from->uuid, sizeof from->uuid);
     text_take(who->pci, sizeof who->pci, from->pci, sizeof from->pci);

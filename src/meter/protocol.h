@@ -60,6 +60,7 @@ struct meter_group {
 
 struct meter_wire_identity {
     uint32_t index, mig, persistence;
+    int32_t minor;
     char name[GPU_TEXT_SIZE], uuid[GPU_TEXT_SIZE], pci[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE], library[GPU_TEXT_SIZE];
 };
 

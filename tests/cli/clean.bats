@@ -347,9 +347,12 @@ is "$(python3 show.py "$TARE" "$WORK/dev" 400 | cut -d " " -f 2)" "False"
 END
 }
 
-# The driver's library, as the tests have it: what it says is in FAKE_NVML.
+# The driver's library, as the tests have it: what it says stands in the file scenario, and who uses the GPUs in the folder users.
 need_driver() {
-    LIBRARY=${TARE%/src/cli/*}/tests/fake/memory
+    LIBRARY=${TARE%/src/cli/*}/tests/fake
+    mkdir users
+    echo "users $WORK/users" > scenario
+    export TARE_FAKE_NVML=$WORK/scenario
     [ -e "$LIBRARY/libnvidia-ml.so.1" ] || skip "there is no $LIBRARY/libnvidia-ml.so.1"
     export LD_LIBRARY_PATH=$LIBRARY
 }
@@ -357,12 +360,15 @@ need_driver() {
 @test "the driver tells how much memory each process holds" {
     need_python
     need_driver
+    printf 'gpus 2\ngpu 0\nminor 4\nuuid GPU-00000\ngpu 1\nminor 5\nuuid GPU-00001\n' >> scenario
     isolated <<'END'
 holder one nvidia0 nvidiactl
 one=$HOLDER
 holder two nvidia1 nvidiactl
 two=$HOLDER
-export FAKE_NVML="gpus=2 c0:$one:5905580032 c1:$one:1073741824 c1:$two:- c1:999999:2097152"
+printf '0 5905580032 0\n1 1073741824 0\n' > users/$one
+echo 1 0 0 hidden > users/$two
+echo 1 2097152 0 stranger > users/999999
 clean
 cat out err
 is $CODE 0
@@ -385,14 +391,18 @@ END
     isolated <<'END'
 holder trainer nvidia0 nvidiactl
 for mood in hang crash fail; do
-    FAKE_NVML=$mood clean
+    case $mood in
+        hang | crash) echo "fault nvmlInit $mood" > scenario ;;
+        fail) echo "init_error 9" > scenario ;;
+    esac
+    clean
     cat out err
     is $CODE 0
     grep -qE "^ *$HOLDER  .*  nvidia0  +-  trainer 1000$" out
     case $mood in
         hang) why="the driver's library did not answer within 10 s" ;;
         crash) why="the driver's library ended its process" ;;
-        fail) why="nvmlInit: Driver Not Loaded (9)" ;;
+        fail) why="nvmlInit: Driver Not Loaded (NVML error 9)" ;;
     esac
     is "$(cat err)" "$NAME: who holds how much GPU memory is not known: $why"
 done

@@ -109,6 +109,8 @@ nvmlReturn_t enter(const char *call, nvmlDevice_t device, bool *garbage)
         if (fault->action == FAKE_HANG)
             for (;;)
                 pause();
+        if (fault->action == FAKE_CRASH)
+            abort();
         if (fault->action == FAKE_DELAY)
             pass(fault->delay_ms * 1000);
         *garbage |= fault->action == FAKE_GARBAGE;
@@ -261,6 +263,14 @@ nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *out)
 {
     ENTER("nvmlDeviceGetIndex", device);
     *out = (unsigned)number_of(device);
+    return OK;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *out);
+nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *out)
+{
+    ENTER("nvmlDeviceGetMinorNumber", device);
+    *out = (unsigned)gpu->minor;
     return OK;
 }
 

@@ -11,7 +11,7 @@ static nvmlReturn_t list(nvmlDevice_t device, bool graphics, unsigned *items, un
     fake_users_read(&scenario, number_of(device), &users);
     unsigned count_of_kind = 0;
     for (int i = 0; i < users.count; i++)
-        if (users.users[i].graphics == graphics) {
+        if (graphics ? users.users[i].graphics : users.users[i].compute) {
             if (out && count_of_kind < *room) {
                 unsigned pid = (unsigned)users.users[i].pid, none = ~0U;
                 ull bytes = users.users[i].hidden ? ~0ULL : users.users[i].bytes;

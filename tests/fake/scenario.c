@@ -181,6 +181,8 @@ static const struct {
     {"mig", WHOLE, offsetof(struct fake_gpu, mig)},
     {"part", WHOLE, offsetof(struct fake_gpu, part)},
     {"persistence", WHOLE, offsetof(struct fake_gpu, persistence)},
+    {"minor", WHOLE, offsetof(struct fake_gpu, minor)},
+    {"flood", WHOLE, offsetof(struct fake_gpu, flood)},
     {"process_entry", WHOLE, offsetof(struct fake_gpu, process_entry)},
 };
 
@@ -227,7 +229,7 @@ static bool gpu_line(struct fake_gpu *gpu, const char *key, const char *one, con
 
 static bool fault_line(struct fake_scenario *out, char *words)
 {
-    static const char *const actions[] = {"error", "hang", "garbage", "delay"};
+    static const char *const actions[] = {"error", "hang", "garbage", "delay", "crash"};
     char *rest = NULL, *call = strtok_r(words, " \t", &rest), *action = strtok_r(NULL, " \t", &rest);
     if (!call || !action || out->fault_count == FAKE_FAULTS_MAX)
         return false;
@@ -235,9 +237,9 @@ static bool fault_line(struct fake_scenario *out, char *words)
     *fault = (struct fake_fault){.gpu = -1, .code = 999, .from_call = 1, .from_s = -1e18, .until_s = 1e18};
     snprintf(fault->call, sizeof fault->call, "%.60s", call);
     int which = 0;
-    while (which < 4 && strcmp(actions[which], action) != 0)
+    while (which < 5 && strcmp(actions[which], action) != 0)
         which++;
-    if (which == 4)
+    if (which == 5)
         return false;
     fault->action = (enum fake_action)which;
     for (char *word; (word = strtok_r(NULL, " \t", &rest));) {
@@ -296,6 +298,7 @@ static void defaults(struct fake_scenario *out)
                                  .memory_reserved = UINT64_C(644874240),
                                  .persistence = 1,
                                  .process_entry = 24};
+        gpu->minor = i;
         snprintf(gpu->uuid, sizeof gpu->uuid, "GPU-00000000-0000-4000-8000-%012x", (unsigned)i);
     }
 }

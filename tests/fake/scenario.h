@@ -30,6 +30,7 @@ struct fake_gpu {
     double counter_reset_s; /* negative: never */
     uint64_t memory_total, memory_reserved, leak;
     int ecc, mig, part, persistence;
+    int minor, flood; /* of its device file; so many more processes, a byte each */
     int process_entry; /* bytes of an entry that the _v3 process functions write: 24, or 32 as drivers 535.43 to 535.98 do */
     struct {
         double t_s;
@@ -38,7 +39,7 @@ struct fake_gpu {
     int xid_count;
 };
 
-enum fake_action { FAKE_ERROR, FAKE_HANG, FAKE_GARBAGE, FAKE_DELAY };
+enum fake_action { FAKE_ERROR, FAKE_HANG, FAKE_GARBAGE, FAKE_DELAY, FAKE_CRASH };
 
 struct fake_fault {
     char call[64];    /* an NVML function, "field:186", or "*" */

@@ -23,20 +23,35 @@ static bool lives(int pid)
     return end && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
 }
 
-static bool user_read(const char *folder, const char *name, int gpu, struct fake_user *out)
+/* One line of a process's file. False: it is about another GPU. */
+static bool line_read(const char *line, int gpu, struct fake_user *out, bool *stranger)
 {
-    char path[FAKE_PATH + 300], kind[32] = "";
+    char kind[32] = "";
     int of = -1;
-    *out = (struct fake_user){.pid = atoi(name)};
+    if (sscanf(line, "%d %llu %d %31s", &of, &out->bytes, &out->sm_percent, kind) < 3 || of != gpu)
+        return false;
+    out->graphics = strcmp(kind, "graphics") == 0 || strcmp(kind, "both") == 0;
+    out->compute = strcmp(kind, "graphics") != 0;
+    out->hidden = strcmp(kind, "hidden") == 0;
+    *stranger = strcmp(kind, "stranger") == 0;
+    return true;
+}
+
+static void file_read(const char *folder, const char *name, int gpu, struct fake_users *out)
+{
+    char path[FAKE_PATH + 300], line[128];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "re");
     if (!file)
-        return false;
-    int got = fscanf(file, "%d %llu %d %31s", &of, &out->bytes, &out->sm_percent, kind);
+        return;
+    while (out->count < FAKE_USERS_MAX && fgets(line, sizeof line, file)) {
+        struct fake_user *user = &out->users[out->count];
+        bool stranger = false;
+        *user = (struct fake_user){.pid = atoi(name)};
+        if (line_read(line, gpu, user, &stranger) && user->pid > 0 && (stranger || lives(user->pid)))
+            out->count++;
+    }
     fclose(file);
-    out->graphics = strcmp(kind, "graphics") == 0;
-    out->hidden = strcmp(kind, "hidden") == 0;
-    return got >= 3 && of == gpu && out->pid > 0 && lives(out->pid);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -48,13 +63,13 @@ void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_
 {
     out->count = 0;
     DIR *folder = scenario->users[0] ? opendir(scenario->users) : NULL;
-    if (!folder)
-        return;
-    for (struct dirent *entry; (entry = readdir(folder)) && out->count < FAKE_USERS_MAX;)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-            user_read(scenario->users, entry->d_name, gpu, &out->users[out->count]))
-            out->count++;
-    closedir(folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            file_read(scenario->users, entry->d_name, gpu, out);
+    if (folder)
+        closedir(folder);
+    for (int i = 0; gpu >= 0 && i < scenario->gpus[gpu].flood && out->count < FAKE_USERS_MAX; i++)
+        out->users[out->count++] = (struct fake_user){.pid = FAKE_FLOOD_PID + i, .bytes = 1, .compute = true};
     qsort(out->users, (size_t)out->count, sizeof *out->users, by_pid);
 }
 

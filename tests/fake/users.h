@@ -4,13 +4,14 @@
 
 #include "scenario.h"
 
-enum { FAKE_USERS_MAX = 256 };
+enum { FAKE_USERS_MAX = 2048, FAKE_FLOOD_PID = 3000000 };
 
 struct fake_user {
     int pid;
     unsigned long long bytes;
     int sm_percent;
-    bool graphics, hidden; /* hidden: its memory is not told */
+    bool compute, graphics; /* in which lists it stands */
+    bool hidden;            /* its memory is not told */
 };
 
 struct fake_users {

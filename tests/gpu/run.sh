@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # make check-gpu: the promises on a real NVIDIA GPU, with PyTorch. TARE names the program, PYTHON a Python that has torch (default python3).
+# CHECK_GPU: only the tests whose name matches this regular expression. What was measured stands in lines that begin with "# ".
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 command -v nvidia-smi >/dev/null || { echo "There is no NVIDIA driver here: make check-gpu needs a GPU; make check needs none." >&2; exit 1; }
@@ -7,4 +8,4 @@ command -v bats >/dev/null || { echo "bats is missing: tools/setup.sh check inst
 TARE=${TARE:-$(realpath -m "${BUILD:-$here/build}")/src/cli/tare}
 export TARE
 if [ -x "${BUILD:-$here/build}/bench/bench_meter" ]; then "$here/tests/gpu/nvml_probe.sh" 10; fi
-exec bats --formatter tap "$here/tests/gpu/gpu.bats"
+exec bats --formatter tap ${CHECK_GPU:+--filter "$CHECK_GPU"} "$here/tests/gpu/gpu.bats"

@@ -1,28 +1,12 @@
 """Loads the GPU evenly: steady.py SECONDS EPOCH_SECONDS. Prints "epoch N" at the beginning of each, and at the end what the
-driver's own energy counter says of most of that time: "counter JOULES SECONDS", both from one update of it to another."""
-import ctypes
+driver's own energy counter says of most of that time: "counter JOULES SECONDS BEGIN END", both from one update of it to another
+(BEGIN and END by CLOCK_MONOTONIC)."""
 import sys
 import time
 
 import torch
 
-nvml = ctypes.CDLL("libnvidia-ml.so.1")
-device, energy = ctypes.c_void_p(), ctypes.c_ulonglong()
-assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
-
-
-def read():
-    assert nvml.nvmlDeviceGetTotalEnergyConsumption(device, ctypes.byref(energy)) == 0
-    return energy.value / 1000
-
-
-def at_update():
-    first = read()
-    while True:
-        before = time.monotonic()
-        value = read()
-        if value != first:
-            return value, (before + time.monotonic()) / 2
+from driver import at_update
 
 
 def work():
@@ -48,5 +32,5 @@ while time.monotonic() < start + seconds:
     work()
     steps += 5
 finish = at_update()
-print(f"counter {finish[0] - begin[0]:.3f} {finish[1] - begin[1]:.6f}")
+print(f"counter {finish[0] - begin[0]:.3f} {finish[1] - begin[1]:.6f} {begin[1]:.6f} {finish[1]:.6f}")
 print(f"steps per second: {steps / (time.monotonic() - start):.3f}")

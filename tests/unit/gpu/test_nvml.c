@@ -475,6 +475,42 @@ static void processes_have_their_memory_and_their_share(void **state)
     }
 }
 
+static void the_list_of_all_users_has_no_bound(void **state)
+{
+    (void)state;
+    struct gpu_user_list all;
+    struct gpu_users some;
+    struct err err = {0};
+    play(&played, NULL, "0", 0, "flood 300\n");
+    assert_true(nvml_backend.all_users(played.sensor, &all, &err));
+    assert_int_equal(all.count, 300);
+    for (size_t i = 0; i < all.count; i++) {
+        assert_int_equal(all.items[i].pid, 3000000 + (int)i);
+        assert_true(all.items[i].compute && !all.items[i].graphics);
+        assert_true(all.items[i].memory_bytes.valid && all.items[i].memory_bytes.value == 1);
+    }
+    free(all.items);
+    assert_true(nvml_backend.users(played.sensor, &some, &err));
+    assert_int_equal(some.count, GPU_USERS_MAX);
+    assert_int_equal(some.left_out, 300 - GPU_USERS_MAX);
+    play_end(&played);
+}
+
+static void a_list_that_is_not_told_leaves_the_other(void **state)
+{
+    (void)state;
+    struct gpu_user_list all;
+    struct err err = {0};
+    play(&played, NULL, "0", 0, "fault nvmlDeviceGetComputeRunningProcesses error code=3\n");
+    play_user(&played, (int)getpid(), "0 4096 0 both\n");
+    assert_false(nvml_backend.all_users(played.sensor, &all, &err));
+    assert_int_equal(err.code, ENOTSUP);
+    assert_int_equal(all.count, 1);
+    assert_true(all.items[0].graphics && !all.items[0].compute);
+    free(all.items);
+    play_end(&played);
+}
+
 static void memory_that_no_process_holds_is_a_leak(void **state)
 {
     (void)state;
@@ -508,6 +544,8 @@ int main(void)
         cmocka_unit_test(energy_of_a_divided_gpu_is_not_measured),
         cmocka_unit_test(critical_errors_are_counted),
         cmocka_unit_test(processes_have_their_memory_and_their_share),
+        cmocka_unit_test(the_list_of_all_users_has_no_bound),
+        cmocka_unit_test(a_list_that_is_not_told_leaves_the_other),
         cmocka_unit_test(memory_that_no_process_holds_is_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Who holds GPU memory, as a driver library of the tests' own says it; and libraries that hang, crash, fail or are not there. */
+/* Who holds GPU memory, as the fake driver says it; and libraries that hang, crash, fail or are not there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,29 +8,22 @@
 
 #include "base/clock.h"
 #include "gpu/nvml_memory.h"
+#include "played.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-/* The name by which the build's stand-in is loaded; only the build knows it. */
-static const char *fake(const char *script)
-{
-    const char *library = getenv("FAKE_NVML_LIBRARY");
-    if (!library) {
-        print_message("FAKE_NVML_LIBRARY is not set: run this by 'meson test'\n");
-        skip();
-    }
-    setenv("FAKE_NVML", script, 1);
-    return library;
-}
+static struct played played;
 
-static void read_memory(const char *script, struct nvml_memory *out)
+static void read_memory(struct nvml_memory *out)
 {
     struct err err = {0};
-    if (!nvml_memory_read(fake(script), 60, out, &err))
+    if (!nvml_memory_read(FAKE_NVML, 60, out, &err))
         fail_msg("%s", err.text);
+    play_end(&played);
 }
 
 static void assert_no_child_is_left(void)
@@ -44,7 +37,10 @@ static void each_process_is_told_with_its_gpu_and_its_bytes(void **state)
     (void)state;
     struct nvml_memory memory;
     uint64_t bytes;
-    read_memory("gpus=2 c0:400:5767168000 c1:30:1024 c1:400:7", &memory);
+    play_scenario(&played, 0, "gpus 2\ngpu 0\nminor 4\nuuid GPU-00000\ngpu 1\nminor 5\nuuid GPU-00001\n");
+    play_user(&played, 400, "0 5767168000 0 stranger\n1 7 0 stranger\n");
+    play_user(&played, 30, "1 1024 0 stranger\n");
+    read_memory(&memory);
     assert_int_equal(memory.count, 3);
     assert_int_equal(memory.failed, 0);
     assert_int_equal(memory.items[0].pid, 30);
@@ -66,10 +62,17 @@ static void a_process_that_computes_and_draws_counts_once(void **state)
 {
     (void)state;
     struct nvml_memory memory;
-    read_memory("c0:7:4096 g0:7:4096 g0:8:5", &memory);
+    int me = (int)getpid(), parent = (int)getppid();
+    play_scenario(&played, 0, "");
+    play_user(&played, me, "0 4096 0 both\n");
+    play_user(&played, parent, "0 5 0 graphics\n");
+    read_memory(&memory);
     assert_int_equal(memory.count, 2);
-    assert_int_equal(memory.items[0].bytes, 4096);
-    assert_int_equal(memory.items[1].pid, 8);
+    size_t mine = memory.items[1].pid == me ? 1 : 0;
+    assert_int_equal(memory.items[mine].pid, me);
+    assert_int_equal(memory.items[mine].bytes, 4096);
+    assert_int_equal(memory.items[1 - mine].pid, parent);
+    assert_int_equal(memory.items[1 - mine].bytes, 5);
     nvml_memory_fini(&memory);
 }
 
@@ -78,10 +81,12 @@ static void an_amount_that_the_driver_does_not_tell_is_not_zero(void **state)
     (void)state;
     struct nvml_memory memory;
     uint64_t bytes;
-    read_memory("c0:7:-", &memory);
+    play_scenario(&played, 0, "");
+    play_user(&played, (int)getpid(), "0 4096 0 hidden\n");
+    read_memory(&memory);
     assert_int_equal(memory.count, 1);
     assert_false(memory.items[0].has_bytes);
-    assert_false(nvml_memory_of(&memory, 7, &bytes));
+    assert_false(nvml_memory_of(&memory, getpid(), &bytes));
     nvml_memory_fini(&memory);
 }
 
@@ -89,10 +94,25 @@ static void more_processes_than_there_was_room_for_are_asked_for_again(void **st
 {
     (void)state;
     struct nvml_memory memory;
-    read_memory("flood", &memory);
+    play_scenario(&played, 0, "flood 1000\n");
+    read_memory(&memory);
     assert_int_equal(memory.count, 1000);
     assert_int_equal(memory.items[0].pid, 3000000);
     assert_int_equal(memory.items[999].pid, 3000999);
+    nvml_memory_fini(&memory);
+}
+
+static void entries_of_another_size_are_read_as_what_they_are(void **state)
+{
+    (void)state;
+    struct nvml_memory memory;
+    play_scenario(&played, 0, "process_entry 32\n");
+    play_user(&played, 40, "0 4096 0 stranger\n");
+    play_user(&played, 41, "0 8192 0 stranger\n");
+    read_memory(&memory);
+    assert_int_equal(memory.count, 2);
+    assert_int_equal(memory.items[1].pid, 41);
+    assert_int_equal(memory.items[1].bytes, 8192);
     nvml_memory_fini(&memory);
 }
 
@@ -100,8 +120,13 @@ static void a_lost_gpu_does_not_hide_the_others(void **state)
 {
     (void)state;
     struct nvml_memory memory;
-    read_memory("gpus=3 lost1 c0:7:1 c1:8:1 c2:9:1", &memory);
+    play_scenario(&played, 0, "gpus 3\nfault * error code=15 gpu=1\n");
+    play_user(&played, 7, "0 1 0 stranger\n");
+    play_user(&played, 8, "1 1 0 stranger\n");
+    play_user(&played, 9, "2 1 0 stranger\n");
+    read_memory(&memory);
     assert_int_equal(memory.count, 2);
+    assert_int_equal(memory.items[0].pid, 7);
     assert_int_equal(memory.items[1].pid, 9);
     assert_int_equal(memory.failed, 1);
     nvml_memory_fini(&memory);
@@ -121,29 +146,35 @@ static void assert_unknown(const char *library, double timeout_s, const char *re
 static void a_driver_that_fails_says_why(void **state)
 {
     (void)state;
-    assert_unknown(fake("fail"), 60, "nvmlInit: Driver Not Loaded (9)");
+    play_scenario(&played, 0, "init_error 9\n");
+    assert_unknown(FAKE_NVML, 60, "nvmlInit: Driver Not Loaded (NVML error 9)");
+    play_end(&played);
 }
 
 static void a_library_that_is_not_there_or_another_is_named(void **state)
 {
     (void)state;
     assert_unknown("libno-such-library.so.77", 60, "libno-such-library.so.77: ");
-    assert_unknown("libc.so.6", 60, "libc.so.6 has no nvmlInit_v2: the driver is too old");
+    assert_unknown("libc.so.6", 60, "libc.so.6 has no nvmlInit_v2: this NVIDIA driver is too old");
 }
 
 static void a_library_that_crashes_takes_only_its_own_process(void **state)
 {
     (void)state;
-    assert_unknown(fake("crash"), 60, "the driver's library ended its process");
+    play_scenario(&played, 0, "fault nvmlInit crash\n");
+    assert_unknown(FAKE_NVML, 60, "the driver's library ended its process");
+    play_end(&played);
 }
 
 /* It would hang for ever, so that this ends at all is the proof. */
 static void a_driver_that_hangs_is_given_up(void **state)
 {
     (void)state;
+    play_scenario(&played, 0, "fault nvmlInit hang\n");
     int64_t begin = clock_monotonic_ns();
-    assert_unknown(fake("hang"), 0.25, "the driver's library did not answer within 0.25 s");
+    assert_unknown(FAKE_NVML, 0.25, "the driver's library did not answer within 0.25 s");
     assert_true(clock_monotonic_ns() - begin >= 250 * NS_PER_MS);
+    play_end(&played);
 }
 
 int main(void)
@@ -153,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_process_that_computes_and_draws_counts_once),
         cmocka_unit_test(an_amount_that_the_driver_does_not_tell_is_not_zero),
         cmocka_unit_test(more_processes_than_there_was_room_for_are_asked_for_again),
+        cmocka_unit_test(entries_of_another_size_are_read_as_what_they_are),
         cmocka_unit_test(a_lost_gpu_does_not_hide_the_others),
         cmocka_unit_test(a_driver_that_fails_says_why),
         cmocka_unit_test(a_library_that_is_not_there_or_another_is_named),

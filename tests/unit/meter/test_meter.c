@@ -26,13 +26,14 @@ static struct bench bench;
 static void a_meter_describes_its_gpu(void **state)
 {
     (void)state;
-    bench_begin(&bench, 100, "gpus 2\ngpu 1\nname NVIDIA L4\n");
+    bench_begin(&bench, 100, "gpus 2\ngpu 1\nname NVIDIA L4\nminor 7\n");
     struct meter *meter = bench_meter(&bench, "GPU-00000000-0000-4000-8000-000000000001");
     assert_null(meter_describe(meter));
     await_hello(meter);
     const struct meter_description *is = meter_describe(meter);
     assert_non_null(is);
     assert_int_equal(is->identity.index, 1);
+    assert_int_equal(is->identity.minor, 7);
     assert_string_equal(is->identity.name, "NVIDIA L4");
     assert_string_equal(is->identity.pci, "00000000:C2:00.0");
     assert_true(is->has_counter && is->has_trace);
