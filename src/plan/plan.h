@@ -57,6 +57,7 @@ struct plan {
     size_t count;
     struct timing timing;
     struct limits limits;
+    struct guard_settings guard;
     enum plan_order order;
 };
 

@@ -291,6 +291,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->seed = planner->seed;
     out->timing = settings->timing;
     out->limits = settings->limits;
+    out->guard = settings->guard;
     out->order = settings->order;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
     out->count = planner->draft_count;

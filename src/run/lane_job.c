@@ -180,6 +180,7 @@ static void open_gate(struct lane *lane)
     lane->phase = LANE_RUNNING;
     lane_energy_begin(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
+    lane_guard_begin(lane);
 }
 
 void lane_job_start(struct lane *lane)
