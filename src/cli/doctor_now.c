@@ -1,19 +1,16 @@
 /* What each GPU does at this moment: an experiment that began now would begin on it. */
 #include "cli/doctor_now.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/doctor.h"
 #include "cli/meters.h"
-#include "contain/procfs.h"
+#include "guard/who.h"
 #include "meter/meter.h"
 #include "tare_build.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char section[] = "GPUs now";
 
@@ -73,29 +70,22 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
     findings_add(out, finding);
 }
 
-/* "4242 python of ann", or that nobody here can know. */
+/* "pid 4242 of user ann, 'python train.py', 2 min old", or that nobody here can know. */
 static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, struct text *text, json_t *list)
 {
-    AUTO_FREE char *folder = mem_printf("%s/%d", gpu->proc, user->pid);
-    AUTO_CLOSE int proc = open(gpu->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct proc_stat process;
-    struct stat status;
-    bool seen = proc >= 0 && proc_stat_read(proc, user->pid, &process) && stat(folder, &status) == 0;
-    const struct passwd *owner = seen ? getpwuid(status.st_uid) : NULL;
+    AUTO(who_fini) struct who who = {0};
+    bool seen = who_look(gpu->proc, user->pid, &who);
+    AUTO_FREE char *words = seen ? who_text(&who, "/etc/passwd")
+                                 : mem_printf("pid %d (not seen here: of another container, or hidden)", user->pid);
     json_t *json = json_object();
     json_object_set_new(json, "pid", json_integer(user->pid));
-    json_object_set_new(json, "command", seen ? json_string(process.comm) : json_null());
-    json_object_set_new(json, "user", owner ? json_string(owner->pw_name) : json_null());
+    json_object_set_new(json, "command", json_text_or_null(seen ? who.command : NULL));
+    json_object_set_new(json, "uid", seen ? json_integer(who.uid) : json_null());
+    json_object_set_new(json, "orphan", seen ? json_boolean(who.orphan) : json_null());
     json_object_set_new(json, "memory_bytes",
                         user->memory_bytes.valid ? json_real(user->memory_bytes.value) : json_null());
     json_array_append_new(list, json);
-    text_addf(text, "%s%d", text->length ? ", " : "", user->pid);
-    if (!seen)
-        text_add(text, " (not seen here: of another container, or hidden)");
-    else if (owner)
-        text_addf(text, " %s of %s", process.comm, owner->pw_name);
-    else
-        text_addf(text, " %s of user %u", process.comm, (unsigned)status.st_uid);
+    text_addf(text, "%s%s", text->length ? "; " : "", words);
     if (user->memory_bytes.valid)
         text_addf(text, ", %.0f MiB", user->memory_bytes.value / MIB);
 }

@@ -42,7 +42,7 @@ persistence 0'
     kill -KILL "$HOLDER"
     [ "$code" -eq 1 ]
     is "$(now "gpu empty" status) $(now "gpu empty" status 1)" "ok fail"
-    is "$(now "gpu empty" text 1)" "GPU 1: used by $HOLDER sleep of $(id -un), 5500 MiB"
+    [[ "$(now "gpu empty" text 1)" == "GPU 1: used by pid $HOLDER of user $(id -un), 'sleep 1000', "*", 5500 MiB" ]]
     is "$(now "gpu empty" data.processes.0.pid 1)" "$HOLDER"
     is "$(now "gpu idle" status 1)" fail
     head -n 2 page.txt | tr '\n' ' ' | grep -q "^This machine is not fit to measure, because of: .*gpu idle, gpu empty"

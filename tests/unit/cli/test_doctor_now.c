@@ -105,7 +105,7 @@ static void whoever_computes_on_it_is_named(void **state)
     users.count = 1;
     set(GPU_MEMORY_USED_BYTES, 5500 * MIB);
     expect("gpu empty", FINDING_WRONG,
-           "GPU 0: used by 999999999 (not seen here: of another container, or hidden), 5500 MiB");
+           "GPU 0: used by pid 999999999 (not seen here: of another container, or hidden), 5500 MiB");
     users.users[0].pid = getpid();
     const struct finding *finding = look("gpu empty");
     assert_non_null(strstr(finding->text, "test_doctor_now")); /* the name of this program */
