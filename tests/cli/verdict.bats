@@ -12,8 +12,6 @@ f = [e for e in t["evidence"] if e["kind"] == "foreign_process"]
 print(eval(sys.argv[2]))' "$(run_dir)/repo_net_00$1/experiment.json" "$2"
 }
 
-safe() { python3 -c 'import csv, sys; [print(row["experiment_id"]) for row in csv.DictReader(open(sys.argv[1]))]' "$(run_dir)/summary_safe.csv"; }
-
 @test "a program that takes the GPU in the middle contaminates that experiment, and its repeat takes its place" {
     mkdir users
     scenario 1 "users $WORK/users"
@@ -34,7 +32,7 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.1; done; sleep 4; fi'
     is "$CODE" 0
     is "$(summary verdict | tail -n 1)" contaminated
     [ "$(summary verdict | head -n 1)" != contaminated ]
-    ! safe | grep -q repo_net_002
+    run ! grep -q repo_net_002 "$(run_dir)/summary_safe.csv"
     is "$(evidence 2 't["verdict"], f[0]["attempt"], f[0]["weight"], f[0]["device"]')" \
         "('contaminated', 1, 'contaminated', 'GPU 0')"
     is "$(evidence 2 '0 <= f[0]["from_s"] < f[0]["to_s"]')" True
