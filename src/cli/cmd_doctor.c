@@ -13,12 +13,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* A page wider than this is hard to read. */
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .default_text = "results",
+                       .help = "the folder in which runs will put their results"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
 };
@@ -43,7 +49,7 @@ static bool print_page(const struct doctor_page *page, bool json)
     return false;
 }
 
-static int examine(bool json, struct host_meter *host)
+static int examine(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     struct containment containment;
@@ -58,8 +64,10 @@ static int examine(bool json, struct host_meter *host)
     doctor_containment(&machine, &containment, &findings);
     size_t gpu_users = doctor_state(&findings);
     doctor_gpus(&machine, gpu_users, &findings);
+    doctor_now(&findings);
     doctor_sensors(&machine, host, &findings);
     doctor_kernel(&machine, &findings);
+    doctor_host(&machine, call->values[OPTION_OUTPUT].text, &findings);
     struct doctor_page page = {
         .containment = &containment,
         .findings = &findings,
@@ -67,10 +75,10 @@ static int examine(bool json, struct host_meter *host)
         .width = page_width(),
         .colour = message_colour(STDOUT_FILENO),
     };
-    bool printed = print_page(&page, json);
-    bool good = page.kernel_backed && !findings_any_wrong(&findings);
+    bool printed = print_page(&page, call->values[OPTION_JSON].given);
+    int code = !printed ? CLI_BROKEN : doctor_fit(&page) ? CLI_OK : CLI_SOME_FAILED;
     containment_fini(&containment);
-    return !printed ? CLI_BROKEN : good ? CLI_OK : CLI_SOME_FAILED;
+    return code;
 }
 
 static int run_with(const struct cli_call *call, struct host_meter *host)
@@ -81,7 +89,7 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    return examine(call->values[OPTION_JSON].given, host);
+    return examine(call, host);
 }
 
 /* The counters may need root's rights, which are given up under sudo; a run opens them so too. */
@@ -93,15 +101,19 @@ static int run(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"doctor [--json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]", NULL};
 
 static const char *const description[] = {
-    "Tells on one page what this machine gives: which layers hold a job's processes together, and so whether the "
-    "promise "
-    "that nothing outlives an experiment is kernel-backed or best effort; whether memory limits are held; where the "
-    "state "
-    "folder is and whether dead runs left something; the GPUs and who holds them; the energy sensors of GPUs, CPU and "
-    "DRAM, with source, rate and cost, which are tried for 5 s at most; the kernel and its clock.",
+    "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "
+    "whether the promise that nothing outlives an experiment is kernel-backed or best effort; whether memory limits "
+    "are "
+    "held; where the state folder is and whether dead runs left something; the GPUs, who holds them, and whether each "
+    "is "
+    "idle, empty and not slowed down now; the energy sensors of GPUs, CPU and DRAM, with source, rate and cost, which "
+    "are "
+    "tried for some seconds; kernel, clock, governor, turbo, pressure, and the disk of the results.",
+    "Each check is ok, a warning (figures may wander, or something is missing that a run can do without) or a failure: "
+    "then the machine is not fit to measure now. What has no mark is told for information.",
     "What is missing has its reason, and the command that mends it where one is known. Layers are found by doing: a "
     "job "
     "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "
@@ -109,15 +121,16 @@ static const char *const description[] = {
     "there. Nothing else is changed.",
     "Under sudo it looks as the user who called sudo, as a run does; --as-root looks as root.", NULL};
 
-static const char *const exits[] = {"0", "the promise is kernel-backed, and nothing is wrong",
-                                    "1", "the promise is best effort, or something is wrong",
-                                    "2", "a mistake in the options",
-                                    "3", "not even a trial job can be started",
-                                    NULL};
+static const char *const exits[] = {
+    "0", "fit to measure: no check fails (warnings may stand), and the promise is kernel-backed",
+    "1", "not fit: a check fails, or the promise is best effort",
+    "2", "a mistake in the options",
+    "3", "not even a trial job can be started",
+    NULL};
 
 const struct cli_command cmd_doctor = {
     .name = "doctor",
-    .summary = "what this machine gives, and how to mend what is missing",
+    .summary = "is this machine fit to measure, and how to mend what is not",
     .usage = usage,
     .description = description,
     .options = options,

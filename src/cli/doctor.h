@@ -1,5 +1,5 @@
-/* doctor: what this machine gives: which layers of containment hold, where the state is, the GPUs and who holds them,
- * each with the reason and the mend where something is missing. */
+/* doctor: is this machine fit to measure? Which layers of containment hold, where the state is, the GPUs, who holds them and
+ * what they do now, sensors, the machine; each with the reason and the mend where something is missing. */
 #ifndef TARE_CLI_DOCTOR_H
 #define TARE_CLI_DOCTOR_H
 
@@ -12,10 +12,10 @@
 #include <sys/types.h>
 
 enum finding_mark {
-    FINDING_YES,
-    FINDING_NO,   /* missing, and harmless as long as the promise is kernel-backed */
-    FINDING_FACT, /* neither */
-    FINDING_WRONG
+    FINDING_YES,  /* "ok" */
+    FINDING_NO,   /* "warn": something is missing, or makes figures wander */
+    FINDING_FACT, /* "info": neither */
+    FINDING_WRONG /* "fail": not fit to measure */
 };
 
 struct finding {
@@ -25,6 +25,7 @@ struct finding {
     char *text;   /* one sentence */
     char *reason; /* why it is not there, or NULL */
     char *mend;   /* a command, or what to do; NULL: none is known, or none is needed */
+    bool advice;  /* mend is no command that could be copied */
     json_t *data; /* the same for programs, where the text holds more than one thing; or NULL */
 };
 
@@ -57,6 +58,12 @@ struct host_meter;
 void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out);
 void doctor_kernel(const struct doctor_machine *machine, struct findings *out);
 
+/* What makes figures wander: governor, turbo, pressure, clock; and the disk on which results, a folder, will lie. */
+void doctor_host(const struct doctor_machine *machine, const char *results, struct findings *out);
+
+/* Whether each GPU is idle, empty and unbraked now: asked through a meter, which waits for a driver that hangs, not we. */
+void doctor_now(struct findings *out);
+
 struct doctor_page {
     const struct containment *containment;
     const struct findings *findings;
@@ -64,6 +71,8 @@ struct doctor_page {
     size_t width; /* columns */
     bool colour;
 };
+/* Nothing is wrong, and the promise is kernel-backed. */
+bool doctor_fit(const struct doctor_page *page);
 void doctor_text(const struct doctor_page *page, struct text *out);
 void doctor_json(const struct doctor_page *page, struct text *out);
 

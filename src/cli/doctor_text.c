@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/strv.h"
 #include "cli/doctor.h"
 #include "cli/texts.h"
 #include "tare_build.h"
@@ -17,10 +18,10 @@ enum { NAME_WIDTH = 15, INDENT = 2 + 5 + 2 + NAME_WIDTH + 2 };
 static const struct {
     const char *word, *shown, *colour;
 } marks[] = {
-    [FINDING_YES] = {"yes", "yes", GREEN},
-    [FINDING_NO] = {"no", "no", YELLOW},
-    [FINDING_FACT] = {"fact", "", ""},
-    [FINDING_WRONG] = {"wrong", "wrong", RED},
+    [FINDING_YES] = {"ok", "ok", GREEN},
+    [FINDING_NO] = {"warn", "warn", YELLOW},
+    [FINDING_FACT] = {"info", "", ""},
+    [FINDING_WRONG] = {"fail", "fail", RED},
 };
 
 void findings_add(struct findings *findings, struct finding finding)
@@ -67,9 +68,13 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
         AUTO_FREE char *reason = mem_printf("why: %s", finding->reason);
         text_wrap(out, reason, INDENT, page->width);
     }
-    /* On one line: it is to be copied. */
-    if (finding->mend)
+    /* A command on one line: it is to be copied. */
+    if (finding->mend && finding->advice) {
+        AUTO_FREE char *mend = mem_printf("mend: %s", finding->mend);
+        text_wrap(out, mend, INDENT, page->width);
+    } else if (finding->mend) {
         text_addf(out, "%*smend: %s\n", INDENT, "", finding->mend);
+    }
 }
 
 static void add_title(const struct doctor_page *page, const char *title, struct text *out)
@@ -84,14 +89,53 @@ static const char *promise_text(bool kernel_backed)
                            "may outlive it; below is what would make it certain.";
 }
 
+bool doctor_fit(const struct doctor_page *page)
+{
+    return page->kernel_backed && !findings_any_wrong(page->findings);
+}
+
+/* "GPU 0 is busy" would be one line of many: each check that fails is named once, however many GPUs it fails on. */
+static void add_failed(const struct doctor_page *page, struct text *out)
+{
+    AUTO_STRV struct strv names = {0};
+    if (!page->kernel_backed)
+        strv_add(&names, "containment (best effort)");
+    for (size_t i = 0; i < page->findings->count; i++)
+        if (page->findings->items[i].mark == FINDING_WRONG)
+            strv_add_once(&names, page->findings->items[i].name);
+    AUTO_FREE char *list = strv_join(&names, ", ");
+    text_add(out, list);
+}
+
+static void add_headline(const struct doctor_page *page, struct text *out)
+{
+    AUTO_TEXT struct text line = {0};
+    bool fit = doctor_fit(page);
+    size_t warnings = 0;
+    for (size_t i = 0; i < page->findings->count; i++)
+        warnings += page->findings->items[i].mark == FINDING_NO;
+    text_addf(&line, "This machine is %s to measure", fit ? "fit" : "not fit");
+    if (!fit) {
+        text_add(&line, ", because of: ");
+        add_failed(page, &line);
+    }
+    if (warnings > 0)
+        text_addf(&line, "%s %zu warning%s", fit ? ", with" : ";", warnings, warnings == 1 ? "" : "s");
+    text_add_char(&line, '.');
+    text_add(out, !page->colour ? "" : fit ? GREEN : RED);
+    text_wrap(out, text_get(&line), 0, page->width);
+    text_add(out, page->colour ? PLAIN : "");
+}
+
 void doctor_text(const struct doctor_page *page, struct text *out)
 {
     AUTO_FREE char *layers = containment_describe(page->containment);
     const char *section = NULL;
-    const char *colour = !page->colour ? "" : page->kernel_backed ? GREEN : YELLOW;
-    text_addf(out, "The promise that nothing outlives an experiment is %s%s%s: %s.\n", colour,
-              page->kernel_backed ? "kernel-backed" : "best effort", *colour ? PLAIN : "", layers);
-    text_wrap(out, promise_text(page->kernel_backed), 0, page->width);
+    AUTO_FREE char *promise =
+        mem_printf("The promise that nothing outlives an experiment is %s: %s. %s",
+                   page->kernel_backed ? "kernel-backed" : "best effort", layers, promise_text(page->kernel_backed));
+    add_headline(page, out);
+    text_wrap(out, promise, 0, page->width);
     for (size_t i = 0; i < page->findings->count; i++) {
         const struct finding *finding = &page->findings->items[i];
         if (!section || strcmp(section, finding->section) != 0)
@@ -108,7 +152,7 @@ void doctor_json(const struct doctor_page *page, struct text *out)
     json_object_set_new(json, "version", json_string(TARE_VERSION));
     json_object_set_new(json, "kernel_backed", json_boolean(page->kernel_backed));
     json_object_set_new(json, "layers", json_string(layers));
-    json_object_set_new(json, "good", json_boolean(page->kernel_backed && !findings_any_wrong(page->findings)));
+    json_object_set_new(json, "fit", json_boolean(doctor_fit(page)));
     for (size_t i = 0; i < page->findings->count; i++) {
         const struct finding *finding = &page->findings->items[i];
         json_t *check = json_object();

@@ -183,6 +183,7 @@ static void open_gate(struct lane *lane)
     lane_load_beside(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
     lane_governor_tell(lane);
+    lane_guard_begin(lane);
 }
 
 void lane_job_start(struct lane *lane)

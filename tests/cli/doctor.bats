@@ -19,15 +19,17 @@ END
 
 page() { "$TARE" doctor --json >page.json 2>err || [ $? -eq 1 ]; }
 
-@test "the exit code is 0 exactly when the promise is kernel-backed and nothing is wrong" {
+@test "the exit code is 0 exactly when the promise is kernel-backed and no check fails" {
     local code=0
     "$TARE" doctor --json >page.json || code=$?
     python3 - $code <<'END'
 import json, sys
 page = json.load(open("page.json"))
-good = page["kernel_backed"] and all(c["status"] != "wrong" for c in page["checks"])
-assert page["good"] == good, page
-assert int(sys.argv[1]) == (0 if good else 1), sys.argv
+assert all(c["status"] in ("ok", "warn", "fail", "info") for c in page["checks"]), page
+fit = page["kernel_backed"] and all(c["status"] != "fail" for c in page["checks"])
+assert page["fit"] == fit, page
+assert int(sys.argv[1]) == (0 if fit else 1), sys.argv
+assert all(c["mend"] or c["reason"] for c in page["checks"] if c["status"] == "fail"), page
 END
 }
 
@@ -43,8 +45,8 @@ backed = "kernel-backed" in open("exec.err").read()
 assert page["kernel_backed"] == backed
 for name, word in (("pid namespace", "pid namespace"), ("cgroup", "cgroup"), ("sweep", "sweep")):
     check = [c for c in page["checks"] if c["name"] == name][0]
-    assert (check["status"] == "yes") == (word in page["layers"]), check
-    assert (check["status"] == "yes") == (check["reason"] is None), check
+    assert (check["status"] == "ok") == (word in page["layers"]), check
+    assert (check["status"] == "ok") == (check["reason"] is None), check
 END
 }
 
@@ -53,9 +55,14 @@ END
     "$TARE" doctor >page.txt || [ $? -eq 1 ]
     cat page.txt
     if python3 -c 'import json, sys; sys.exit(not json.load(open("page.json"))["kernel_backed"])'; then
-        head -n 1 page.txt | grep -q "^The promise that nothing outlives an experiment is kernel-backed: "
+        grep -q "^The promise that nothing outlives an experiment is kernel-backed: " page.txt
     else
-        head -n 1 page.txt | grep -q "^The promise that nothing outlives an experiment is best effort: "
+        grep -q "^The promise that nothing outlives an experiment is best effort: " page.txt
+    fi
+    if python3 -c 'import json, sys; sys.exit(not json.load(open("page.json"))["fit"])'; then
+        head -n 1 page.txt | grep -q "^This machine is fit to measure"
+    else
+        head -n 1 page.txt | grep -q "^This machine is not fit to measure, because of: "
     fi
     for title in Containment State GPUs Sensors Machine; do grep -qx "$title" page.txt; done
     grep -q "kernel  *$(uname -s) $(uname -r), $(uname -m)" page.txt
@@ -63,7 +70,7 @@ END
 
 @test "the state folder is told, and looking does not make it" {
     page
-    is "$(check folder status)" yes
+    is "$(check folder status)" ok
     is "$(check folder text)" "$WORK/state/tare (made by the first run)"
     [ ! -e state ]
     "$TARE" exec -- true
@@ -71,7 +78,7 @@ END
     is "$(check folder text)" "$WORK/state/tare"
 }
 
-@test "a state folder that others may write is wrong" {
+@test "a state folder that others may write fails" {
     mkdir -p state
     export TARE_STATE_DIR=$WORK/open
     mkdir "$TARE_STATE_DIR"
@@ -79,7 +86,7 @@ END
     run "$TARE" doctor --json
     [ "$status" -eq 1 ]
     echo "$output" >page.json
-    is "$(check folder status)" wrong
+    is "$(check folder status)" fail
     [[ "$(check folder mend)" == *TARE_STATE_DIR* ]]
 }
 
@@ -89,7 +96,7 @@ END
     export HOME=$WORK/home/none TMPDIR=$WORK/tmp
     mkdir -m 1777 "$TMPDIR"
     page
-    is "$(check folder status)" no
+    is "$(check folder status)" warn
     is "$(check folder text)" "$TMPDIR/$NAME-$(id -u) (made by the first run)"
     [[ "$(check folder reason)" == "$HOME/.local/state/$NAME: "* ]]
     "$TARE" exec -- true
@@ -97,7 +104,7 @@ END
     is "$(check folder text)" "$TMPDIR/$NAME-$(id -u)"
 }
 
-@test "something that a dead run left is wrong, and clean is pointed to" {
+@test "something that a dead run left fails, and clean is pointed to" {
     env TARE_JOB=00000000000000000000000000000bad sleep 1000 3>&- &
     HOLDER=$!
     wait_until grep -qz TARE_JOB=00000000000000000000000000000bad "/proc/$HOLDER/environ"
@@ -105,13 +112,13 @@ END
     kill -KILL "$HOLDER"
     [ "$status" -eq 1 ]
     echo "$output" >page.json
-    is "$(check leftovers status)" wrong
+    is "$(check leftovers status)" fail
     [[ "$(check leftovers mend)" == *" clean --kill"* ]]
 }
 
 @test "a machine without GPUs is a fact, not a fault" {
     page
-    is "$(check devices status)" fact
+    is "$(check devices status)" info
     is "$(check devices text)" "none: the NVIDIA driver is not loaded"
     [ ! -e locks ]
 }
@@ -146,13 +153,13 @@ END
     wait
 }
 
-@test "locks that cannot be had are wrong" {
+@test "locks that cannot be had fail" {
     two_gpus
     touch locks
     run "$TARE" doctor --json
     [ "$status" -eq 1 ]
     echo "$output" >page.json
-    is "$(check locks status)" wrong
+    is "$(check locks status)" fail
     [[ "$(check locks reason)" == *"/locks is no folder"* ]]
     is "$(check gpu data.held)" None
 }
@@ -162,7 +169,7 @@ END
     echo 0 >machine/proc/sys/kernel/unprivileged_userns_clone
     echo 0 >machine/proc/sys/user/max_pid_namespaces
     page
-    if [ "$(check "pid namespace" status)" = yes ]; then
+    if [ "$(check "pid namespace" status)" = ok ]; then
         is "$(check "pid namespace" mend)" None
     elif [ "$(id -u)" -eq 0 ]; then
         is "$(check "pid namespace" mend)" "sudo sysctl -w user.max_pid_namespaces=15000"
@@ -170,6 +177,51 @@ END
         is "$(check "pid namespace" mend)" \
             "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_pid_namespaces=15000"
     fi
+}
+
+@test "the machine: governor, turbo and pressure are read where the kernel tells them" {
+    mkdir -p machine/sys/devices/system/cpu/cpufreq/policy0 machine/sys/devices/system/cpu/intel_pstate machine/proc/pressure
+    echo powersave >machine/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
+    echo 0 >machine/sys/devices/system/cpu/intel_pstate/no_turbo
+    printf 'some avg10=0.00 avg60=0.40 avg300=0.00 total=7\nfull avg10=9.00 avg60=90.00 avg300=9.00 total=7\n' >machine/proc/pressure/cpu
+    cp machine/proc/pressure/cpu machine/proc/pressure/io
+    cp machine/proc/pressure/cpu machine/proc/pressure/memory
+    page
+    is "$(check governor status)" warn
+    [[ "$(check governor mend)" == *"echo performance | sudo tee "* ]]
+    is "$(check turbo status)" warn
+    is "$(check turbo mend)" "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+    is "$(check pressure status)" ok
+    is "$(check pressure data.memory)" 0.4
+    echo performance >machine/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
+    echo 1 >machine/sys/devices/system/cpu/intel_pstate/no_turbo
+    sed -i 's/avg60=0.40/avg60=12.50/' machine/proc/pressure/io
+    page
+    is "$(check governor status)" ok
+    is "$(check turbo status)" ok
+    is "$(check pressure status)" warn
+    is "$(check pressure text)" "cpu 0 %, io 12 %, memory 0 % of the last minute some program waited"
+}
+
+@test "the clock is in time exactly when the kernel says so" {
+    page
+    local state
+    # adjtimex(2): TIME_ERROR is 5.
+    state=$(python3 -c 'import ctypes; print(ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.create_string_buffer(512)))')
+    [ "$state" -ge 0 ] || skip "the clock cannot be asked here"
+    if [ "$state" -eq 5 ]; then is "$(check "clock sync" status)" warn; else is "$(check "clock sync" status)" ok; fi
+}
+
+@test "the disk is that of the results' folder, made or not" {
+    page
+    is "$(check disk data.path)" "$WORK"
+    mkdir results
+    page
+    is "$(check disk data.path)" "$WORK/results"
+    "$TARE" doctor --json -o /proc/none >page.json || [ $? -eq 1 ]
+    is "$(check disk data.path)" /proc
+    is "$(check disk status)" fail
+    [ "$(check disk mend)" != None ]
 }
 
 @test "help, manual and completion know it" {

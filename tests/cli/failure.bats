@@ -129,5 +129,5 @@ for i in range(0, len(b), 4096): b[i] = 1'"
     is "$(python3 -c 'import json, sys
 print([a["failure"] and a["failure"]["cause"] for a in json.load(open(sys.argv[1]))["tare"]["attempts"]])' \
         "$(run_dir)/repo_net_001/experiment.json")" "['exit_code', None]"
-    ! grep -q "^failed by" out
+    run ! grep -q "^failed by" out
 }

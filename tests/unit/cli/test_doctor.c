@@ -219,7 +219,7 @@ static void a_slow_clock_and_hidden_processes_are_told(void **state)
     findings_fini(&bad);
 }
 
-static void the_page_says_the_promise_first_and_keeps_a_mend_on_one_line(void **state)
+static void the_page_says_first_whether_the_machine_is_fit_and_keeps_a_command_on_one_line(void **state)
 {
     (void)state;
     AUTO_TEXT struct text text = {0};
@@ -231,26 +231,56 @@ static void the_page_says_the_promise_first_and_keeps_a_mend_on_one_line(void **
                                              .text = mem_strdup("no cgroup v2 can be made for a job"),
                                              .reason = mem_strdup("one two three four five six seven eight"),
                                              .mend = mem_strdup("a command that is longer than the page is wide")});
-    findings_add(&findings,
-                 (struct finding){
-                     .section = "State", .name = "leftovers", .mark = FINDING_WRONG, .text = mem_strdup("1 process")});
+    for (int i = 0; i < 2; i++)
+        findings_add(&findings, (struct finding){.section = "State",
+                                                 .name = "leftovers",
+                                                 .mark = FINDING_WRONG,
+                                                 .text = mem_strdup("1 process"),
+                                                 .advice = true,
+                                                 .mend = mem_strdup("this is not to be copied, so it may be broken")});
     const struct doctor_page page = {.containment = &none, .findings = &findings, .width = 60};
     doctor_text(&page, &text);
-    assert_string_equal(text_get(&text), "The promise that nothing outlives an experiment is best effort: sweep.\n"
-                                         "What an experiment leaves behind is searched for and ended,\n"
-                                         "but a process that hides well may outlive it; below is what\n"
-                                         "would make it certain.\n"
+    assert_string_equal(text_get(&text), "This machine is not fit to measure, because of: containment\n"
+                                         "(best effort), leftovers; 1 warning.\n"
+                                         "The promise that nothing outlives an experiment is best\n"
+                                         "effort: sweep. What an experiment leaves behind is searched\n"
+                                         "for and ended, but a process that hides well may outlive it;\n"
+                                         "below is what would make it certain.\n"
                                          "\n"
                                          "Containment\n"
-                                         "  no     cgroup           no cgroup v2 can be made for a job\n"
+                                         "  warn   cgroup           no cgroup v2 can be made for a job\n"
                                          "                          why: one two three four five six\n"
                                          "                          seven eight\n"
                                          "                          mend: a command that is longer than "
                                          "the page is wide\n"
                                          "\n"
                                          "State\n"
-                                         "  wrong  leftovers        1 process\n");
-    assert_true(findings_any_wrong(&findings));
+                                         "  fail   leftovers        1 process\n"
+                                         "                          mend: this is not to be copied, so\n"
+                                         "                          it may be broken\n"
+                                         "  fail   leftovers        1 process\n"
+                                         "                          mend: this is not to be copied, so\n"
+                                         "                          it may be broken\n");
+    assert_false(doctor_fit(&page));
+    findings_fini(&findings);
+}
+
+/* Warnings do not make a machine unfit; the promise that is best effort does. */
+static void a_machine_is_fit_when_nothing_fails_and_the_kernel_keeps_the_promise(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text text = {0};
+    const struct containment none = {0};
+    struct findings findings = {0};
+    findings_add(&findings,
+                 (struct finding){.section = "Machine", .name = "turbo", .mark = FINDING_NO, .text = mem_strdup("on")});
+    struct doctor_page page = {.containment = &none, .findings = &findings, .width = 60};
+    assert_false(doctor_fit(&page));
+    page.kernel_backed = true;
+    assert_true(doctor_fit(&page));
+    doctor_text(&page, &text);
+    static const char head[] = "This machine is fit to measure, with 1 warning.\n";
+    assert_memory_equal(text_get(&text), head, sizeof head - 1);
     findings_fini(&findings);
 }
 
@@ -266,7 +296,8 @@ int main(void)
         WITH_FOLDER(layers_that_hold_need_no_mend),
         WITH_FOLDER(why_memory_is_not_limited_is_found_out),
         WITH_FOLDER(a_slow_clock_and_hidden_processes_are_told),
-        cmocka_unit_test(the_page_says_the_promise_first_and_keeps_a_mend_on_one_line),
+        cmocka_unit_test(the_page_says_first_whether_the_machine_is_fit_and_keeps_a_command_on_one_line),
+        cmocka_unit_test(a_machine_is_fit_when_nothing_fails_and_the_kernel_keeps_the_promise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
