@@ -126,7 +126,7 @@ static bool read_root(struct reading_snapshot *reading)
     if (segments.kind != PICKLE_LIST || (traces.kind != PICKLE_LIST && traces.kind != PICKLE_ABSENT))
         return err_set(reading->err, "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
                                      "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
-    out->settings = settings_default();
+    out->settings = conf_default();
     out->stacks = mem_alloc(sizeof *out->stacks);
     out->stack_count = reading->stack_room = 1;
     copy_streams(reading);
@@ -155,7 +155,7 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     return good;
 }
 
-bool snapshot_open(const char *path, struct snapshot *out, struct err *err)
+bool snapshot_load(const char *path, struct snapshot *out, struct err *err)
 {
     *out = (struct snapshot){0};
     struct stat stat;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct cli_command *const cli_commands[] = {&cmd_run,  &cmd_list,  &cmd_exec,   &cmd_measure,
+const struct cli_command *const cli_commands[] = {&cmd_run,  &cmd_list,  &cmd_exec,   &cmd_measure, &cmd_memory,
                                                   &cmd_mark, &cmd_clean, &cmd_doctor, NULL};
 
 /* What the program starts itself as: not shown. */
