@@ -22,12 +22,13 @@ static bool read_event(struct reading_snapshot *reading, struct pickle_value dic
                                    .time_us = event.time_us,
                                    .stream = event.stream,
                                    .action = event.action};
-    if (event.action < NAME_ALLOC || event.action > NAME_SNAPSHOT)
-        out->action = NAME_UNKNOWN;
-    else if ((event.set & (PICKLE_SET_ADDR | PICKLE_SET_SIZE)) != (PICKLE_SET_ADDR | PICKLE_SET_SIZE))
-        return event.action == NAME_SNAPSHOT || err_set(reading->err, "it has no address or no size");
     if (!(event.set & PICKLE_SET_STREAM) && !snapshot_stream(reading, 0, &out->stream))
         return false;
+    const uint8_t needed = PICKLE_SET_ADDR | PICKLE_SET_SIZE;
+    if (event.action < NAME_ALLOC || event.action > NAME_SNAPSHOT)
+        out->action = NAME_UNKNOWN;
+    else if (event.action != NAME_SNAPSHOT && (event.set & needed) != needed)
+        return err_set(reading->err, "it has no address or no size");
     if (event.frames == 0)
         return true;
     struct pickle_value frames = {.kind = PICKLE_LIST, .index = event.frames - 1};

@@ -65,7 +65,7 @@ static void add_notes(const struct memory_report *report, struct text *out)
             AUTO_FREE char *line = mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
             text_wrap(out, line, 2, 78);
         }
-        if (replay->peak_low_bytes != replay->peak_high_bytes) {
+        if (replay->outcome != REPLAY_FAILS && replay->peak_low_bytes != replay->peak_high_bytes) {
             AUTO_FREE char *low = memory_size_text(replay->peak_low_bytes),
                            *high = memory_size_text(replay->peak_high_bytes);
             AUTO_FREE char *line =
