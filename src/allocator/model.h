@@ -6,7 +6,7 @@
 #define TARE_ALLOCATOR_MODEL_H
 
 #include "allocator/names.h"
-#include "allocator/settings.h"
+#include "allocator/conf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

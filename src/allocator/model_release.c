@@ -88,6 +88,12 @@ void collect_garbage(struct model *model)
     free(found);
 }
 
+/* Oversize blocks are never split, but for what lay there before the record began. */
+static bool is_whole(const struct model *model, uint32_t at)
+{
+    return !model->blocks[at].expandable && !is_split(&model->blocks[at]);
+}
+
 /* With max_split_size only: the smallest oversize block that can hold the request, else oversize blocks, the largest first, until
  * they add up to it. True when enough was given back. */
 bool release_oversize(struct model *model, const struct request *request)
@@ -98,13 +104,19 @@ bool release_oversize(struct model *model, const struct request *request)
     struct free_place place;
     if (most == UINT64_MAX)
         return false;
-    if (free_set_at_least(set, key, &place)) {
-        release_segment(model, free_set_get(set, place)->block);
-        return true;
-    }
-    while (released < key && free_set_last(set, &place) && free_set_get(set, place)->size >= most) {
-        released += free_set_get(set, place)->size;
-        release_segment(model, free_set_get(set, place)->block);
+    for (bool more = free_set_at_least(set, key, &place); more; more = free_set_next(set, &place))
+        if (is_whole(model, free_set_get(set, place)->block)) {
+            release_segment(model, free_set_get(set, place)->block);
+            return true;
+        }
+    bool more = free_set_last(set, &place);
+    while (more && released < key && free_set_get(set, place)->size >= most) {
+        struct free_key last = *free_set_get(set, place);
+        more = free_set_previous(set, &place);
+        if (is_whole(model, last.block)) {
+            released += last.size;
+            release_segment(model, last.block);
+        }
     }
     return released >= key;
 }

@@ -9,7 +9,7 @@ static uint64_t floor_power2(uint64_t value)
 static uint32_t divisions_of(const struct alloc_settings *settings, uint64_t size)
 {
     int place = 63 - __builtin_clzll(size) - 20;
-    return settings->divisions[place < 0 ? 0 : place > SETTINGS_CLASSES - 1 ? SETTINGS_CLASSES - 1 : place];
+    return settings->divisions[place < 0 ? 0 : place > CONF_CLASSES - 1 ? CONF_CLASSES - 1 : place];
 }
 
 uint64_t model_round(const struct alloc_settings *settings, uint64_t requested)

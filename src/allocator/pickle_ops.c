@@ -331,9 +331,9 @@ static bool begin_event(struct pickle *p, struct holder *holder)
 
 static bool set_from(struct pickle *p, size_t start)
 {
-    struct pickle_value *values = STACK(p) + start;
-    if (start <= floor_height(p) || values[-1].kind != PICKLE_DICT)
+    if (start <= floor_height(p) || STACK(p)[start - 1].kind != PICKLE_DICT)
         return pickle_fail(p, "it sets keys of what is no dictionary");
+    struct pickle_value *values = STACK(p) + start;
     size_t count = p->stack.count - start;
     if (count % 2 != 0)
         return pickle_fail(p, "a key has no value");

@@ -86,6 +86,10 @@ static void add_free(struct builder *builder, size_t at)
     bool over = completes_at_once(builder, at);
     bool known = over ? addr_map_take(&builder->live, event->addr, &allocation)
                       : addr_map_get(&builder->live, event->addr, &allocation);
+    if (known && builder->program->allocations[allocation].died != UINT32_MAX) {
+        builder->program->frees_unknown++; /* freed twice: no allocator records that */
+        return;
+    }
     if (!known) {
         allocation = add_allocation(builder->program, event, UINT32_MAX);
         if (!over)
@@ -188,7 +192,8 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     struct op *ops = mem_array(program->op_count + count, sizeof *ops);
     for (size_t i = count; i-- > 0;) {
         size_t place = places[i] < from ? places[i] : from;
-        memcpy(ops + place + i + 1, program->ops + place, (from - place) * sizeof *ops);
+        if (from > place)
+            memcpy(ops + place + i + 1, program->ops + place, (from - place) * sizeof *ops);
         ops[place + i] = (struct op){.kind = OP_EMPTY_CACHE,
                                      .event = place < program->op_count ? program->ops[place].event : UINT32_MAX};
         from = place;

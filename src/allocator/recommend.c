@@ -58,8 +58,8 @@ static int by_need(const void *a, const void *b)
     if (one->recorded != two->recorded)
         return one->recorded ? -1 : 1;
     AUTO_TEXT struct text first = {0}, second = {0};
-    settings_text(&one->settings, &first);
-    settings_text(&two->settings, &second);
+    conf_text(&one->settings, &first);
+    conf_text(&two->settings, &second);
     return first.length != second.length ? (first.length < second.length ? -1 : 1)
                                          : strcmp(text_get(&first), text_get(&second));
 }
@@ -68,11 +68,11 @@ static void try_one(const struct snapshot *snapshot, size_t device, const struct
                     const struct alloc_settings *settings, struct recommendation *out)
 {
     for (size_t i = 0; i < out->count; i++)
-        if (settings_equal(&out->advices[i].settings, settings))
+        if (conf_equal(&out->advices[i].settings, settings))
             return;
     out->advices = mem_resize(out->advices, out->count + 1, sizeof *out->advices);
     struct advice *advice = &out->advices[out->count++];
-    *advice = (struct advice){.settings = *settings, .recorded = settings_equal(settings, &snapshot->settings)};
+    *advice = (struct advice){.settings = *settings, .recorded = conf_equal(settings, &snapshot->settings)};
     replay_predict(snapshot, device, program, settings, MODEL_NO_CAP, total_bytes, &advice->free_run);
     find_least(snapshot, device, program, total_bytes, advice);
 }
@@ -98,7 +98,7 @@ void recommend_run(const struct snapshot *snapshot, size_t device, const struct 
     try_one(snapshot, device, program, total_bytes, &snapshot->settings, out);
     for (size_t i = 0; confs[i]; i++) {
         struct alloc_settings settings;
-        if (settings_parse(confs[i], &settings, NULL))
+        if (conf_parse(confs[i], &settings, NULL))
             try_one(snapshot, device, program, total_bytes, &settings, out);
     }
     qsort(out->advices, out->count, sizeof *out->advices, by_need);

@@ -22,12 +22,13 @@ static bool read_event(struct reading_snapshot *reading, struct pickle_value dic
                                    .time_us = event.time_us,
                                    .stream = event.stream,
                                    .action = event.action};
-    if (event.action < NAME_ALLOC || event.action > NAME_SNAPSHOT)
-        out->action = NAME_UNKNOWN;
-    else if ((event.set & (PICKLE_SET_ADDR | PICKLE_SET_SIZE)) != (PICKLE_SET_ADDR | PICKLE_SET_SIZE))
-        return event.action == NAME_SNAPSHOT || err_set(reading->err, "it has no address or no size");
     if (!(event.set & PICKLE_SET_STREAM) && !snapshot_stream(reading, 0, &out->stream))
         return false;
+    const uint8_t needed = PICKLE_SET_ADDR | PICKLE_SET_SIZE;
+    if (event.action < NAME_ALLOC || event.action > NAME_SNAPSHOT)
+        out->action = NAME_UNKNOWN;
+    else if (event.action != NAME_SNAPSHOT && (event.set & needed) != needed)
+        return err_set(reading->err, "it has no address or no size");
     if (event.frames == 0)
         return true;
     struct pickle_value frames = {.kind = PICKLE_LIST, .index = event.frames - 1};
@@ -126,7 +127,7 @@ static bool read_root(struct reading_snapshot *reading)
     if (segments.kind != PICKLE_LIST || (traces.kind != PICKLE_LIST && traces.kind != PICKLE_ABSENT))
         return err_set(reading->err, "it is a pickle, but of no memory snapshot (a dictionary with 'segments' and "
                                      "'device_traces'): torch.cuda.memory._dump_snapshot() writes one");
-    out->settings = settings_default();
+    out->settings = conf_default();
     out->stacks = mem_alloc(sizeof *out->stacks);
     out->stack_count = reading->stack_room = 1;
     copy_streams(reading);
@@ -155,7 +156,7 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
     return good;
 }
 
-bool snapshot_open(const char *path, struct snapshot *out, struct err *err)
+bool snapshot_load(const char *path, struct snapshot *out, struct err *err)
 {
     *out = (struct snapshot){0};
     struct stat stat;

@@ -4,7 +4,7 @@
 #define TARE_ALLOCATOR_SNAPSHOT_H
 
 #include "allocator/pickle.h"
-#include "allocator/settings.h"
+#include "allocator/conf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -86,7 +86,7 @@ struct snapshot {
 bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct err *err);
 
 /* Maps the file; refuses what is no regular file. */
-bool snapshot_open(const char *path, struct snapshot *out, struct err *err);
+bool snapshot_load(const char *path, struct snapshot *out, struct err *err);
 
 void snapshot_fini(struct snapshot *snapshot);
 

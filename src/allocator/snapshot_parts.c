@@ -206,7 +206,7 @@ static void read_divisions(struct reading_snapshot *reading, struct pickle_value
             continue;
         memcpy(text, key.text, key.length);
         unsigned long mib = strtoul(text, NULL, 10);
-        if (mib > 0 && (mib & (mib - 1)) == 0 && mib < 1UL << SETTINGS_CLASSES && divisions <= 1 << 20)
+        if (mib > 0 && (mib & (mib - 1)) == 0 && mib < 1UL << CONF_CLASSES && divisions <= 1 << 20)
             out->divisions[__builtin_ctzl(mib)] = (uint32_t)divisions;
     }
 }

@@ -35,6 +35,7 @@ struct cli_option {
     const char *unit;           /* "seconds", or NULL */
     const char *help;           /* one line, no full stop */
     bool hidden;                /* accepted, not shown */
+    bool repeats;               /* may be given more than once; all values are kept */
 };
 
 struct cli_value {
@@ -42,6 +43,7 @@ struct cli_value {
     const char *text; /* as given, or the default; NULL: neither. Borrowed from argv or the row */
     int64_t integer;  /* INT */
     double seconds;   /* DURATION */
+    struct strv all;  /* of a row that repeats: every text given, in order */
 };
 
 /* What was parsed. */
@@ -75,6 +77,7 @@ extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_measure;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_mark;
+extern const struct cli_command cmd_memory;
 extern const struct cli_command cmd_meter;
 extern const struct cli_command cmd_oom;
 

@@ -185,7 +185,9 @@ static bool set_value(struct parser *parser, const struct found *found, const ch
         return true;
     }
     struct cli_value *value = &parser->values[found->option - parser->command->options];
-    *value = (struct cli_value){.given = true, .text = text};
+    *value = (struct cli_value){.given = true, .text = text, .all = value->all};
+    if (found->option->repeats)
+        strv_add(&value->all, text);
     return found->option->type == CLI_FLAG || read_value(found->option, found->name, value, parser->err);
 }
 
@@ -301,7 +303,10 @@ bool options_parse(const struct cli_command *command, char *const *args, size_t 
 
 void options_fini(struct cli_call *call)
 {
-    free((void *)(uintptr_t)call->values);
+    struct cli_value *values = (struct cli_value *)(uintptr_t)call->values;
+    for (size_t i = 0; values && call->command && i < call->command->option_count; i++)
+        strv_fini(&values[i].all);
+    free(values);
     strv_fini(&call->operands);
     *call = (struct cli_call){0};
 }

@@ -1,4 +1,4 @@
-#include "allocator/settings.h"
+#include "allocator/conf.h"
 
 #include "base/mem.h"
 #include "base/value.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct alloc_settings settings_default(void)
+struct alloc_settings conf_default(void)
 {
     return (struct alloc_settings){.max_split_bytes = UINT64_MAX};
 }
@@ -63,7 +63,7 @@ static bool divisions_of(const char *value, uint32_t *out, struct err *err)
 static size_t class_of_mib(uint64_t mib)
 {
     size_t place = 0;
-    while (mib > 1 && place < SETTINGS_CLASSES - 1) {
+    while (mib > 1 && place < CONF_CLASSES - 1) {
         mib >>= 1;
         place++;
     }
@@ -87,7 +87,7 @@ static bool set_division_list(char *list, struct alloc_settings *out, struct err
             return err_set(err, "roundup_power2_divisions: '%s' is no power of 2 (in MiB)", item);
         if (!divisions_of(colon + 1, &divisions, err))
             return false;
-        size_t to = above ? SETTINGS_CLASSES - 1 : class_of_mib(mib);
+        size_t to = above ? CONF_CLASSES - 1 : class_of_mib(mib);
         for (size_t place = from; place <= to; place++)
             if (above || place == to || from == 0)
                 out->divisions[place] = divisions;
@@ -106,7 +106,7 @@ static bool set_divisions(char *value, struct alloc_settings *out, struct err *e
     uint32_t divisions = 0;
     if (!divisions_of(value, &divisions, err))
         return false;
-    for (size_t i = 0; i < SETTINGS_CLASSES; i++)
+    for (size_t i = 0; i < CONF_CLASSES; i++)
         out->divisions[i] = divisions;
     return true;
 }
@@ -157,14 +157,14 @@ static char *item_end(char *at)
     return at;
 }
 
-bool settings_parse(const char *conf, struct alloc_settings *out, struct err *err)
+bool conf_parse(const char *conf, struct alloc_settings *out, struct err *err)
 {
     AUTO_FREE char *copy = mem_alloc(strlen(conf) + 1);
     size_t length = 0;
     for (const char *c = conf; *c; c++)
         if (!isspace((unsigned char)*c))
             copy[length++] = *c;
-    *out = settings_default();
+    *out = conf_default();
     for (char *item = copy; *item;) {
         char *end = item_end(item);
         bool last = *end == '\0';
@@ -185,24 +185,24 @@ static void add_item(struct text *out, size_t from)
 static void add_divisions(const struct alloc_settings *settings, struct text *out)
 {
     size_t i = 1;
-    while (i < SETTINGS_CLASSES && settings->divisions[i] == settings->divisions[0])
+    while (i < CONF_CLASSES && settings->divisions[i] == settings->divisions[0])
         i++;
     text_add(out, "roundup_power2_divisions:");
-    if (i == SETTINGS_CLASSES) {
+    if (i == CONF_CLASSES) {
         text_addf(out, "%" PRIu32, settings->divisions[0]);
         return;
     }
-    for (i = 0; i < SETTINGS_CLASSES; i++)
+    for (i = 0; i < CONF_CLASSES; i++)
         text_addf(out, "%s%u:%" PRIu32, i ? "," : "[", 1U << i, settings->divisions[i]);
     text_add(out, "]");
 }
 
-void settings_text(const struct alloc_settings *settings, struct text *out)
+void conf_text(const struct alloc_settings *settings, struct text *out)
 {
     size_t from = out->length;
     char number[32];
     bool divided = false;
-    for (size_t i = 0; i < SETTINGS_CLASSES; i++)
+    for (size_t i = 0; i < CONF_CLASSES; i++)
         divided = divided || settings->divisions[i] > 1;
     if (settings->expandable)
         text_add(out, "expandable_segments:True");
@@ -221,7 +221,7 @@ void settings_text(const struct alloc_settings *settings, struct text *out)
     }
 }
 
-bool settings_equal(const struct alloc_settings *a, const struct alloc_settings *b)
+bool conf_equal(const struct alloc_settings *a, const struct alloc_settings *b)
 {
     return a->expandable == b->expandable && a->max_split_bytes == b->max_split_bytes &&
            a->gc_threshold == b->gc_threshold && memcmp(a->divisions, b->divisions, sizeof a->divisions) == 0;

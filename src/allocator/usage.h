@@ -1,0 +1,102 @@
+/* usage: what a snapshot says about its memory: where it is, how it came to that, what is alive and what keeps growing. */
+#ifndef TARE_ALLOCATOR_USAGE_H
+#define TARE_ALLOCATOR_USAGE_H
+
+#include "allocator/check.h"
+#include "allocator/program.h"
+#include "allocator/snapshot.h"
+
+/* The sums of some blocks. */
+struct usage_sum {
+    size_t segments, blocks;
+    uint64_t reserved, allocated, active; /* active: allocated, and freed but awaited */
+    uint64_t requested;                   /* of what is active: as it was asked for, not rounded */
+    uint64_t inactive_split; /* free, in segments that are partly used: cannot be given back */
+    uint64_t inactive_whole; /* free, in segments that are all free: emptying the cache gives them back */
+    uint64_t largest_free;   /* the largest request that fits without a new segment */
+};
+
+struct usage_pool {
+    uint64_t pool_id[2];
+    uint16_t stream;
+    bool small, expandable;
+    struct usage_sum sum;
+};
+
+struct usage_layout {
+    struct usage_sum total;
+    struct usage_pool *pools; /* largest first */
+    size_t pool_count;
+};
+
+void usage_layout(const struct snapshot *snapshot, size_t device, struct usage_layout *out);
+void usage_layout_fini(struct usage_layout *layout);
+
+/* The sums of one segment. */
+struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment);
+
+/* Of the reserved memory, the part that is free and yet cannot be given back; 0 to 1. */
+double usage_fragmentation(const struct usage_sum *sum);
+
+/* Live allocations with the same stack and the same requested size. */
+struct usage_group {
+    uint64_t size_bytes, bytes; /* of one, of all */
+    size_t count;
+    uint32_t stack;
+};
+
+/* Those alive after the event; largest first. The caller frees. */
+struct usage_group *usage_alive(const struct program *program, uint32_t event, size_t *count);
+
+#define CURVE_POINTS 480
+
+struct curve_point {
+    size_t event;
+    int64_t time_us;
+    uint64_t allocated, reserved; /* the most within the point's events */
+};
+
+struct curve {
+    struct curve_point points[CURVE_POINTS];
+    size_t count;
+    uint64_t peak_allocated, peak_reserved;
+    uint32_t peak_event; /* where peak_allocated is reached first */
+};
+
+/* Allocated as blocks are rounded, not as they are split: within 1 MiB a block of the figures of a self-check. */
+void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program, struct curve *out);
+
+enum growth_source { GROWTH_NONE, GROWTH_EPOCHS, GROWTH_STEPS, GROWTH_PARTS };
+
+/* A stretch of the record: an epoch, some steps, or an equal part. */
+struct growth_span {
+    size_t first_event, end_event;
+    uint64_t low, high; /* least and most requested bytes that were alive */
+    uint64_t kept;      /* requested bytes born in it and alive at the end of the record */
+};
+
+/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was recorded, of sizes within a power
+ * of two. What the warm-up left does not count. */
+struct growth_suspect {
+    uint32_t stack;
+    uint64_t size_low, size_high, bytes; /* requested: of the smallest and largest, of all */
+    size_t count, spans;                 /* that stayed; spans that left some */
+    uint32_t last_event;                 /* where the last of them was allocated */
+};
+
+struct growth {
+    enum growth_source source;
+    size_t steps_per_span; /* STEPS */
+    struct growth_span *spans;
+    size_t span_count;
+    size_t warm_up;     /* spans at the start that are left out */
+    double slope_bytes; /* a span: the median over all pairs of the others */
+    bool grows;
+    struct growth_suspect *suspects;
+    size_t suspect_count;
+};
+
+void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program, struct growth *out);
+void usage_growth_fini(struct growth *growth);
+
+#endif

@@ -1,0 +1,215 @@
+/* memory: a PyTorch memory snapshot explained, and replayed under other settings. */
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/memory.h"
+#include "config/size.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+enum {
+    OPTION_WHAT_IF,
+    OPTION_CAP,
+    OPTION_RECOMMEND,
+    OPTION_RECORDED_CAP,
+    OPTION_DEVICE,
+    OPTION_ROWS,
+    OPTION_HTML,
+    OPTION_JSON,
+    OPTION_COUNT
+};
+
+static bool read_size(const struct cli_call *call, int option, uint64_t *out, struct err *err)
+{
+    const struct cli_value *value = &call->values[option];
+    *out = MODEL_NO_CAP;
+    return !value->given || size_parse(value->text, out, err) ||
+           err_wrap(err, "%s", call->command->options[option].long_name);
+}
+
+static bool read_question(const struct cli_call *call, struct memory_question *out, struct err *err)
+{
+    *out = (struct memory_question){.path = call->operands.items[0],
+                                    .confs = &call->values[OPTION_WHAT_IF].all,
+                                    .recommend = call->values[OPTION_RECOMMEND].given,
+                                    .rows = (size_t)call->values[OPTION_ROWS].integer};
+    struct alloc_settings unused;
+    for (size_t i = 0; i < out->confs->count; i++)
+        if (!conf_parse(out->confs->items[i], &unused, err))
+            return err_wrap(err, "--what-if");
+    return read_size(call, OPTION_CAP, &out->cap_bytes, err) &&
+           read_size(call, OPTION_RECORDED_CAP, &out->recorded_cap_bytes, err);
+}
+
+static uint64_t weight_of(const struct snapshot *snapshot, size_t device)
+{
+    uint64_t weight = snapshot->devices[device].count;
+    for (size_t i = 0; i < snapshot->segment_count; i++)
+        weight += snapshot->segments[i].device == device ? snapshot->segments[i].block_count : 0;
+    return weight;
+}
+
+/* The one that is asked for, or the one that has most to tell. */
+static bool choose_device(const struct cli_call *call, const struct snapshot *snapshot, size_t *out, struct err *err)
+{
+    *out = 0;
+    if (snapshot->device_count == 0)
+        return err_set(err, "%s: it is empty: no GPU had been used", call->operands.items[0]);
+    if (call->values[OPTION_DEVICE].given) {
+        *out = (size_t)call->values[OPTION_DEVICE].integer;
+        return *out < snapshot->device_count || err_set(err, "%s: it has no GPU %zu, but 0 to %zu",
+                                                        call->operands.items[0], *out, snapshot->device_count - 1);
+    }
+    for (size_t i = 1; i < snapshot->device_count; i++)
+        if (weight_of(snapshot, i) > weight_of(snapshot, *out))
+            *out = i;
+    return true;
+}
+
+static bool write_page(const char *path, const struct memory_report *report, struct err *err)
+{
+    AUTO_TEXT struct text page = {0};
+    AUTO_FREE char *folder = fs_dirname(path), *name = fs_basename(path);
+    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "--html: %s", folder);
+    memory_page(report, &page);
+    return fs_write_atomic(dir, name, text_get(&page), page.length, err) || err_wrap(err, "--html");
+}
+
+static int show(const struct memory_report *report, bool as_json)
+{
+    AUTO_TEXT struct text text = {0};
+    if (as_json) {
+        json_t *json = memory_json(report);
+        json_print_pretty(json, &text);
+        json_decref(json);
+    } else {
+        memory_text(report, &text);
+    }
+    fwrite(text_get(&text), 1, text.length, stdout);
+    if (fflush(stdout) == 0)
+        return CLI_OK;
+    cli_error("cannot write to standard output");
+    return CLI_BROKEN;
+}
+
+/* A setting that was asked about and runs out of memory is an answer that a script can test. */
+static int code_of(const struct memory_report *report)
+{
+    for (size_t i = 0; i < report->try_count; i++)
+        if (report->tries[i].replay.outcome == REPLAY_FAILS && (report->tries[i].conf || report->try_count == 1))
+            return CLI_SOME_FAILED;
+    return CLI_OK;
+}
+
+static int look(const struct cli_call *call, const struct memory_question *question, const struct snapshot *snapshot)
+{
+    struct err err = {0};
+    struct memory_report report = {0};
+    size_t device;
+    int code = CLI_BROKEN;
+    if (!choose_device(call, snapshot, &device, &err)) {
+        cli_error("%s", err.text);
+        return CLI_USAGE;
+    }
+    if (!memory_look(question, snapshot, device, &report, &err) ||
+        (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, &report, &err)))
+        cli_error("%s", err.text);
+    else
+        code = show(&report, call->values[OPTION_JSON].given);
+    if (code == CLI_OK)
+        code = code_of(&report);
+    memory_report_fini(&report);
+    return code;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    struct memory_question question;
+    struct snapshot snapshot;
+    if (!read_question(call, &question, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    if (!snapshot_load(question.path, &snapshot, &err)) {
+        cli_error("%s", err.text);
+        return CLI_USAGE;
+    }
+    int code = look(call, &question, &snapshot);
+    snapshot_fini(&snapshot);
+    return code;
+}
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_WHAT_IF] = {.short_name = "-w",
+                        .long_name = "--what-if",
+                        .argument = "CONF",
+                        .type = CLI_TEXT,
+                        .repeats = true,
+                        .help = "replay under this PYTORCH_CUDA_ALLOC_CONF; can be given several times"},
+    [OPTION_CAP] = {.long_name = "--cap",
+                    .argument = "SIZE",
+                    .type = CLI_TEXT,
+                    .help = "replay with so much for PyTorch at most: 10GiB, 23000 MiB"},
+    [OPTION_RECOMMEND] = {.long_name = "--recommend",
+                          .help = "search the settings, and the smallest GPU that is enough"},
+    [OPTION_RECORDED_CAP] = {.long_name = "--recorded-cap",
+                             .argument = "SIZE",
+                             .type = CLI_TEXT,
+                             .help = "the cap that the training itself ran under; the snapshot does not say"},
+    [OPTION_DEVICE] = {.short_name = "-d",
+                       .long_name = "--device",
+                       .argument = "GPU",
+                       .type = CLI_INT,
+                       .low = 0,
+                       .high = 4095,
+                       .help = "this GPU of the snapshot; else the one with most in it"},
+    [OPTION_ROWS] = {.long_name = "--rows",
+                     .argument = "N",
+                     .type = CLI_INT,
+                     .low = 1,
+                     .high = 1000000,
+                     .default_text = "8",
+                     .help = "rows of each list"},
+    [OPTION_HTML] = {.long_name = "--html",
+                     .argument = "FILE",
+                     .type = CLI_FILE,
+                     .help = "also write a page with a map of the segments"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+};
+
+static const char *const usage[] = {"memory SNAPSHOT.pickle [--what-if CONF]... [--cap SIZE] [--recommend]",
+                                    "memory SNAPSHOT.pickle --html FILE", NULL};
+
+static const char *const description[] = {
+    "Explains a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot()): what is allocated, reserved, fragmented, "
+    "what was alive at the peak and at the end, and whether memory grows. Nothing of the file is executed.",
+    "With --what-if and --cap it replays the recorded requests through a model of PyTorch's allocator: the memory they "
+    "would have reserved, and whether and where they would have run out. Before that it replays the record itself and "
+    "says whether the model gave every recorded event.",
+    "A record that begins with the training (torch.cuda.memory._record_memory_history() at its start) is replayed "
+    "best. "
+    "Compressed files must be unpacked first.",
+    NULL};
+
+static const char *const exits[] = {"0", "told; whatever was tried fits, or may",
+                                    "1", "a setting that was tried runs out of memory",
+                                    "2", "a mistake in the options, or no snapshot that can be read",
+                                    "3", "no trace to replay, or FILE cannot be written",
+                                    NULL};
+
+const struct cli_command cmd_memory = {
+    .name = "memory",
+    .summary = "where a training's GPU memory went, and what would have helped",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = 1,
+    .operand_name = "SNAPSHOT.pickle",
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Small memory snapshots made by hand, as PyTorch writes them, and a plain replay of the allocator's common path to make larger ones.
+
+usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks,
+                                  leak, steady, wide, proto2, early
+       traces.py big FILE EVENTS  a trace of that many events
+"""
+import pickle
+import struct
+import sys
+
+MIB = 1 << 20
+A, B, C = 0x7F0000000000, 0x7EFFFE000000, 0x7EFFFC000000
+SETTINGS = {
+    "PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0, "expandable_segments": False,
+    "roundup_power2_divisions": {str(1 << i): 0 for i in range(16)},
+}
+
+
+class Trace:
+    def __init__(self, **settings):
+        self.events, self.segments, self.marks = [], [], []
+        self.settings = {**SETTINGS, **settings}
+        self.time = 1_700_000_000_000_000
+
+    def event(self, action, addr, size, stream=0, frames=None):
+        self.time += 10
+        event = {"action": action, "device_free" if action == "oom" else "addr": addr, "size": size, "stream": stream,
+                 "time_us": self.time, "compile_context": "N/A", "user_metadata": ""}
+        if frames is not None:
+            event["frames"] = frames
+        self.events.append(event)
+
+    def alloc(self, addr, size, stream=0, frames=None):
+        self.event("alloc", addr, size, stream, frames)
+
+    def free(self, addr, size, stream=0):
+        self.event("free_requested", addr, size, stream)
+        self.event("free_completed", addr, size, stream)
+
+    def mark(self, name):
+        self.time += 10
+        self.marks.append({"stage": "START", "name": name, "device": 0, "time_us": self.time})
+
+    def segment(self, addr, blocks, stream=0, small=False, expandable=False):
+        """blocks: (size, requested, state letter a, p or i)"""
+        made, at = [], addr
+        for size, requested, state in blocks:
+            names = {"a": "active_allocated", "p": "active_pending_free", "i": "inactive"}
+            made.append({"address": at, "size": size, "requested_size": requested, "state": names[state], "frames": []})
+            at += size
+        self.segments.append({
+            "device": 0, "address": addr, "total_size": at - addr,
+            "allocated_size": sum(b[0] for b in blocks if b[2] == "a"), "active_size": sum(b[0] for b in blocks if b[2] != "i"),
+            "requested_size": sum(b[1] for b in blocks if b[2] != "i"), "stream": stream,
+            "segment_type": "small" if small else "large", "segment_pool_id": (0, 0), "is_expandable": expandable, "frames": [],
+            "blocks": made})
+
+    def root(self):
+        return {"segments": sorted(self.segments, key=lambda s: s["address"]), "device_traces": [self.events],
+                "allocator_settings": self.settings, "external_annotations": self.marks}
+
+
+def split():
+    """Best fit, splitting in both pools, a rest that is too small to be split off."""
+    t = Trace()
+    t.event("segment_alloc", A, 2 * MIB)
+    t.alloc(A, 614400)
+    t.alloc(A + 614400, 100)
+    t.event("segment_alloc", B, 20 * MIB)
+    t.alloc(B, 3 * MIB)
+    t.alloc(B + 3 * MIB, 12 * MIB)
+    t.free(B, 3 * MIB)
+    t.alloc(B, 2621440)  # of the free 3 MiB and 5 MiB the smaller one; half a MiB is not split off
+    t.free(A, 614400)
+    t.alloc(A + 614912, 614401)  # one byte too large for the free block in front
+    t.segment(A, [(614400, 614400, "i"), (512, 100, "a"), (614912, 614401, "a"), (867328, 0, "i")], small=True)
+    t.segment(B, [(3 * MIB, 2621440, "a"), (12 * MIB, 12 * MIB, "a"), (5 * MIB, 0, "i")])
+    return t
+
+
+def emptied():
+    """torch.cuda.empty_cache() between two requests: the segment goes, though nobody needed it."""
+    t = Trace()
+    t.event("segment_alloc", A, 10 * MIB)
+    t.alloc(A, 10 * MIB)
+    t.free(A, 10 * MIB)
+    t.event("segment_free", A, 10 * MIB)
+    t.event("segment_alloc", B, 12 * MIB)
+    t.alloc(B, 12 * MIB)
+    t.event("segment_alloc", C, 12 * MIB)  # 24 MiB now: more than the 22 that there would have been, so that nothing was short
+    t.alloc(C, 12 * MIB)
+    t.segment(B, [(12 * MIB, 12 * MIB, "a")])
+    t.segment(C, [(12 * MIB, 12 * MIB, "a")])
+    return t
+
+
+def cap():
+    """30 MiB, given back, then 40 MiB, then 12 MiB beside it: 82 MiB without a cap."""
+    t = Trace()
+    t.event("segment_alloc", A, 30 * MIB)
+    t.alloc(A, 30 * MIB)
+    t.free(A, 30 * MIB)
+    t.event("segment_alloc", B, 40 * MIB)
+    t.alloc(B, 40 * MIB)
+    t.alloc(A, 12 * MIB)
+    t.segment(A, [(12 * MIB, 12 * MIB, "a"), (18 * MIB, 0, "i")])
+    t.segment(B, [(40 * MIB, 40 * MIB, "a")])
+    return t
+
+
+def workspace():
+    """A request of 60 MiB that is given back at once, beside 30 MiB that stay."""
+    t = Trace()
+    t.event("segment_alloc", A, 30 * MIB)
+    t.alloc(A, 30 * MIB)
+    t.event("segment_alloc", B, 60 * MIB)
+    t.alloc(B, 60 * MIB)
+    t.free(B, 60 * MIB)
+    t.alloc(B, 10 * MIB)
+    t.segment(A, [(30 * MIB, 30 * MIB, "a")])
+    t.segment(B, [(10 * MIB, 10 * MIB, "a"), (50 * MIB, 0, "i")])
+    return t
+
+
+def oom():
+    """Under a cap of 50 MiB: 30 MiB are held, 20 MiB are free and go, 24 MiB are refused."""
+    t = Trace()
+    t.event("segment_alloc", A, 30 * MIB)
+    t.alloc(A, 30 * MIB)
+    t.event("segment_alloc", B, 20 * MIB)
+    t.alloc(B, 20 * MIB)
+    t.free(B, 20 * MIB)
+    t.event("segment_free", B, 20 * MIB)
+    t.event("oom", 7 * MIB, 24 * MIB)
+    t.segment(A, [(30 * MIB, 30 * MIB, "a")])
+    return t
+
+
+def expandable():
+    """Pages of 20 MiB: 12 and 12 MiB take two; when both are free, 30 MiB fit without a third."""
+    t = Trace(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True", expandable_segments=True)
+    base = 0x400000000
+    t.event("segment_map", base, 20 * MIB)
+    t.alloc(base, 12 * MIB)
+    t.event("segment_map", base + 20 * MIB, 20 * MIB)
+    t.alloc(base + 12 * MIB, 12 * MIB)
+    t.free(base, 12 * MIB)
+    t.free(base + 12 * MIB, 12 * MIB)
+    t.alloc(base, 30 * MIB)
+    t.segment(base, [(30 * MIB, 30 * MIB, "a"), (10 * MIB, 0, "i")], expandable=True)
+    return t
+
+
+def streams():
+    """A block that another stream still uses comes back only when that is over; a stream takes nothing from another."""
+    t = Trace()
+    t.event("segment_alloc", A, 12 * MIB)
+    t.alloc(A, 12 * MIB)
+    t.event("free_requested", A, 12 * MIB)
+    t.event("segment_alloc", B, 12 * MIB)
+    t.alloc(B, 12 * MIB)
+    t.event("free_completed", A, 12 * MIB)
+    t.event("segment_alloc", C, 12 * MIB, 7)
+    t.alloc(C, 12 * MIB, 7)
+    t.alloc(A, 11 * MIB)
+    t.event("free_requested", B, 12 * MIB)
+    t.segment(A, [(12 * MIB, 11 * MIB, "a")])
+    t.segment(B, [(12 * MIB, 12 * MIB, "p")])
+    t.segment(C, [(12 * MIB, 12 * MIB, "a")], stream=7)
+    return t
+
+
+def stacks():
+    """Two places in a program, one of them called through PyTorch itself."""
+    t = Trace()
+    frame = {"name": "forward", "filename": "/home/me/train.py", "line": 31}
+    first = [{"name": "empty", "filename": "/usr/lib/python3/dist-packages/torch/functional.py", "line": 9}, frame]
+    second = [{"name": "main", "filename": "/home/me/train.py", "line": 80}]
+    t.event("segment_alloc", A, 12 * MIB)
+    t.alloc(A, 12 * MIB, frames=first)
+    t.event("segment_alloc", B, 20 * MIB)
+    t.alloc(B, 2 * MIB, frames=second)
+    t.alloc(B + 2 * MIB, 2 * MIB, frames=second)
+    t.segment(A, [(12 * MIB, 12 * MIB, "a")])
+    t.segment(B, [(2 * MIB, 2 * MIB, "a"), (2 * MIB, 2 * MIB, "a"), (16 * MIB, 0, "i")])
+    return t
+
+
+class Small:
+    """The allocator's small and large pools with best fit over free blocks, splitting and merging: enough for made-up runs."""
+
+    def __init__(self, trace):
+        self.t, self.top, self.blocks, self.order = trace, A, {}, []
+
+    def alloc(self, size):
+        rounded = max(512, (size + 511) // 512 * 512)
+        small = rounded <= MIB
+        fits = [(b[1], a) for a, b in self.blocks.items() if b[0] == small and b[2] is None and b[1] >= rounded]
+        if fits:
+            addr = min(fits)[1]
+        else:
+            room = 2 * MIB if small else 20 * MIB if rounded < 10 * MIB else (rounded + 2 * MIB - 1) // (2 * MIB) * 2 * MIB
+            self.top -= (room + 32 * MIB - 1) // (32 * MIB) * 32 * MIB
+            addr = self.top
+            self.blocks[addr] = [small, room, None, addr]
+            self.t.event("segment_alloc", addr, room)
+        block = self.blocks[addr]
+        rest = block[1] - rounded
+        if rest >= 512 if small else rest > MIB:
+            self.blocks[addr + rounded] = [small, rest, None, block[3]]
+            block[1] = rounded
+        block[2] = size
+        self.t.alloc(addr, size)
+        return addr
+
+    def free(self, addr):
+        block = self.blocks[addr]
+        self.t.free(addr, block[2])
+        block[2] = None
+        after = self.blocks.get(addr + block[1])
+        if after and after[2] is None and after[3] == block[3]:
+            del self.blocks[addr + block[1]]
+            block[1] += after[1]
+        for a, b in self.blocks.items():
+            if b[3] == block[3] and a + b[1] == addr and b[2] is None:
+                b[1] += block[1]
+                del self.blocks[addr]
+                break
+
+    def finish(self):
+        heads = sorted({b[3] for b in self.blocks.values()})
+        for head in heads:
+            inside = sorted((a, b) for a, b in self.blocks.items() if b[3] == head)
+            self.t.segment(head, [(b[1], b[2] or 0, "i" if b[2] is None else "a") for _, b in inside], small=inside[0][1][0])
+
+
+def leak(marked=True, keep=True):
+    """Eight epochs; each leaves one block of 3 MiB behind and asks 12 times for what it gives back."""
+    t = Trace()
+    run = Small(t)
+    run.alloc(32 * MIB)
+    for epoch in range(8):
+        if marked:
+            t.mark(f"epoch {epoch}")
+        for _ in range(12):
+            used = [run.alloc(5 * MIB), run.alloc(300 << 10)]
+            for addr in used:
+                run.free(addr)
+        kept = run.alloc(3 * MIB)
+        if not keep:
+            run.free(kept)
+    run.finish()
+    return t
+
+
+def early():
+    """The end of `split`, with a record that begins after the fourth request."""
+    t = split()
+    t.events = t.events[6:]
+    return t
+
+
+def wide(events):
+    """A long trace: 200 live blocks of mixed sizes, replaced one after the other."""
+    t = Trace()
+    run, live, seed = Small(t), [], 7
+    while len(t.events) < events:
+        seed = (seed * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        size = [4 << 10, 96 << 10, 700 << 10, 3 * MIB, 11 * MIB][(seed >> 33) % 5] + (seed >> 40) % 4096
+        live.append(run.alloc(size))
+        if len(live) > 200:
+            run.free(live.pop((seed >> 50) % 200))
+    run.finish()
+    return t
+
+
+def write_proto2(value, out):
+    """As PyTorch's C++ writer does: protocol 2, every number above 2**31 in LONG1 of 8 bytes, tuples by MARK and TUPLE."""
+    memo = {}
+
+    def number(n):
+        if 0 <= n < 256:
+            out.extend(b"K" + struct.pack("<B", n))
+        elif 0 <= n < 65536:
+            out.extend(b"M" + struct.pack("<H", n))
+        elif -(1 << 31) <= n < 1 << 31:
+            out.extend(b"J" + struct.pack("<i", n))
+        else:
+            out.extend(b"\x8a\x08" + struct.pack("<q", n))
+
+    def text(s):
+        if s in memo:
+            out.extend(b"h" + struct.pack("<B", memo[s]) if memo[s] < 256 else b"j" + struct.pack("<I", memo[s]))
+            return
+        data = s.encode()
+        memo[s] = len(memo)
+        out.extend(b"X" + struct.pack("<I", len(data)) + data)
+        out.extend(b"q" + struct.pack("<B", memo[s]) if memo[s] < 256 else b"r" + struct.pack("<I", memo[s]))
+
+    def put(v):
+        if v is None:
+            out.extend(b"N")
+        elif isinstance(v, bool):
+            out.extend(b"\x88" if v else b"\x89")
+        elif isinstance(v, int):
+            number(v)
+        elif isinstance(v, float):
+            out.extend(b"G" + struct.pack(">d", v))
+        elif isinstance(v, str):
+            text(v)
+        elif isinstance(v, dict):
+            out.extend(b"}(")
+            for key, item in v.items():
+                put(key)
+                put(item)
+            out.extend(b"u")
+        elif isinstance(v, (list, tuple)):
+            out.extend(b"](" if isinstance(v, list) else b"(")
+            for item in v:
+                put(item)
+            out.extend(b"e" if isinstance(v, list) else b"t")
+
+    out.extend(b"\x80\x02")
+    put(value)
+    out.extend(b".")
+
+
+def main():
+    name, path = sys.argv[1:3]
+    if name == "proto2":
+        data = bytearray()
+        write_proto2(split().root(), data)
+    elif name == "big":
+        base = wide(20000)
+        trace = base.root()
+        one = trace["device_traces"][0]
+        # The same stretch over and over: what reading and replaying cost does not depend on it.
+        trace["device_traces"] = [[dict(event) for _ in range(int(sys.argv[3]) // len(one) + 1) for event in one][:int(sys.argv[3])]]
+        trace["segments"] = []
+        data = pickle.dumps(trace, protocol=4)
+    elif name == "wide":
+        data = pickle.dumps(wide(3000).root(), protocol=4)
+    elif name == "steady":
+        data = pickle.dumps(leak(keep=False).root(), protocol=4)
+    else:
+        data = pickle.dumps(globals()[name]().root(), protocol=4)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+if __name__ == "__main__":
+    main()
