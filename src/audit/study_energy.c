@@ -84,7 +84,7 @@ static void each_power(void *at, const struct trace_row *row)
         take_power_window(context);
     }
     int64_t t_s = row->t_s - context->first_s;
-    if (row->kinds[0] == NUMBER_ABSENT)
+    if (row->kinds[0] == FIGURE_ABSENT)
         context->absent++;
     else if (row->values[0] < 0 || row->values[0] > most_watts)
         context->impossible++;
@@ -100,7 +100,7 @@ static void each_utilisation(void *at, const struct trace_row *row)
     if (!context->begun)
         find_window(context, row->t_s);
     double percent = row->values[0];
-    if (row->kinds[0] == NUMBER_ABSENT) {
+    if (row->kinds[0] == FIGURE_ABSENT) {
         context->absent++;
         return;
     }
@@ -130,7 +130,7 @@ static void each_utilisation(void *at, const struct trace_row *row)
 static void each_temperature(void *at, const struct trace_row *row)
 {
     struct context *context = at;
-    if (row->kinds[0] == NUMBER_ABSENT) {
+    if (row->kinds[0] == FIGURE_ABSENT) {
         context->absent++;
         return;
     }

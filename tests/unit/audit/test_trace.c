@@ -64,8 +64,8 @@ static void absent_values_keep_their_row(void **state)
     struct trace_file file;
     struct seen seen = parse("timestamp,gpu_temp_c,memory_temp_c\n10,61,N/A\n11,[N/A],N/A\n", 2, &file);
     assert_int_equal(seen.count, 2);
-    assert_int_equal(seen.rows[0].kinds[1], NUMBER_ABSENT);
-    assert_int_equal(seen.rows[1].kinds[0], NUMBER_ABSENT);
+    assert_int_equal(seen.rows[0].kinds[1], FIGURE_ABSENT);
+    assert_int_equal(seen.rows[1].kinds[0], FIGURE_ABSENT);
     assert_true(seen.rows[0].values[0] == 61);
 }
 

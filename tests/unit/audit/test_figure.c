@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "audit/number.h"
+#include "audit/figure.h"
 #include "audit/perf.h"
 #include "base/rng.h"
 
@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum number_kind read_text(const char *text, double *out)
+static enum figure_kind read_text(const char *text, double *out)
 {
-    return number_read(text, text + strlen(text), out);
+    return figure_read(text, text + strlen(text), out);
 }
 
 static void expect_number(const char *text, double expected)
 {
     double value = -1;
-    if (read_text(text, &value) != NUMBER_IS || value != expected)
+    if (read_text(text, &value) != FIGURE_IS || value != expected)
         fail_msg("'%s' is read as %.17g", text, value);
 }
 
@@ -49,7 +49,7 @@ static void what_sensors_say_when_they_know_nothing_is_absent(void **state)
     static const char *const texts[] = {"", "  ", "N/A", "[N/A]", " N/A ", "[Not Supported]", "nan", "<not counted>"};
     double value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        assert_int_equal(read_text(texts[i], &value), NUMBER_ABSENT);
+        assert_int_equal(read_text(texts[i], &value), FIGURE_ABSENT);
 }
 
 static void what_is_no_figure_is_told(void **state)
@@ -59,7 +59,7 @@ static void what_is_no_figure_is_told(void **state)
                                         "0x10", "inf",   "1e999", "5 apples", "--5", "+5", "W"};
     double value;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (read_text(texts[i], &value) != NUMBER_BAD)
+        if (read_text(texts[i], &value) != FIGURE_BAD)
             fail_msg("'%s' was taken", texts[i]);
 }
 
@@ -87,10 +87,10 @@ static void whole_seconds_are_digits_alone(void **state)
     (void)state;
     int64_t value;
     const char *good = "1763455019", *bad[] = {"", "-1", "17.5", " 17", "1763455019x", "9999999999999999999"};
-    assert_true(number_read_whole(good, good + 10, &value));
+    assert_true(figure_read_whole(good, good + 10, &value));
     assert_int_equal(value, 1763455019);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(number_read_whole(bad[i], bad[i] + strlen(bad[i]), &value));
+        assert_false(figure_read_whole(bad[i], bad[i] + strlen(bad[i]), &value));
 }
 
 static void perfs_text_is_read_with_its_commas(void **state)
