@@ -61,9 +61,9 @@ static void judge_sampling(struct dataset_experiment *experiment)
     if (share < sampled_least)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
-                         "%.6g J ± %.2g",
+                         "%.6g J ± %.6g",
                          100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
-                         gpu->energy_j.value, gpu->half_width_j.value);
+                         gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
     if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > gap_most_s)
         dataset_evidence(experiment, "sampling_gap", none, none, "nothing was sampled for %.6g s",
                          gpu->longest_gap_s.value);
