@@ -139,6 +139,7 @@ fi
 if wanted unit || wanted cli; then
     say "gcc"
     one "build (gcc)" compile "$build"
+    one "every name is defined once" tests/symbols.sh "$build"
 fi
 if wanted unit; then unit "$build" "unit tests (gcc)"; fi
 if wanted cli; then

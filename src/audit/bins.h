@@ -18,7 +18,7 @@ struct bins {
 };
 
 void bins_begin(struct bins *bins);
-void bins_add(struct bins *bins, int64_t t_s, double value);
+void bins_add(struct bins *bins, int64_t t_s, double value); /* never before the first */
 
 struct bins_step {
     bool found;

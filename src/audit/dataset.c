@@ -49,6 +49,14 @@ void dataset_evidence(struct dataset_experiment *experiment, const char *kind, s
     va_end(args);
 }
 
+bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        if (strcmp(experiment->evidence[i].kind, kind) == 0)
+            return true;
+    return false;
+}
+
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
 {
     va_list args;

@@ -140,6 +140,7 @@ void dataset_fini(struct dataset *dataset);
 struct dataset_experiment *dataset_add(struct dataset *dataset);
 void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
                       struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -53,16 +53,17 @@ static void judge_start(struct dataset_experiment *experiment)
 static void judge_sampling(struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
-    if (!gpu->sampled_share.valid || !gpu->window_s.valid)
+    /* Where duration and trace disagree, what of the window was sampled is the same question. */
+    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs"))
         return;
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
     if (share < sampled_least)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
-                         "%.6g J ± %.2g",
+                         "%.6g J ± %.6g",
                          100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
-                         gpu->energy_j.value, gpu->half_width_j.value);
+                         gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
     if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > gap_most_s)
         dataset_evidence(experiment, "sampling_gap", none, none, "nothing was sampled for %.6g s",
                          gpu->longest_gap_s.value);
@@ -105,12 +106,12 @@ static void judge_impossible(struct dataset_experiment *experiment)
                          least.value, most.value);
 }
 
-static void judge_metrics(struct dataset_experiment *experiment)
+static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
         if (experiment->metrics[i].value.valid)
             return;
-    if (experiment->has_success && experiment->success)
+    if (expected && experiment->has_success && experiment->success)
         dataset_evidence(experiment, "success_without_metrics", none, none,
                          "it counts as a success, and none of its results is there");
 }
@@ -140,14 +141,16 @@ static unsigned expected_files(const struct dataset *dataset, size_t folder)
     return expected;
 }
 
-static void judge_study(struct dataset *dataset)
+static void judge_each(struct dataset *dataset)
 {
     size_t known = SIZE_MAX;
     unsigned expected = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        if (dataset->folders[experiment->folder].layout != DATASET_STUDY)
+        if (dataset->folders[experiment->folder].layout != DATASET_STUDY) {
+            judge_metrics(experiment, experiment->metric_count > 0); /* its plan says which there are */
             continue;
+        }
         if (experiment->folder != known)
             expected = expected_files(dataset, known = experiment->folder);
         judge_start(experiment);
@@ -155,7 +158,7 @@ static void judge_study(struct dataset *dataset)
         judge_recorded(experiment);
         judge_impossible(experiment);
         judge_missing(experiment, expected);
-        judge_metrics(experiment);
+        judge_metrics(experiment, true);
         if (!audit_id_well_formed(experiment))
             dataset_evidence(experiment, "malformed_id", none, none, "'%.200s' is not <repository>_<model>_<number>%s",
                              experiment->id, experiment->parallel ? "_parallel" : "");
@@ -194,7 +197,7 @@ static void judge_duplicates(struct dataset *dataset)
 
 void audit_judge(struct dataset *dataset)
 {
-    judge_study(dataset);
+    judge_each(dataset);
     judge_duplicates(dataset);
     judge_siblings(dataset);
     for (size_t i = 0; i < dataset->count; i++) {

@@ -1,6 +1,6 @@
 #include "audit/perf.h"
 
-#include "audit/number.h"
+#include "audit/figure.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool leading(const char *line, const char *unit, struct reading *out)
 {
     const char *at = line + strspn(line, " \t");
     const char *end = strstr(at, unit);
-    if (!end || number_read(at, end, &out->value) != NUMBER_IS)
+    if (!end || figure_read(at, end, &out->value) != FIGURE_IS)
         return false;
     out->valid = true;
     return true;
@@ -51,7 +51,7 @@ static bool leading(const char *line, const char *unit, struct reading *out)
 static void trailing(const char *line, struct reading *out)
 {
     const char *colon = strchr(line, ':');
-    if (colon && number_read(colon + 1, colon + strlen(colon), &out->value) == NUMBER_IS)
+    if (colon && figure_read(colon + 1, colon + strlen(colon), &out->value) == FIGURE_IS)
         out->valid = true;
 }
 

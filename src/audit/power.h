@@ -12,7 +12,7 @@
 #define POWER_GAP_S 3
 
 struct power {
-    double begin_s, end_s; /* the window, seconds since 1970 */
+    double begin_s, end_s; /* the window; all times in seconds since any one moment */
     bool has_window;
     size_t samples;  /* with a value */
     size_t outside;  /* of them, stamped more than a second outside of the window */

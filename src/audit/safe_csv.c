@@ -38,21 +38,25 @@ static void add_own(struct text *out, const struct dataset_experiment *experimen
     text_add_char(out, '\n');
 }
 
-/* The experiment of a row of summary.csv. */
-static const struct dataset_experiment *of_line(const struct dataset *dataset, size_t folder, const struct strv *header,
-                                                const struct strv *row, size_t line)
+/* The experiment of a row of summary.csv. They stand in the rows' order: the search goes on where the last one ended. */
+static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder, const char *id,
+                                               size_t line, size_t *from)
 {
-    for (size_t i = 0; i < dataset->count; i++) {
-        const struct dataset_experiment *experiment = &dataset->items[i];
-        if (experiment->folder != folder)
-            continue;
-        if (dataset->folders[folder].layout == DATASET_STUDY && experiment->line == line)
+    bool study = dataset->folders[folder].layout == DATASET_STUDY;
+    for (size_t tried = 0; tried < dataset->count; tried++, *from = (*from + 1) % dataset->count) {
+        const struct dataset_experiment *experiment = &dataset->items[*from];
+        if (experiment->folder == folder && (study ? experiment->line == line : strcmp(experiment->id, id) == 0))
             return experiment;
-        for (size_t c = 0; dataset->folders[folder].layout == DATASET_TARE && c < header->count && c < row->count; c++)
-            if (strcmp(header->items[c], "experiment_id") == 0 && strcmp(row->items[c], experiment->id) == 0)
-                return experiment;
     }
     return NULL;
+}
+
+static const char *id_of(const struct strv *header, const struct strv *row)
+{
+    for (size_t i = 0; i < header->count && i < row->count; i++)
+        if (strcmp(header->items[i], "experiment_id") == 0)
+            return row->items[i];
+    return "";
 }
 
 static void copy_row(struct text *out, const struct strv *header, const struct strv *row, const char *verdict)
@@ -72,13 +76,14 @@ static void copy_rows(const struct dataset *dataset, size_t folder, const struct
     csv_start(&reader, text_get(summary), summary->length);
     if (csv_next(&reader, &header, NULL) <= 0)
         return;
+    size_t from = 0;
     bool has_verdict = strv_has(&header, "verdict");
     copy_row(out, &header, &header, "verdict");
     for (size_t i = has_verdict; i < sizeof own_names / sizeof *own_names; i++)
         add_cell(out, own_names[i]);
     text_add_char(out, '\n');
     while (csv_next(&reader, &row, NULL) > 0) {
-        const struct dataset_experiment *experiment = of_line(dataset, folder, &header, &row, reader.line);
+        const struct dataset_experiment *experiment = of_row(dataset, folder, id_of(&header, &row), reader.line, &from);
         if (!experiment || experiment->verdict != VERDICT_CLEAN)
             continue;
         copy_row(out, &header, &row, verdict_name(VERDICT_CLEAN));

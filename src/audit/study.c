@@ -1,7 +1,7 @@
 /* The study's layout: summary.csv, and a folder for each experiment. */
 #include "audit/read.h"
 
-#include "audit/number.h"
+#include "audit/figure.h"
 #include "audit/trace.h"
 #include "base/clock.h"
 #include "base/csv.h"
@@ -49,9 +49,9 @@ static bool is_folder_name(const char *id)
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     struct reading out = {0};
-    enum number_kind kind = number_read(cell, cell + strlen(cell), &out.value);
-    out.valid = kind == NUMBER_IS;
-    if (kind == NUMBER_BAD)
+    enum figure_kind kind = figure_read(cell, cell + strlen(cell), &out.value);
+    out.valid = kind == FIGURE_IS;
+    if (kind == FIGURE_BAD)
         dataset_evidence(experiment, "value_impossible", none, none, "%s in summary.csv is '%.60s'", name, cell);
     return out;
 }

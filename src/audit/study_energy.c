@@ -26,7 +26,7 @@ struct context {
     struct bins bins;
     struct perf perf;
     bool begun;
-    double start_s, window_end_s; /* UTC; not finite: not known */
+    double start_s, window_end_s; /* since the first sample; not finite: not known */
     int64_t *zone_s;
     bool *has_zone;
     size_t absent, impossible;
@@ -38,23 +38,28 @@ struct context {
     bool is_idle;
 };
 
-/* The zone in which the experiment's start is nearest to the first sample; then its window in UTC. */
+/* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds count from the first
+ * sample: as fractions of whole ones since 1970 they would lose digits. */
 static void find_window(struct context *context, int64_t first_s)
 {
     const struct dataset_experiment *experiment = context->experiment;
     context->begun = true;
     context->start_s = context->window_end_s = NAN;
     context->first_s = first_s;
-    if (!experiment->has_end || !experiment->duration_s.valid || experiment->duration_s.value <= 0)
+    double duration_s = experiment->duration_s.value;
+    if (!experiment->has_end || !experiment->duration_s.valid || duration_s <= 0)
         return;
-    double start_local_s = (double)experiment->end_local_ns / (double)NS_PER_S - experiment->duration_s.value;
-    double zone = nearbyint((start_local_s - (double)first_s) / ZONE_S) * ZONE_S;
+    int64_t end_local_s = experiment->end_local_ns / NS_PER_S;
+    double fraction_s = (double)(experiment->end_local_ns % NS_PER_S) / (double)NS_PER_S;
+    double zone = nearbyint(((double)(end_local_s - first_s) + fraction_s - duration_s) / ZONE_S) * ZONE_S;
     if (fabs(zone) > 16 * 3600.0)
         return; /* no zone on earth: the samples are of another time */
     *context->zone_s = (int64_t)zone;
     *context->has_zone = true;
-    context->start_s = start_local_s - zone;
-    context->window_end_s = context->start_s + experiment->duration_s.value;
+    if (dataset_has_evidence(experiment, "duration_differs"))
+        return; /* how long it took is in dispute: what the samples span is not */
+    context->window_end_s = (double)(end_local_s - (int64_t)zone - first_s) + fraction_s;
+    context->start_s = context->window_end_s - duration_s;
 }
 
 /* The command ended when perf did; what the study's script did behind it is none of the training's. */
@@ -78,13 +83,14 @@ static void each_power(void *at, const struct trace_row *row)
         find_window(context, row->t_s);
         take_power_window(context);
     }
-    if (row->kinds[0] == NUMBER_ABSENT)
+    int64_t t_s = row->t_s - context->first_s;
+    if (row->kinds[0] == FIGURE_ABSENT)
         context->absent++;
     else if (row->values[0] < 0 || row->values[0] > most_watts)
         context->impossible++;
     else {
-        power_add(&context->power, row->t_s, row->values[0]);
-        bins_add(&context->bins, row->t_s, row->values[0]);
+        power_add(&context->power, t_s, row->values[0]);
+        bins_add(&context->bins, t_s, row->values[0]);
     }
 }
 
@@ -94,7 +100,7 @@ static void each_utilisation(void *at, const struct trace_row *row)
     if (!context->begun)
         find_window(context, row->t_s);
     double percent = row->values[0];
-    if (row->kinds[0] == NUMBER_ABSENT) {
+    if (row->kinds[0] == FIGURE_ABSENT) {
         context->absent++;
         return;
     }
@@ -102,28 +108,29 @@ static void each_utilisation(void *at, const struct trace_row *row)
         context->impossible++;
         return;
     }
-    double from_s = isfinite(context->start_s) ? floor(context->start_s) : (double)context->first_s;
-    if ((double)row->t_s < from_s + EARLY_S && (!context->has_early || percent > context->early)) {
+    int64_t t_s = row->t_s - context->first_s;
+    double from_s = isfinite(context->start_s) ? floor(context->start_s) : 0;
+    if ((double)t_s < from_s + EARLY_S && (!context->has_early || percent > context->early)) {
         context->early = percent;
         context->has_early = true;
     }
     bool idle = percent < idle_percent;
     if (idle && !context->is_idle)
-        context->idle_since_s = row->t_s;
-    if (context->is_idle && row->t_s - context->idle_since_s > context->longest_idle_s)
-        context->longest_idle_s = row->t_s - context->idle_since_s;
+        context->idle_since_s = t_s;
+    if (context->is_idle && t_s - context->idle_since_s > context->longest_idle_s)
+        context->longest_idle_s = t_s - context->idle_since_s;
     context->is_idle = idle;
     context->idle += idle;
     context->rows++;
     context->sum += percent;
     context->highest = fmax(context->highest, percent);
-    bins_add(&context->bins, row->t_s, percent);
+    bins_add(&context->bins, t_s, percent);
 }
 
 static void each_temperature(void *at, const struct trace_row *row)
 {
     struct context *context = at;
-    if (row->kinds[0] == NUMBER_ABSENT) {
+    if (row->kinds[0] == FIGURE_ABSENT) {
         context->absent++;
         return;
     }
@@ -182,7 +189,7 @@ static bool read_file(struct context *context, int dir, const char *name, size_t
 static struct dataset_step step_of(const struct context *context)
 {
     struct bins_step step = bins_find_step(&context->bins, STEP_LEAST_S);
-    double start_s = isfinite(context->start_s) ? context->start_s : (double)context->first_s;
+    double start_s = isfinite(context->start_s) ? context->start_s : 0;
     return (struct dataset_step){step.found, (double)step.at_s - start_s, step.before, step.after, step.explained};
 }
 

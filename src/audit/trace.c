@@ -40,9 +40,9 @@ static const char *cell_end(const char **at, const char *end, const char **after
 static bool read_stamp(const char *at, const char *end, int64_t *out)
 {
     double seconds;
-    if (number_read_whole(at, end, out))
+    if (figure_read_whole(at, end, out))
         return true;
-    if (number_read(at, end, &seconds) != NUMBER_IS || seconds < 0 || seconds > 1e15)
+    if (figure_read(at, end, &seconds) != FIGURE_IS || seconds < 0 || seconds > 1e15)
         return false;
     *out = (int64_t)seconds;
     return true;
@@ -64,8 +64,8 @@ static bool read_row(const struct reader *reader, const char *at, const char *en
             cell = end;
             after = NULL;
         }
-        row->kinds[i] = number_read(at, cell, &row->values[i]);
-        if (row->kinds[i] == NUMBER_BAD)
+        row->kinds[i] = figure_read(at, cell, &row->values[i]);
+        if (row->kinds[i] == FIGURE_BAD)
             return false;
     }
     return !after;

@@ -3,7 +3,7 @@
 #ifndef TARE_AUDIT_TRACE_H
 #define TARE_AUDIT_TRACE_H
 
-#include "audit/number.h"
+#include "audit/figure.h"
 
 #include "base/err.h"
 
@@ -14,7 +14,7 @@
 
 struct trace_row {
     int64_t t_s; /* whole seconds since 1970; some files have fractions: cut off */
-    enum number_kind kinds[TRACE_COLUMNS];
+    enum figure_kind kinds[TRACE_COLUMNS];
     double values[TRACE_COLUMNS];
 };
 

@@ -1,6 +1,6 @@
 /* audit: what of a results folder can be believed, and why not. */
 #include "audit/audit_json.h"
-#include "audit/expect.h"
+#include "audit/criteria.h"
 #include "audit/judge.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -117,13 +117,13 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
 }
 
 /* The exit code. Each criterion's outcome goes to stderr. */
-static int check(const struct expect *expectations, const struct dataset *dataset, json_t *json)
+static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *json)
 {
     int code = CLI_OK;
     json_t *list = json_array();
     for (size_t i = 0; i < expectations->count; i++) {
-        struct expect_result result;
-        expect_check(&expectations->items[i], dataset, &result);
+        struct criterion_result result;
+        criterion_check(&expectations->items[i], dataset, &result);
         if (result.held)
             cli_note("holds: %s (%s)", expectations->items[i].text, result.why);
         else
@@ -141,7 +141,7 @@ static int check(const struct expect *expectations, const struct dataset *datase
     return code;
 }
 
-static int audit(const struct cli_value *values, const struct dataset *dataset, const struct expect *expectations)
+static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations)
 {
     struct err err = {0};
     struct account account;
@@ -167,11 +167,11 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     struct dataset dataset = {0};
-    AUTO(expect_fini) struct expect expectations = {0};
+    AUTO(criteria_fini) struct criteria expectations = {0};
     AUTO(caller_fini) struct caller caller = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
-    if (values[OPTION_EXPECT].given && !expect_parse(values[OPTION_EXPECT].text, &expectations, &err))
+    if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
         cli_error("%s", err.text);

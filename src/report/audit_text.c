@@ -34,16 +34,11 @@ static size_t character_length(const char *s)
     return length;
 }
 
-char *audit_text_fit(const char *text, size_t columns)
+static char *without_controls(const char *text)
 {
     AUTO_TEXT struct text out = {0};
-    size_t used = 0;
-    for (const char *s = text; *s; used++) {
+    for (const char *s = text; *s;) {
         size_t length = character_length(s);
-        if (columns && used + 1 >= columns && s[length ? length : 1]) {
-            text_add(&out, "…");
-            break;
-        }
         bool control = length == 0 || (unsigned char)*s < 0x20 || *s == 0x7f ||
                        (length == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
         if (control)
@@ -53,6 +48,25 @@ char *audit_text_fit(const char *text, size_t columns)
         s += length ? length : 1;
     }
     return text_take(&out);
+}
+
+/* Behind this many characters. */
+static const char *skip(const char *s, size_t characters)
+{
+    for (; *s && characters; characters--)
+        s += character_length(s);
+    return s;
+}
+
+char *audit_text_fit(const char *text, size_t columns)
+{
+    AUTO_FREE char *safe = without_controls(text);
+    size_t all = table_width_of(safe);
+    if (columns == 0 || all <= columns)
+        return steal_ptr(safe);
+    /* What tells ids apart stands at their end. */
+    size_t head = columns / 3, tail = columns - head - 1;
+    return mem_printf("%.*s…%s", (int)(skip(safe, head) - safe), safe, skip(safe, all - tail));
 }
 
 static void heading(const struct page *page, const char *title)

@@ -20,8 +20,8 @@ struct audit_text_options {
 void audit_text(const struct dataset *dataset, const struct account *account, const struct audit_text_options *options,
                 struct text *out);
 
-/* For tables of files' contents: at most columns of them (0: all), control characters as '?', cut off with "…". The caller
- * frees it. */
+/* For tables of files' contents: at most columns of them (0: all), control characters as '?', "…" for what was
+ * left out of the middle. The caller frees it. */
 char *audit_text_fit(const char *text, size_t columns);
 
 #endif

@@ -1,4 +1,4 @@
-#include "audit/expect.h"
+#include "audit/criteria.h"
 
 #include "audit/identical.h"
 #include "audit/judge.h"
@@ -168,16 +168,16 @@ static bool parse_limit(const char *text, double *out)
     return true;
 }
 
-static bool parse_item(const char *text, struct expect_item *out, struct err *err)
+static bool parse_item(const char *text, struct criterion *out, struct err *err)
 {
     size_t name = strcspn(text, "<>=");
     const char *rest = text + name;
     if (!*rest)
         return err_set(err, "'%s' is no criterion: write it as power_cv_between<5%%", text);
     bool equal = rest[0] != '=' && rest[1] == '=';
-    out->how = rest[0] == '='   ? EXPECT_EQUAL
-               : rest[0] == '<' ? (equal ? EXPECT_AT_MOST : EXPECT_LESS)
-                                : (equal ? EXPECT_AT_LEAST : EXPECT_MORE);
+    out->how = rest[0] == '='   ? CRITERION_EQUAL
+               : rest[0] == '<' ? (equal ? CRITERION_AT_MOST : CRITERION_LESS)
+                                : (equal ? CRITERION_AT_LEAST : CRITERION_MORE);
     if (!parse_name(text, name, &out->what, err))
         return false;
     if (!parse_limit(rest + 1 + equal, &out->limit))
@@ -185,18 +185,18 @@ static bool parse_item(const char *text, struct expect_item *out, struct err *er
     return true;
 }
 
-bool expect_parse(const char *text, struct expect *out, struct err *err)
+bool criteria_parse(const char *text, struct criteria *out, struct err *err)
 {
     AUTO_FREE char *copy = mem_strdup(text);
     char *rest = NULL;
-    *out = (struct expect){0};
+    *out = (struct criteria){0};
     for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
         while (*part == ' ')
             part++;
         size_t length = strlen(part);
         while (length && part[length - 1] == ' ')
             part[--length] = '\0';
-        struct expect_item item = {.text = mem_strdup(part)};
+        struct criterion item = {.text = mem_strdup(part)};
         out->items = mem_resize(out->items, out->count + 1, sizeof *out->items);
         out->items[out->count++] = item;
         if (!parse_item(part, &out->items[out->count - 1], err))
@@ -205,23 +205,24 @@ bool expect_parse(const char *text, struct expect *out, struct err *err)
     return out->count > 0 || err_set(err, "--expect was given no criterion");
 }
 
-void expect_fini(struct expect *expect)
+void criteria_fini(struct criteria *criteria)
 {
-    for (size_t i = 0; i < expect->count; i++)
-        free(expect->items[i].text);
-    free(expect->items);
-    *expect = (struct expect){0};
+    for (size_t i = 0; i < criteria->count; i++)
+        free(criteria->items[i].text);
+    free(criteria->items);
+    *criteria = (struct criteria){0};
 }
 
-void expect_check(const struct expect_item *item, const struct dataset *judged, struct expect_result *out)
+void criterion_check(const struct criterion *item, const struct dataset *judged, struct criterion_result *out)
 {
     out->why[0] = '\0';
     out->value = measures[item->what].measure(judged, out->why);
     double value = out->value.value;
     static const double slack = 1e-12;
-    bool held[] = {[EXPECT_LESS] =
-                       value<item->limit, [EXPECT_AT_MOST] = value <= item->limit, [EXPECT_MORE] = value> item->limit,
-                   [EXPECT_AT_LEAST] = value >= item->limit,
-                   [EXPECT_EQUAL] = fabs(value - item->limit) <= slack * fabs(item->limit)};
+    bool held[] = {
+        [CRITERION_LESS] =
+            value<item->limit, [CRITERION_AT_MOST] = value <= item->limit, [CRITERION_MORE] = value> item->limit,
+        [CRITERION_AT_LEAST] = value >= item->limit,
+        [CRITERION_EQUAL] = fabs(value - item->limit) <= slack * fabs(item->limit)};
     out->held = out->value.valid && held[item->how];
 }

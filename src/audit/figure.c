@@ -1,4 +1,4 @@
-#include "audit/number.h"
+#include "audit/figure.h"
 
 #include "base/value.h"
 
@@ -116,33 +116,33 @@ static const char *before_unit(const char *at, const char *end)
 }
 
 /* All that is not plain. */
-static enum number_kind read_slow(const char *at, const char *end, double *out)
+static enum figure_kind read_slow(const char *at, const char *end, double *out)
 {
     char text[LONGEST + 1];
     if (is_absent(at, end))
-        return NUMBER_ABSENT;
+        return FIGURE_ABSENT;
     if (end - at >= LONGEST)
-        return NUMBER_BAD;
+        return FIGURE_BAD;
     end = before_unit(at, end);
     size_t length = without_commas(at, end, text);
     text[length] = '\0';
     if (length == 0 || strlen(text) != length)
-        return NUMBER_BAD;
-    return number_parse(text, out) && isfinite(*out) ? NUMBER_IS : NUMBER_BAD;
+        return FIGURE_BAD;
+    return number_parse(text, out) && isfinite(*out) ? FIGURE_IS : FIGURE_BAD;
 }
 
-enum number_kind number_read(const char *at, const char *end, double *out)
+enum figure_kind figure_read(const char *at, const char *end, double *out)
 {
     if (read_plain(at, end, out))
-        return NUMBER_IS;
+        return FIGURE_IS;
     while (at < end && is_blank(*at))
         at++;
     while (end > at && is_blank(end[-1]))
         end--;
-    return read_plain(at, end, out) ? NUMBER_IS : read_slow(at, end, out);
+    return read_plain(at, end, out) ? FIGURE_IS : read_slow(at, end, out);
 }
 
-bool number_read_whole(const char *at, const char *end, int64_t *out)
+bool figure_read_whole(const char *at, const char *end, int64_t *out)
 {
     if (at == end || end - at > MOST_DIGITS)
         return false;

@@ -1,0 +1,168 @@
+# tare audit on real folders of the study, on runs of its own, and on hostile ones.
+bats_require_minimum_version 1.5.0
+load ../cli/runs
+
+setup_file() { command -v python3 > /dev/null || skip "python3 is missing"; }
+
+# Every count and energy against the second computation, with a moment within the folder.
+agrees() { # FOLDER MOMENT
+    [ -d "$SHARED/legacy" ] || skip "../shared/data is not there"
+    "$TARE" audit "$SHARED/legacy/$1" --json --split-at "$2" > audit.json
+    python3 "$BATS_TEST_DIRNAME/audit_reference.py" audit.json "$SHARED/legacy/$1" "$2"
+}
+
+# Name, size, time and contents of all there is.
+fingerprint() { (cd "$1" && find . -printf '%p %y %s %T@\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
+
+# A folder in the study's layout: three experiments of a minute.
+study() {
+    python3 - "$1" <<'END'
+import datetime, json, os, sys
+top = sys.argv[1]
+rows = ["experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,energy_gpu_total_joules"]
+for number in (1, 2, 3):
+    name, start = f"demo_net_{number:03}", 1763452800 + 3600 * number
+    os.makedirs(f"{top}/{name}/energy")
+    end = datetime.datetime.fromtimestamp(start + 60, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000")
+    for file, head, cells in (("gpu_power", "power_draw_w", "100.0"), ("gpu_utilization", "gpu_util_percent,memory_util_percent", "0,0"),
+                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A")):
+        with open(f"{top}/{name}/energy/{file}.csv", "w") as out:
+            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
+    with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
+        out.write("  500.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
+    with open(f"{top}/{name}/experiment.json", "w") as out:
+        json.dump({"experiment_id": name, "repository": "demo", "model": "net", "hyperparameters": {"epochs": 1},
+                   "duration_seconds": 60.0, "performance_metrics": {"accuracy": 90 + number}, "training_success": True}, out)
+    rows.append(f"{name},{end},demo,net,True,60.0,0,6000.0")
+with open(f"{top}/summary.csv", "w", newline="") as out:
+    out.write("\r\n".join(rows) + "\r\n")
+END
+}
+
+@test "the first folder of the study: every count and energy equals a second computation" {
+    agrees run_20251115_165340 "2025-11-15 17:12:30"
+}
+
+@test "the second folder of the study: every count and energy equals a second computation" {
+    agrees run_20251118_155526 "2025-11-18 16:40:00"
+}
+
+@test "the experiments that began on a busy GPU are named" {
+    [ -d "$SHARED/legacy" ] || skip "../shared/data is not there"
+    run -0 "$TARE" audit "$SHARED/legacy/run_20251115_165340"
+    [[ "$output" == *"12 experiments: 5 clean, 1 suspect, 6 contaminated"* ]]
+    [[ "$output" == *"the GPU was 99 % busy in the first two seconds"* ]]
+}
+
+@test "nothing is written without --write, and only two files with it" {
+    study results
+    before=$(fingerprint results)
+    "$TARE" audit results > /dev/null
+    "$TARE" audit results --json > /dev/null
+    [ "$(fingerprint results)" = "$before" ]
+    "$TARE" audit results --write > /dev/null
+    [ "$(cd results && ls -A)" = "audit.json
+demo_net_001
+demo_net_002
+demo_net_003
+summary.csv
+summary_safe.csv" ]
+    rm results/audit.json results/summary_safe.csv
+    [ "$(fingerprint results | grep -v '^\. ')" = "$(grep -v '^\. ' <<< "$before")" ]
+}
+
+@test "--output puts the files elsewhere, and the folder stays as it was" {
+    study results
+    before=$(fingerprint results)
+    run -0 "$TARE" audit results --write -o there/deep
+    [ "$(fingerprint results)" = "$before" ]
+    [ "$(ls there/deep)" = "audit.json
+summary_safe.csv" ]
+    python3 - there/deep <<'END'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary_safe.csv", newline="")))
+assert [r["experiment_id"] for r in rows] == ["demo_net_001", "demo_net_002", "demo_net_003"], rows
+assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5950) < 1e-6 for r in rows), rows
+audit = json.load(open(sys.argv[1] + "/audit.json"))
+assert audit["totals"]["clean"] == 3 and audit["experiments"][1]["metrics"] == {"accuracy": 92.0}
+END
+}
+
+@test "a file that is in the way of --write is replaced, a link is not followed" {
+    study results
+    echo precious > target
+    ln -s "$PWD/target" results/audit.json
+    "$TARE" audit results --write > /dev/null
+    [ "$(cat target)" = precious ]
+    [ ! -L results/audit.json ]
+}
+
+@test "criteria decide the exit code" {
+    study results
+    run -0 --separate-stderr "$TARE" audit results --expect 'contaminated=0,power_cv_between<5%'
+    [[ "$stderr" == *"holds: contaminated=0 (0 of 3)"* ]]
+    [[ "$stderr" == *"holds: power_cv_between<5% (0 %, of 3 runs of demo net)"* ]]
+    run -1 --separate-stderr "$TARE" audit results --expect 'clean>3'
+    [[ "$stderr" == *"does not hold: clean>3 (3 of 3)"* ]]
+    run -2 "$TARE" audit results --expect 'power<5'
+    run -2 "$TARE" audit results --split-at tomorrow
+    run -2 "$TARE" audit
+    run -2 "$TARE" audit results -o there
+    run -3 "$TARE" audit nowhere
+    mkdir empty
+    run -3 "$TARE" audit empty
+    [[ "$output" == *"neither run.db nor summary.csv nor an experiment's folder"* ]]
+}
+
+@test "several folders are one dataset" {
+    study one
+    study two
+    run -0 "$TARE" audit one two --json
+    python3 -c 'import json, sys; a = json.load(sys.stdin); assert a["totals"]["total"] == 6 and len(a["folders"]) == 2
+assert not any(e["kind"] == "duplicate_id" for x in a["experiments"] for e in x["evidence"])' <<< "$output"
+}
+
+@test "what files say cannot steer the terminal" {
+    study results
+    printf 'evil\033[2J\a_x_001,2025-11-18T10:00:00,\033]0;title\007,x,True,60,0,1\r\n' >> results/summary.csv
+    run -0 "$TARE" audit results
+    [[ "$output" != *$'\033'* && "$output" != *$'\a'* ]]
+    [[ "$output" == *"evil?[2J?_x_001"* ]]
+}
+
+@test "a run of tare's own: its evidence and verdicts, and not a byte changed" {
+    job 'echo "loss 0.5"'
+    settings 3
+    tare_run
+    run=$(run_dir)
+    before=$(fingerprint "$run")
+    "$TARE" audit "$run" --json > audit.json
+    [ "$(fingerprint "$run")" = "$before" ]
+    python3 - "$NAME" <<'END'
+import json, sys
+audit = json.load(open("audit.json"))
+assert audit["folders"][0]["layout"] == sys.argv[1], audit["folders"]
+assert audit["totals"]["total"] == 3 and audit["totals"]["succeeded"] == 3, audit["totals"]
+for experiment in audit["experiments"]:
+    assert experiment["metrics"] == {"loss": 0.5}, experiment
+    assert experiment["verdict"] in ("clean", "suspect"), experiment
+END
+    "$TARE" audit "$run" --write > /dev/null
+    [ "$(head -n 1 "$run/summary_safe.csv" | cut -d, -f1)" = experiment_id ]
+}
+
+@test "a crashed run is read from a copy: its run.db and -wal stay as they were" {
+    job "echo 'loss 0.5'; [ ! -e '$WORK/first' ] || { : > '$WORK/second'; sleep 600; }; : > '$WORK/first'"
+    settings 3
+    start_run
+    wait_until [ -e second ]
+    run=$(run_dir)
+    kill -KILL "$PID"
+    end_program
+    wait_until lock_is_free "$run/run.lock"
+    [ -s "$run/run.db-wal" ]
+    before=$(fingerprint "$run")
+    "$TARE" audit "$run" --json > audit.json
+    [ "$(fingerprint "$run")" = "$before" ]
+    python3 -c 'import json; a = json.load(open("audit.json")); assert a["totals"]["total"] == 3 and a["totals"]["succeeded"] == 1, a["totals"]'
+}

@@ -1,0 +1,251 @@
+/* Each kind of contamination, planted in one experiment of a clean folder: found there, as what it is, and nowhere else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void near(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
+}
+
+/* Six of one kind, four of another, three parallel ones. */
+static void add_clean(struct fixture *fixture)
+{
+    fixture_begin(fixture);
+    for (int i = 0; i < 6; i++)
+        fixture_add(fixture, &(struct fixture_run){.watts = 200 + i});
+    for (int i = 0; i < 4; i++)
+        fixture_add(fixture,
+                    &(struct fixture_run){.model = "big", .watts = 300 - i, .duration_s = 90 + i, .epochs = 5});
+    for (int i = 0; i < 3; i++)
+        fixture_add(fixture, &(struct fixture_run){.parallel = true, .watts = 310 + i, .busy = 95});
+}
+
+static void expect_one(struct fixture *fixture, size_t index, const char *kind)
+{
+    struct dataset dataset;
+    fixture_judge(fixture, &dataset);
+    fixture_expect_alone(&dataset, index, kind);
+    dataset_fini(&dataset);
+    fixture_end(fixture);
+}
+
+static void a_clean_folder_has_no_accusation(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    add_clean(&fixture);
+    fixture_judge(&fixture, &dataset);
+    assert_int_equal(dataset.count, 13);
+    assert_int_equal(dataset.problem_count, 0);
+    assert_true(dataset.folders[0].has_zone && dataset.folders[0].zone_s == FIXTURE_ZONE_S);
+    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+static void what_a_clean_experiment_says_is_taken_whole(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    add_clean(&fixture);
+    fixture_judge(&fixture, &dataset);
+    const struct dataset_experiment *parallel = &dataset.items[10], *plain = &dataset.items[0];
+    char end[40];
+    assert_string_equal(plain->id, "demo_net_001");
+    assert_string_equal(plain->repo, "demo");
+    assert_true(plain->success && !plain->parallel && parallel->parallel);
+    near(plain->duration_s.value, 60, 0);
+    near(dataset_metric(plain, "loss").value, 0.25, 0);
+    near(dataset_epochs(plain).value, 2, 0);
+    near(plain->cpu_j.value, 1733.17, 0);
+    near(plain->dram_j.value, 57.13, 0);
+    dataset_format_time(plain->end_local_ns, end);
+    assert_string_equal(end, "2025-11-18T16:01:00.000000"); /* 08:00 UTC and a minute, eight hours ahead */
+    /* 70 W up to the third sample, at 2.5 s; a line of a second; then about 200 W until 59.7 s, when perf ended. */
+    assert_string_equal(plain->gpu.window_from, "perf");
+    near(plain->gpu.energy_j.value, 2.5 * 70 + 135 + 200 * 56.2, 3);
+    near(plain->gpu.samples_sum_j.value, plain->recorded[RECORDED_GPU_TOTAL].value, 1e-6);
+    near(parallel->gpu.early_utilisation_percent.value, 96, 0);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+/* What a leftover of the run before does. */
+static void a_gpu_that_is_busy_at_the_start(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    char *text = fixture_read(&fixture, 2, "gpu_utilization.csv");
+    char *first = strstr(text, ",0,0\n"); /* 0,0 of the first sample becomes 9,9 */
+    first[1] = first[3] = '9';
+    fixture_write(&fixture, 2, "gpu_utilization.csv", text);
+    free(text);
+    expect_one(&fixture, 2, "gpu_busy_before");
+}
+
+static void a_gpu_that_is_busy_from_the_third_second_on_is_the_trainings(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    char *text = fixture_read(&fixture, 2, "gpu_utilization.csv");
+    char *third = strstr(strstr(strstr(text, ",0,0\n") + 1, ",0,0\n") + 1, ",0,0\n");
+    third[1] = '9';
+    fixture_write(&fixture, 2, "gpu_utilization.csv", text);
+    free(text);
+    expect_one(&fixture, SIZE_MAX, NULL);
+}
+
+/* Utilisation of a whole trace by the second: zero where told. */
+static void make_idle(struct fixture *fixture, size_t index, int from, int to)
+{
+    AUTO_TEXT struct text text = {0};
+    text_add(&text, "timestamp,gpu_util_percent,memory_util_percent\n");
+    for (int i = 0; i < 60; i++)
+        text_addf(&text, "%lld,%d,40\n", (long long)fixture_start_s(index) + i, i >= from && i < to ? 0 : 95);
+    fixture_write(fixture, index, "gpu_utilization.csv", text_get(&text));
+}
+
+static void a_parallel_load_that_is_not_there_at_the_start(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    make_idle(&fixture, 11, 0, 4);
+    expect_one(&fixture, 11, "background_no_load");
+}
+
+static void a_parallel_load_that_fails_for_long(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    make_idle(&fixture, 11, 40, 47); /* 7 of 60: over a tenth */
+    expect_one(&fixture, 11, "background_no_load");
+}
+
+static void a_parallel_load_may_restart_now_and_then(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    make_idle(&fixture, 11, 40, 45);
+    expect_one(&fixture, SIZE_MAX, NULL);
+}
+
+static void a_retry_has_overwritten_the_energy(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 5; i++)
+        fixture_add(&fixture, &(struct fixture_run){.retries = i == 3 ? 2 : 0});
+    expect_one(&fixture, 3, "energy_overwritten");
+}
+
+static void a_success_without_results_is_recorded_and_stays_clean(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 3; i++)
+        fixture_add(&fixture, &(struct fixture_run){.model = i == 1 ? "silent" : NULL, .no_metrics = i == 1});
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, 1, "success_without_metrics");
+    assert_int_equal(dataset.items[1].verdict, VERDICT_CLEAN);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+static void a_failed_training_on_a_clean_machine_is_clean(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 6; i++)
+        fixture_add(&fixture,
+                    &(struct fixture_run){.failed = i == 4, .no_metrics = i == 4, .duration_s = i == 4 ? 20 : 60});
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    assert_false(dataset.items[4].success);
+    assert_string_equal(dataset.items[4].error, "it broke");
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+/* Every third sample is missing: the sum is a third low, the integral is not. */
+static void missing_samples_make_the_sum_too_low(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    AUTO_TEXT struct text text = {0};
+    double sum = 0;
+    add_clean(&fixture);
+    text_add(&text, "timestamp,power_draw_w\n");
+    for (int i = 0; i < 60; i++)
+        if (i % 3 != 1) {
+            text_addf(&text, "%lld,200.00\n", (long long)fixture_start_s(1) + i);
+            sum += 200;
+        }
+    fixture_write(&fixture, 1, "gpu_power.csv", text_get(&text));
+    fixture_record(&fixture, 1, sum);
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, 1, "sampling_short");
+    near(dataset.items[1].gpu.samples_sum_j.value, 8000, 0);
+    near(dataset.items[1].gpu.energy_j.value, 200 * 59.7, 1e-6);
+    near(dataset.items[1].gpu.sampled_share.value, 40 / 59.7, 1e-9);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+static void a_trace_of_another_run_does_not_add_up(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    add_clean(&fixture);
+    char *text = fixture_read(&fixture, 1, "gpu_power.csv");
+    char *figure = strstr(strchr(text, '\n'), ",70.00");
+    memcpy(figure, ",75.00", 6);
+    fixture_write(&fixture, 1, "gpu_power.csv", text);
+    free(text);
+    expect_one(&fixture, 1, "energy_differs");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clean_folder_has_no_accusation),
+        cmocka_unit_test(what_a_clean_experiment_says_is_taken_whole),
+        cmocka_unit_test(a_gpu_that_is_busy_at_the_start),
+        cmocka_unit_test(a_gpu_that_is_busy_from_the_third_second_on_is_the_trainings),
+        cmocka_unit_test(a_parallel_load_that_is_not_there_at_the_start),
+        cmocka_unit_test(a_parallel_load_that_fails_for_long),
+        cmocka_unit_test(a_parallel_load_may_restart_now_and_then),
+        cmocka_unit_test(a_retry_has_overwritten_the_energy),
+        cmocka_unit_test(a_success_without_results_is_recorded_and_stays_clean),
+        cmocka_unit_test(a_failed_training_on_a_clean_machine_is_clean),
+        cmocka_unit_test(missing_samples_make_the_sum_too_low),
+        cmocka_unit_test(a_trace_of_another_run_does_not_add_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
