@@ -61,7 +61,8 @@ void energy_start(struct runner *runner)
     const struct gauge_options *options = runner->request->gauge;
     struct gauge_listener listener = {on_gap, on_sample, on_counter, on_unavailable, runner};
     struct err err = {0};
-    if (!options || !gauge_useful(options))
+    /* Without any sensor there still is what the job uses of the host. */
+    if (!options || (!gauge_useful(options) && !options->host))
         return;
     runner->gauge = gauge_new(options, &listener, &err);
     int code = 0;
