@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "cli/caller.h"
 #include "cli/command.h"
-#include "cli/energy_text.h"
+#include "cli/exec_energy.h"
 #include "cli/gpu_hold.h"
 #include "cli/meters.h"
 #include "cli/registration.h"
@@ -30,6 +30,7 @@ enum {
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
     OPTION_ENERGY,
+    OPTION_JSON,
     OPTION_AS_ROOT,
     OPTION_VERBOSE,
     OPTION_COUNT
@@ -44,8 +45,7 @@ struct exec {
     struct job *job;
     struct state *state; /* NULL: there is none */
     bool foreground_tty, verbose, timed_out;
-    const struct gauge_options *gauge; /* NULL: energy is not asked for */
-    struct measuring *measuring;       /* NULL: nor measured */
+    struct exec_energy energy;
     int signals;
     int64_t timeout_ns, kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
     int64_t grace_ns;
@@ -111,7 +111,7 @@ static int times_wait_ms(const struct exec *exec)
 
 static int wait_ms(const struct exec *exec)
 {
-    int most = times_wait_ms(exec), tick = exec->measuring ? measuring_wait_ms(exec->measuring) : most;
+    int most = times_wait_ms(exec), tick = exec_energy_wait_ms(&exec->energy);
     return most < 0 || (tick >= 0 && tick < most) ? tick : most;
 }
 
@@ -132,17 +132,17 @@ static struct job_exit wait_for_end(struct exec *exec)
 {
     struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
                             {.fd = exec->signals, .events = POLLIN},
-                            {.fd = exec->measuring ? measuring_fd(exec->measuring) : -1, .events = POLLIN}};
+                            {.fd = exec_energy_fd(&exec->energy), .events = POLLIN},
+                            {.fd = exec_energy_marks_fd(&exec->energy), .events = POLLIN}};
     for (;;) {
-        if (poll(wait, 3, wait_ms(exec)) < 0 && errno != EINTR)
+        if (poll(wait, sizeof wait / sizeof *wait, wait_ms(exec)) < 0 && errno != EINTR)
             return (struct job_exit){0};
         struct job_exit end = job_take_exit(exec->job);
         if (end.ended)
             return end;
         take_signals(exec);
         check_times(exec);
-        if (exec->measuring)
-            measuring_step(exec->measuring);
+        exec_energy_step(&exec->energy);
     }
 }
 
@@ -239,38 +239,6 @@ static void note_gone(struct exec *exec)
         state_job_gone(exec->state, job_identity(exec->job), NULL);
 }
 
-/* The command runs already: it waits for no meter. */
-static void begin_energy(struct exec *exec)
-{
-    struct err err = {0};
-    if (!exec->gauge || !gauge_useful(exec->gauge))
-        return;
-    exec->measuring = measuring_new(exec->gauge, &err);
-    if (exec->measuring)
-        measuring_begin(exec->measuring);
-    else
-        cli_warning("energy is not measured: %s", err.text);
-}
-
-static void show_energy(struct exec *exec)
-{
-    AUTO_TEXT struct text text = {0};
-    struct measured measured;
-    if (exec->gauge && !gauge_useful(exec->gauge)) {
-        AUTO_FREE char *missing = gauge_missing_text(exec->gauge);
-        cli_note("%s", missing);
-    }
-    if (!exec->measuring)
-        return;
-    measuring_finish(exec->measuring, &measured);
-    energy_text(
-        &(struct energy_page){.measured = &measured, .options = exec->gauge, .until = "until the command ended"},
-        &text);
-    fprintf(stderr, "\n%s", text_get(&text));
-    measured_fini(&measured);
-    measuring_free(exec->measuring);
-}
-
 static int run_job(struct exec *exec, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
@@ -285,11 +253,10 @@ static int run_job(struct exec *exec, struct guardian *guardian, const struct jo
         job_free(exec->job);
         return EXIT_OURS;
     }
-    begin_energy(exec);
+    exec_energy_begin(&exec->energy, exec->job);
     struct job_exit end = wait_for_end(exec);
     int64_t ended_ns = clock_monotonic_ns();
-    if (exec->measuring)
-        measuring_end(exec->measuring);
+    exec_energy_end(&exec->energy, exec->job);
     bool gone = end_all(exec);
     if (gone) {
         guardian_release(guardian, job_identity(exec->job));
@@ -384,10 +351,11 @@ static void fill_times(const struct cli_call *call, struct exec *exec)
 
 /* The program is found, root given up. */
 static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
-                       const struct strv *env, const struct gauge_options *gauge)
+                       struct strv *env, const struct gauge_options *gauge)
 {
     struct err err = {0};
-    struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given, .gauge = gauge};
+    struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given,
+                        .energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text}};
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
@@ -396,6 +364,7 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
         return EXIT_OURS;
     }
     exec.state = registration_begin(state, STATE_EXEC, NULL);
+    exec_energy_prepare(&exec.energy, env);
     /* Who asks for no hangup (nohup) does not want one from the terminal's group either. */
     exec.foreground_tty = !is_ignored(SIGHUP) && has_terminal();
     pid_t group = exec.foreground_tty ? terminal_group() : -1;
@@ -414,18 +383,24 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
     take_terminal_back(group);
     guardian_stop(guardian);
     registration_end(exec.state);
-    show_energy(&exec);
+    exec_energy_show(&exec.energy);
+    exec_energy_fini(&exec.energy);
     close(exec.signals);
     containment_fini(&containment);
     return code;
 }
 
+static bool wants_energy(const struct cli_call *call)
+{
+    return call->values[OPTION_ENERGY].given || call->values[OPTION_JSON].given;
+}
+
 /* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
 static int run_measured(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
-                        const struct strv *env, struct host_meter *host)
+                        struct strv *env, struct host_meter *host)
 {
     AUTO(meters_fini) struct meters meters = {0};
-    bool energy = call->values[OPTION_ENERGY].given;
+    bool energy = wants_energy(call);
     if (energy) {
         struct err err = {0};
         meters_find(env, NULL, NULL, &meters);
@@ -471,7 +446,7 @@ static int run(const struct cli_call *call)
 {
     if (!open_closed_stdio())
         return EXIT_OURS;
-    struct host_meter *host = call->values[OPTION_ENERGY].given ? meters_open_host() : NULL;
+    struct host_meter *host = wants_energy(call) ? meters_open_host() : NULL;
     int code = run_with(call, host);
     host_meter_free(host);
     return code;
@@ -512,6 +487,11 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .long_name = "--energy",
                        .type = CLI_FLAG,
                        .help = "say at the end what it drew: GPUs that it can see, CPU packages, DRAM"},
+    [OPTION_JSON] = {.short_name = "-j",
+                     .long_name = "--json",
+                     .argument = "FILE",
+                     .type = CLI_FILE,
+                     .help = "the same as JSON into this file, and no table"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
@@ -531,7 +511,8 @@ static const char *const description[] = {
     "With --gpu-lock wait, the command starts when no run holds a GPU that it will see (CUDA_VISIBLE_DEVICES; all when "
     "that is not set), and runs wait for it.",
     "--energy prints a table on standard error when all is over, as 'measure' does. The command starts at once, beside "
-    "the meters; the end is delayed by 2 s at most, for a driver that does not answer.",
+    "the meters; the end is delayed by 2 s at most, for a driver that does not answer. What the command writes to "
+    "$TARE_MARKS (see '" TARE_NAME " mark') cuts it into epochs.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
     "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "

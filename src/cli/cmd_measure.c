@@ -142,21 +142,27 @@ static int show(const struct watch *watch, enum ending by, const struct energy_p
         cli_error("cannot write to standard output");
         return CLI_BROKEN;
     }
-    return energy_text_any(page->measured) ? CLI_OK : CLI_BROKEN;
+    return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK : CLI_BROKEN;
 }
 
 /* The reason, of sensors that were tried. */
 static int nothing_answers(const struct watch *watch, const struct meters *meters)
 {
     struct measured measured = {0};
-    measuring_begin(watch->measuring);
-    measuring_end(watch->measuring);
+    measuring_begin(watch->measuring, &(struct measuring_subject){0});
+    measuring_end(watch->measuring, -1);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *missing =
         energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
     cli_error("nothing can be measured here: %s", missing ? missing : "no sensor answers");
     measured_fini(&measured);
     return CLI_BROKEN;
+}
+
+/* What it uses of the host can be told whatever sensors there are. */
+static bool sees_process(const struct watch *watch)
+{
+    return watch->process.start_time != 0;
 }
 
 static int measure(struct watch *watch, const struct meters *meters, bool as_json)
@@ -169,15 +175,18 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
         cli_error("nothing was measured: it was over before the meters were ready");
         return CLI_BROKEN;
     }
-    if (!measuring_useful(watch->measuring))
+    if (!measuring_useful(watch->measuring) && !sees_process(watch))
         return nothing_answers(watch, meters);
-    measuring_begin(watch->measuring);
+    /* Where it is hidden (no start time), what it uses is as well. */
+    struct measuring_subject subject = {.pid = sees_process(watch) ? watch->process.pid : 0,
+                                        .start_time = watch->process.start_time};
+    measuring_begin(watch->measuring, &subject);
     watch->until_ns = watch->for_ns ? clock_monotonic_ns() + watch->for_ns : 0;
     if (isatty(STDERR_FILENO))
         cli_note("measuring; Ctrl-C ends it");
     while (by == GOES_ON)
         by = turn(watch);
-    measuring_end(watch->measuring);
+    measuring_end(watch->measuring, -1);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
     int code = show(watch, by,
@@ -189,7 +198,7 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
 static int measure_here(const struct cli_call *call, struct watch *watch, struct meters *meters)
 {
     struct err err = {0};
-    if (!gauge_useful(&meters->options)) {
+    if (!gauge_useful(&meters->options) && !sees_process(watch)) {
         AUTO_FREE char *missing = gauge_missing_text(&meters->options);
         cli_error("%s", missing ? missing : "there is nothing to measure");
         return CLI_BROKEN;

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/energy_epochs.h"
+#include "cli/energy_host.h"
 
 #include <string.h>
 
@@ -196,12 +198,16 @@ void energy_text(const struct energy_page *page, struct text *out)
     const struct measured *measured = page->measured;
     const struct gauge_result *result = &measured->result;
     AUTO_FREE char *missing = energy_text_missing(page);
-    text_addf(out, "Energy of %.3f s, %s:\n\n", (double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S,
+    double duration_s = (double)(measured->end_ns - measured->start_ns) / (double)NS_PER_S;
+    text_addf(out, "%s %.3f s, %s:\n\n", result->device_count > 0 ? "Energy of" : "Measured for", duration_s,
               page->until);
     for (size_t i = 0; i < result->device_count; i++)
         add_device(&result->devices[i], out);
     add_sums(result, out);
     text_add(out, result->device_count > 0 ? "\n" : "");
+    if (measured->has_subject)
+        energy_host_text(result, duration_s, INDENT, ENERGY_WIDTH - INDENT, out);
+    energy_epochs_text(measured, out);
     add_edges(measured, out);
     if (missing)
         text_addf(out, "  Not measured: %s\n", missing);
@@ -212,14 +218,14 @@ void energy_text(const struct energy_page *page, struct text *out)
 
 json_t *energy_text_json(const struct energy_page *page)
 {
-    /* Of a job, and of parts of it: here is none. */
-    static const char *const of_jobs[] = {"cpu_s", "memory_peak_bytes", "read_bytes", "written_bytes", "job_share"};
+    static const char *const of_jobs[] = {"cpu_s",         "memory_peak_bytes", "read_bytes",
+                                          "written_bytes", "processes_peak",    "job_share"};
     const struct measured *measured = page->measured;
     AUTO_FREE char *missing = energy_text_missing(page);
-    json_t *json = gauge_result_json(&measured->result, NULL), *notes = json_array();
+    json_t *json = gauge_result_json(&measured->result, measured->epochs), *notes = json_array();
     json_t *host = json_object_get(json, "host");
-    json_object_del(json, "epochs");
-    for (size_t i = 0; i < sizeof of_jobs / sizeof *of_jobs; i++)
+    json_object_set_new(json, "epochs", energy_epochs_json(measured));
+    for (size_t i = 0; !measured->has_subject && i < sizeof of_jobs / sizeof *of_jobs; i++)
         json_object_del(host, of_jobs[i]);
     for (size_t i = 0; i < measured->notes.count; i++)
         json_array_append_new(notes, json_text_or_null(measured->notes.items[i]));

@@ -18,6 +18,9 @@ static const int64_t ANSWER_NS = 3 * NS_PER_S / 2;
 static const int64_t JUDGED_NS = 2 * NS_PER_S;
 static const double PROOF_S = 0.2;
 
+/* What marks so often is not measured epoch by epoch. */
+enum { EPOCHS_MAX = 10000 };
+
 enum { NOTES_MAX = 8, LOOK_MS = 20 };
 
 struct measuring {
@@ -26,6 +29,9 @@ struct measuring {
     struct rng rng;
     int64_t new_ns, tick_ns, ready_ns, start_ns, end_ns;
     struct strv notes;
+    bool has_subject;
+    struct mark *marks;
+    size_t mark_count, mark_capacity;
 };
 
 static void note_gap(void *data, const char *label, const struct meter_gap *gap)
@@ -58,6 +64,7 @@ void measuring_free(struct measuring *measuring)
         return;
     gauge_free(measuring->gauge);
     strv_fini(&measuring->notes);
+    free(measuring->marks);
     free(measuring);
 }
 
@@ -97,17 +104,35 @@ void measuring_step(struct measuring *measuring)
     set_tick(measuring, now_ns);
 }
 
-void measuring_begin(struct measuring *measuring)
+void measuring_begin(struct measuring *measuring, const struct measuring_subject *subject)
 {
     measuring->start_ns = clock_monotonic_ns();
-    gauge_begin(measuring->gauge, NULL);
+    measuring->has_subject = subject->job || subject->pid != 0;
+    if (subject->pid != 0)
+        gauge_begin_process(measuring->gauge, subject->pid, subject->start_time);
+    else
+        gauge_begin(measuring->gauge, subject->job);
     set_tick(measuring, measuring->start_ns);
 }
 
-void measuring_end(struct measuring *measuring)
+void measuring_end(struct measuring *measuring, double cpu_s)
 {
     measuring->end_ns = clock_monotonic_ns();
     gauge_edge(measuring->gauge);
+    gauge_end(measuring->gauge, cpu_s);
+}
+
+bool measuring_has_ended(const struct measuring *measuring)
+{
+    return measuring->end_ns != 0;
+}
+
+void measuring_mark(struct measuring *measuring, const struct mark *mark)
+{
+    measuring->marks =
+        mem_room(measuring->marks, measuring->mark_count, &measuring->mark_capacity, sizeof *measuring->marks);
+    measuring->marks[measuring->mark_count++] = *mark;
+    gauge_mark(measuring->gauge);
 }
 
 /* The answers come with the meters' own times: reading them late costs nothing. */
@@ -132,15 +157,26 @@ void measuring_finish(struct measuring *measuring, struct measured *out)
                              .end_ns = measuring->end_ns,
                              .ready_ns = measuring->ready_ns,
                              .unanswered = gauge_waiting(measuring->gauge),
-                             .notes = measuring->notes};
+                             .notes = measuring->notes,
+                             .has_subject = measuring->has_subject,
+                             .marks = steal_ptr(measuring->marks)};
     measuring->notes = (struct strv){0};
-    gauge_measure(measuring->gauge, measuring->start_ns, measuring->end_ns, NULL, 0, &out->result);
+    size_t count = 0;
+    out->epochs = epochs_cut(out->marks, measuring->mark_count, measuring->start_ns, measuring->end_ns, true, &count);
+    if (count > EPOCHS_MAX) {
+        strv_add_owned(&out->notes,
+                       mem_printf("%zu epochs: more than %d are not measured one by one", count, EPOCHS_MAX));
+        count = 0;
+    }
+    gauge_measure(measuring->gauge, measuring->start_ns, measuring->end_ns, out->epochs, count, &out->result);
 }
 
 void measured_fini(struct measured *measured)
 {
     gauge_result_fini(&measured->result);
     strv_fini(&measured->notes);
+    free(measured->epochs);
+    free(measured->marks);
 }
 
 bool measuring_useful(const struct measuring *measuring)

@@ -17,16 +17,32 @@ int measuring_wait_ms(const struct measuring *measuring);    /* at most so long 
 void measuring_step(struct measuring *measuring);            /* after each poll; reads all about once a second */
 bool measuring_starting(const struct measuring *measuring);  /* some meter has not answered yet, and still may */
 
+/* Whose use of the host is told besides; all zero: nobody's. */
+struct measuring_subject {
+    const struct job_identity *job;
+    pid_t pid; /* or of a process that is none, and its descendants */
+    uint64_t start_time;
+};
+
 /* The first moment, and the last. What begins before the meters are ready is read as soon as they are; the driver has
  * mostly kept the power of the seconds before. */
-void measuring_begin(struct measuring *measuring);
-void measuring_end(struct measuring *measuring);
+void measuring_begin(struct measuring *measuring, const struct measuring_subject *subject);
+/* cpu_s: all the CPU time that a job used, if the caller knows, else negative. */
+void measuring_end(struct measuring *measuring, double cpu_s);
+
+bool measuring_has_ended(const struct measuring *measuring);
+
+/* In between: cuts the time into epochs (meter/epochs.h). */
+void measuring_mark(struct measuring *measuring, const struct mark *mark);
 
 struct measured {
     int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     int64_t ready_ns;         /* all meters had answered; 0: not before the end */
     size_t unanswered;        /* readings of the last moment that did not come in time */
     struct strv notes;        /* what went wrong meanwhile, a sentence each */
+    bool has_subject;
+    struct mark *marks;       /* of which the epochs are made */
+    struct epoch *epochs;     /* as many as the result's; NULL: nothing was marked */
     struct gauge_result result;
 };
 

@@ -11,6 +11,9 @@
 /* What is kept from before a job: for the slope at its start. */
 static const int64_t KEPT_NS = 3 * NS_PER_S;
 
+/* Marks that come so soon after each other share a reading. */
+static const int64_t MARKS_APART_NS = NS_PER_MS;
+
 enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 
 /* Orders are told apart by their number: those that somebody waits for, and the others. */
@@ -240,18 +243,40 @@ static void order_edges(struct gauge *gauge)
     }
 }
 
-void gauge_begin(struct gauge *gauge, const struct job_identity *job)
+static void begin(struct gauge *gauge)
 {
     order_edges(gauge);
     if (!gauge->host)
         return;
-    gauge->has_job = job != NULL;
-    if (job)
-        gauge->job = host_meter_watch(gauge->host, job);
     host_meter_edge(gauge->host, &gauge->from);
     gauge->to = gauge->from;
     tell_counters(gauge);
     keep_memory(gauge);
+}
+
+void gauge_begin(struct gauge *gauge, const struct job_identity *job)
+{
+    gauge->has_job = gauge->host && job;
+    if (gauge->has_job)
+        gauge->job = host_meter_watch(gauge->host, job);
+    begin(gauge);
+}
+
+void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time)
+{
+    gauge->has_job = gauge->host != NULL;
+    if (gauge->has_job)
+        gauge->job = host_meter_watch_tree(gauge->host, pid, start_time);
+    begin(gauge);
+}
+
+void gauge_mark(struct gauge *gauge)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (!gauge->host || now_ns - gauge->mark_ns < MARKS_APART_NS)
+        return;
+    gauge->mark_ns = now_ns;
+    host_meter_counters(gauge->host);
 }
 
 void gauge_edge(struct gauge *gauge)

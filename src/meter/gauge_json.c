@@ -108,6 +108,7 @@ static json_t *host_json(const struct gauge_result *result)
     set_bytes(json, "memory_peak_bytes", result->job.memory_peak_bytes);
     set_bytes(json, "read_bytes", result->job.read_bytes);
     set_bytes(json, "written_bytes", result->job.written_bytes);
+    set(json, "processes_peak", result->job.processes_peak);
     set(json, "busy_share", result->host.busy_share);
     set(json, "job_share", result->host.jobs_share);
     set(json, "own_share", result->host.own_share);

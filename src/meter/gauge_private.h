@@ -27,6 +27,7 @@ struct gauge {
     int epoll;
     size_t job; /* of the host's meter */
     bool has_job;
+    int64_t mark_ns; /* when the host's counters were last read for a mark */
     struct host_edge from, to;
     struct gauge_memory *memory; /* of the job */
     size_t memory_count, memory_capacity;

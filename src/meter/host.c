@@ -98,11 +98,22 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns)
     }
 }
 
-size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity)
+/* Takes the job. */
+static size_t watch(struct host_meter *meter, struct host_job *job)
 {
     meter->jobs = mem_room(meter->jobs, meter->job_count, &meter->job_capacity, sizeof *meter->jobs);
-    meter->jobs[meter->job_count] = (struct watched){.job = host_job_new(meter->sysroot, identity)};
+    meter->jobs[meter->job_count] = (struct watched){.job = job};
     return meter->job_count++;
+}
+
+size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity)
+{
+    return watch(meter, host_job_new(meter->sysroot, identity));
+}
+
+size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start_time)
+{
+    return watch(meter, host_job_new_tree(meter->sysroot, pid, start_time));
 }
 
 void host_meter_end(struct host_meter *meter, size_t job, double cpu_s)
@@ -163,7 +174,7 @@ static int64_t suspended_ns(void)
     return between > 0 ? between : 0;
 }
 
-static void counters_read(struct host_meter *meter)
+void host_meter_counters(struct host_meter *meter)
 {
     for (size_t i = 0; i < meter->rapl.count; i++) {
         struct rapl_reading reading;
@@ -176,7 +187,7 @@ static void counters_read(struct host_meter *meter)
 
 void host_meter_tick(struct host_meter *meter)
 {
-    counters_read(meter);
+    host_meter_counters(meter);
     for (size_t i = 0; i < meter->job_count; i++)
         if (meter->jobs[i].job)
             host_job_tick(meter->jobs[i].job, &meter->jobs[i].figures);
@@ -208,7 +219,7 @@ void host_meter_edge(struct host_meter *meter, struct host_edge *out)
 {
     /* The counters first: their moment is the edge. */
     *out = (struct host_edge){.t_ns = clock_monotonic_ns()};
-    counters_read(meter);
+    host_meter_counters(meter);
     for (size_t i = 0; i < meter->job_count; i++)
         if (meter->jobs[i].job)
             host_job_sample(meter->jobs[i].job, &meter->jobs[i].figures);

@@ -30,6 +30,9 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns);
 size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity);
 void host_meter_end(struct host_meter *meter, size_t job, double cpu_s);
 
+/* The same of a process that is nobody's job, and its descendants (host_job_new_tree). */
+size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start_time);
+
 /* A process of our own beside this one (meters, guardian): its CPU time is not others'. */
 void host_meter_own(struct host_meter *meter, pid_t pid);
 
@@ -48,6 +51,9 @@ struct host_edge {
     struct host_pressure pressure[HOST_RESOURCES];
 };
 void host_meter_edge(struct host_meter *meter, struct host_edge *out);
+
+/* The counters alone: some microseconds. */
+void host_meter_counters(struct host_meter *meter);
 
 /* Once a second: readings of the counters (so that no wrap is missed) and of every job, as often as that is cheap
  * (host_job_tick). */

@@ -5,6 +5,7 @@
 #include "contain/cgroup.h"
 #include "contain/tree.h"
 #include "meter/host_parse.h"
+#include "meter/host_tree.h"
 #include "meter/sysfs.h"
 
 #include <errno.h>
@@ -20,8 +21,9 @@ struct host_job {
     char *sysroot;
     struct job_identity identity;
     double ticks_per_s, page_bytes;
-    int64_t debt_ns;                                             /* CPU time that samples have cost above the budget */
-    struct reading cpu_s, peak_bytes, read_bytes, written_bytes; /* the highest so far */
+    int64_t debt_ns; /* CPU time that samples have cost above the budget */
+    struct reading cpu_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
+    struct host_tree *tree;                                                 /* of what is no job; else NULL */
 };
 
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity)
@@ -34,10 +36,18 @@ struct host_job *host_job_new(const char *sysroot, const struct job_identity *id
     return job;
 }
 
+struct host_job *host_job_new_tree(const char *sysroot, pid_t pid, uint64_t start_time)
+{
+    struct host_job *job = host_job_new(sysroot, &(struct job_identity){.pid = pid, .start_time = start_time});
+    job->tree = host_tree_new(job->sysroot, pid, start_time);
+    return job;
+}
+
 void host_job_free(struct host_job *job)
 {
     if (!job)
         return;
+    host_tree_free(job->tree);
     job_identity_fini(&job->identity);
     free(job->sysroot);
     free(job);
@@ -48,8 +58,9 @@ void host_job_free(struct host_job *job)
 struct sums {
     const struct host_job *job;
     double cpu_s, resident_bytes, read_bytes, written_bytes;
-    size_t members, processes, io_known; /* of the members the init is no process of the job's own */
-    bool without_memory, without_io;     /* the cgroup tells it; or somebody's may not be read, and a part is no sum */
+    size_t members, processes; /* the init is a member, and no process of the job's own */
+    size_t memory_known, io_known, io_refused;
+    bool without_memory, without_io; /* the cgroup tells it */
 };
 
 static void add_memory(struct sums *sums, pid_t pid)
@@ -60,8 +71,10 @@ static void add_memory(struct sums *sums, pid_t pid)
         return;
     snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     ssize_t length = sysfs_read(sums->job->sysroot, path, bytes, sizeof bytes);
-    if (length > 0 && host_statm_parse(bytes, (size_t)length, &pages))
-        sums->resident_bytes += (double)pages * sums->job->page_bytes;
+    if (length <= 0 || !host_statm_parse(bytes, (size_t)length, &pages))
+        return;
+    sums->resident_bytes += (double)pages * sums->job->page_bytes;
+    sums->memory_known++;
 }
 
 static void add_io(struct sums *sums, pid_t pid)
@@ -77,7 +90,7 @@ static void add_io(struct sums *sums, pid_t pid)
         sums->written_bytes += (double)written_bytes;
         sums->io_known++;
     } else if (length >= 0 || (errno != ENOENT && errno != ESRCH)) {
-        sums->without_io = true;
+        sums->io_refused++;
     }
 }
 
@@ -172,7 +185,7 @@ static void memory_tell(struct host_job *job, const struct charged *charged, con
     out->memory_charged = charged->memory;
     if (charged->memory)
         out->memory_bytes = (struct reading){(double)charged->memory_bytes, true};
-    else if (sums->members > 0)
+    else if (sums->memory_known > 0)
         out->memory_bytes = (struct reading){sums->resident_bytes, true};
     if (out->memory_bytes.valid)
         raise_to(&job->peak_bytes, out->memory_bytes.value);
@@ -184,16 +197,39 @@ static void memory_tell(struct host_job *job, const struct charged *charged, con
 static void io_tell(struct host_job *job, const struct charged *charged, const struct sums *sums,
                     struct host_job_figures *out)
 {
-    if (charged->io || (sums->io_known > 0 && !sums->without_io)) {
+    /* A part is no sum. */
+    if (charged->io || (sums->io_known > 0 && sums->io_refused == 0)) {
         raise_to(&job->read_bytes, charged->io ? charged->read_bytes : sums->read_bytes);
         raise_to(&job->written_bytes, charged->io ? charged->written_bytes : sums->written_bytes);
     }
     out->read_bytes = job->read_bytes;
     out->written_bytes = job->written_bytes;
+    out->io_refused = sums->io_refused;
+}
+
+static void processes_tell(struct host_job *job, struct reading now, struct host_job_figures *out)
+{
+    out->processes = now;
+    if (now.valid)
+        raise_to(&job->processes, now.value);
+    out->processes_peak = job->processes;
+}
+
+static void tree_tell(struct host_job *job, struct host_job_figures *out)
+{
+    host_tree_sample(job->tree, out);
+    processes_tell(job, out->processes, out);
+    if (out->memory_bytes.valid)
+        raise_to(&job->peak_bytes, out->memory_bytes.value);
+    out->memory_peak_bytes = job->peak_bytes;
 }
 
 void host_job_sample(struct host_job *job, struct host_job_figures *out)
 {
+    if (job->tree) {
+        tree_tell(job, out);
+        return;
+    }
     struct charged charged = charged_read(job);
     struct sums sums = {.job = job, .without_memory = charged.memory, .without_io = charged.io};
     *out = (struct host_job_figures){0};
@@ -204,7 +240,7 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     if (charged.cpu || sums.members > 0)
         raise_to(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
     out->cpu_s = job->cpu_s;
-    out->processes = (struct reading){(double)sums.processes, charged.cpu || sums.members > 0};
+    processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0}, out);
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
 }

@@ -63,9 +63,10 @@ struct rapl_domain {
     int fd;
     double unit_uj; /* of one count */
     struct rapl_track track;
-    uint64_t first, last; /* counts */
-    int64_t first_ns, first_change_ns, last_change_ns, calls_ns;
-    uint64_t changes, calls;
+    uint64_t last; /* count */
+    int64_t first_ns, last_ns, calls_ns;
+    int64_t change_ns, spans_ns; /* of changes that were seen as they came: the last one (0: none), and from each to the next */
+    uint64_t changes, spans, calls;
     uint64_t values[RAPL_VALUES_MAX]; /* different ones */
     size_t value_count;
 };

@@ -15,6 +15,9 @@ static const double LATE_NS = 1e8;
 static const int64_t PROVE_MIN_NS = 20 * NS_PER_MS;
 enum { QUANTUM_VALUES = 12 };
 
+/* A change between two readings that are further apart came at a moment that nobody knows. */
+static const int64_t DENSE_NS = NS_PER_MS / 2;
+
 /* However long we ourselves were kept from the processor: what was read once cannot have moved. */
 enum { PROVE_MIN_ROUNDS = 20 };
 
@@ -59,20 +62,32 @@ static bool count_read(const struct rapl_domain *domain, uint64_t *out)
     return length > 0 && sysfs_number_parse(line, (size_t)length, out);
 }
 
+/* From change to change, as far as nobody was away in between. */
+static void learn_span(struct rapl_domain *domain, bool changed, int64_t now_ns, int64_t since_ns)
+{
+    if (since_ns > DENSE_NS)
+        domain->change_ns = 0;
+    if (!changed)
+        return;
+    if (domain->change_ns != 0) {
+        domain->spans_ns += now_ns - domain->change_ns;
+        domain->spans++;
+    }
+    domain->change_ns = since_ns <= DENSE_NS ? now_ns : 0;
+}
+
 static void learn(struct rapl_domain *domain, uint64_t count, int64_t before_ns, int64_t after_ns)
 {
-    if (domain->calls++ == 0) {
-        domain->first = domain->last = domain->values[domain->value_count++] = count;
-        domain->first_ns = after_ns;
-    }
+    bool first = domain->calls++ == 0, changed = !first && count != domain->last;
     domain->calls_ns += after_ns - before_ns;
-    if (count == domain->last)
-        return;
+    if (first)
+        domain->first_ns = after_ns;
+    else
+        learn_span(domain, changed, after_ns, after_ns - domain->last_ns);
+    domain->last_ns = after_ns;
     domain->last = count;
-    domain->last_change_ns = after_ns;
-    if (domain->changes++ == 0)
-        domain->first_change_ns = after_ns;
-    if (domain->value_count < RAPL_VALUES_MAX)
+    domain->changes += changed;
+    if ((first || changed) && domain->value_count < RAPL_VALUES_MAX)
         domain->values[domain->value_count++] = count;
 }
 
@@ -147,10 +162,9 @@ static void conclude(struct rapl_domain *domain)
     domain->read_s = (struct reading){0, domain->calls > 0};
     if (domain->calls > 0)
         domain->read_s.value = (double)domain->calls_ns / (double)domain->calls / 1e9;
-    domain->update_s = (struct reading){0, domain->changes >= 2};
-    if (domain->changes >= 2)
-        domain->update_s.value =
-            (double)(domain->last_change_ns - domain->first_change_ns) / (double)(domain->changes - 1) / 1e9;
+    domain->update_s = (struct reading){0, domain->spans > 0};
+    if (domain->spans > 0)
+        domain->update_s.value = (double)domain->spans_ns / (double)domain->spans / 1e9;
     if (rapl_quantum(domain->source, domain->values, domain->value_count, domain->unit_uj, &quantum_j))
         domain->quantum_j = (struct reading){quantum_j, true};
 }

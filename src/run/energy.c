@@ -83,7 +83,8 @@ void energy_start(struct runner *runner)
                                       .users = on_users,
                                       .data = runner};
     struct err err = {0};
-    if (!options || !gauge_useful(options))
+    /* Without any sensor there still is what the job uses of the host. */
+    if (!options || (!gauge_useful(options) && !options->host))
         return;
     struct gauge_options scaled = *options;
     scaled.time_scale = runner->time_scale;

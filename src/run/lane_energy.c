@@ -78,6 +78,7 @@ void lane_energy_mark(struct lane *lane, const struct mark *mark)
         return;
     energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
     energy->marks[energy->mark_count++] = *mark;
+    gauge_mark(lane->runner->gauge);
 }
 
 void lane_energy_edge(struct lane *lane)

@@ -117,7 +117,8 @@ struct reading energy_cell(const json_t *block, size_t column)
 json_t *energy_metrics(const json_t *block)
 {
     json_t *json = json_object();
-    for (size_t i = 0; json_is_object(block) && i < ENERGY_COLUMNS; i++) {
+    bool measured = json_array_size(json_object_get(block, "devices")) > 0;
+    for (size_t i = 0; measured && i < ENERGY_COLUMNS; i++) {
         struct reading cell = energy_cell(block, i);
         json_object_set_new(json, columns[i].metric, cell.valid ? json_real(cell.value) : json_null());
     }

@@ -353,7 +353,144 @@ fault * hang'
     local code=0
     "$TARE" exec --energy -- sh -c 'exit 5' 2>err || code=$?
     is $code 5
-    is "$(grep -c 'energy is not measured: no NVIDIA GPU is seen here' err)" 1
+    is "$(grep -c 'Not measured: GPU: no NVIDIA GPU is seen here; CPU: ' err)" 1
+    if grep -q 'Energy' err; then return 1; fi
+}
+
+# What a python program that this makes does: two workers that burn a tenth of a second of CPU time each, until told to end.
+family() {
+    cat >family.py <<'END'
+import os, time
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+for worker in range(2):
+    if os.fork() == 0:
+        while not os.path.exists("burn"):
+            time.sleep(0.01)
+        burn(0.3)
+        open("burnt%d" % worker, "w").close()
+        while not os.path.exists("go"):
+            time.sleep(0.01)
+        os._exit(0)
+burn(1)
+open("there", "w").close()
+os.wait()
+os.wait()
+END
+}
+
+@test "measure --pid tells what the process and its descendants use from then on, sensors or not" {
+    unset TARE_NVML
+    family
+    python3 family.py 3>&- &
+    local pid=$!
+    wait_until test -e there
+    "$TARE" measure --json --pid $pid >page.json 3>&- &
+    local meter=$! code=0
+    # Its first look is over when it has counted the processes: nothing tells that from outside but time.
+    sleep 1.5
+    touch burn
+    wait_until test -e burnt0
+    wait_until test -e burnt1
+    sleep 2.5 # a look a second, less often where looking costs much
+    touch go
+    wait $meter || code=$?
+    is $code 0
+    python3 - <<'END'
+import json
+page = json.load(open("page.json"))
+host = page["host"]
+assert page["ended_by"] == "process" and page["gpu"] is None and page["process"]["name"].startswith("python"), page
+# The second that the parent had used before is not in it; what it uses to wait is.
+assert 0.5 <= host["cpu_s"] < 0.95, host
+assert host["processes_peak"] == 3, host
+END
+}
+
+@test "measure says nothing of processes where none is named" {
+    scenario 1 'step 0 250'
+    measured --for 1s
+    check 'assert "cpu_s" not in page["host"] and "processes_peak" not in page["host"] and page["epochs"] == [], page'
+}
+
+@test "exec cuts what was drawn at the marks of the command, and its epochs add up exactly" {
+    scenario 1 'step 0 150
+step 1700 600'
+    cat >job.sh <<'END'
+sleep 0.5
+for epoch in 1 2 3; do
+    echo "epoch $epoch" >"$TARE_MARKS"
+    sleep 0.6
+done
+"$TARE_PROGRAM" mark --end epoch 3
+echo "no mark, as this line has a bell: $(printf '\a')" >"$TARE_MARKS"
+sleep 0.3
+END
+    TARE_PROGRAM=$TARE "$TARE" exec --json page.json -- sh job.sh 2>err
+    [ ! -s err ]
+    check '
+epochs = page["epochs"]
+assert [(e["part"], e["label"]) for e in epochs] == [
+    ("startup", None), ("epoch", "1"), ("epoch", "2"), ("epoch", "3"), ("final", None)], epochs
+assert sum(round(e["gpu_energy_j"] * 1000) for e in epochs) == round(page["gpu"]["joules"] * 1000), page
+assert all(a["end_s"] == b["start_s"] for a, b in zip(epochs, epochs[1:])) and epochs[0]["start_s"] == 0, epochs
+whole = start, end
+for epoch in epochs:
+    start, end = (whole[0] + epoch[key] * 1e9 for key in ("start_s", "end_s"))
+    assert abs(epoch["gpu_energy_j"] - truth(0)) <= 3 * epoch["gpu_half_width_j"], (epoch, truth(0))
+assert all(0.6 <= e["duration_s"] and e["source"] == "fifo" for e in epochs[1:4]), epochs
+assert "1 lines in $TARE_MARKS were no marks" in page["notes"], page
+assert page["host"]["cpu_s"] > 0 and page["host"]["processes_peak"] >= 1, page'
+}
+
+@test "exec prints a row for each epoch, like perf stat" {
+    scenario 1 'step 0 300'
+    XDG_RUNTIME_DIR='' TMPDIR=$WORK "$TARE" exec --energy -- \
+        sh -c 'echo "$TARE_MARKS" >where; echo "epoch 1" >"$TARE_MARKS"; sleep 0.6; echo "fold a" >"$TARE_MARKS"; sleep 0.6' 2>err
+    cat err
+    # The FIFO was there for the command's time, in a folder of its own.
+    [[ "$(cat where)" == "$WORK/$NAME-exec-"*/marks ]]
+    [ ! -e "$(dirname "$(cat where)")" ]
+    python3 - <<'END'
+import re
+text = open("err").read()
+table = text[text.index("SECONDS"):].split("\n\n")[0].splitlines()
+assert re.split("  +", table[0].strip())[:4] == ["SECONDS", "GPU J", "+/-", "GPU W"] and table[0].endswith("EPOCH"), table
+names = [re.search(r"(\(.*\)|\w+ \w+)$", row)[0] for row in table[1:]]
+assert names == ["(startup of epoch)", "epoch 1", "(startup of fold)", "fold a"], names
+for row in table[1:]:
+    seconds, joules, half = (float(word) for word in row.split()[:3])
+    assert abs(joules - 300 * seconds) <= 3 * half + 0.2, row
+END
+}
+
+@test "inside of a run, marks are the run's: exec leaves the variable alone" {
+    scenario 1 'step 0 300'
+    TARE_MARKS=/some/where "$TARE" exec --json page.json -- sh -c 'echo "$TARE_MARKS"' >out
+    is "$(cat out)" /some/where
+    check 'assert page["epochs"] == [], page'
+}
+
+@test "the CPU's counters are read at the marks, so that short epochs of it are narrow" {
+    unset TARE_NVML
+    printf 'origin_ns 0\n' >scenario
+    cpu_counters
+    local code=0
+    "$TARE" exec --json page.json -- sh -c 'for e in 1 2 3 4 5 6; do echo "epoch $e" >"$TARE_MARKS"; sleep 0.3; done' || code=$?
+    [ "$(cat pause)" -lt 50 ] || skip "this machine is too busy: the counters stood still for $(cat pause) ms"
+    is $code 0
+    PAUSE=$(cat pause) check '
+import os
+late = int(os.environ["PAUSE"]) / 1000
+epochs = page["epochs"][1:-1]
+for epoch in epochs:
+    expected, half = 50 * epoch["duration_s"], epoch["cpu_half_width_j"]
+    assert abs(epoch["cpu_energy_j"] - expected) <= 3 * half + 50 * late, (epoch, late)
+# Read once a second only, most of them would have edges that nobody saw: 2 to 3 J each.
+assert sorted(e["cpu_half_width_j"] for e in epochs)[len(epochs) // 2] < 1.0, epochs
+assert sum(round(e["cpu_energy_j"] * 1000) for e in page["epochs"]) == round(page["cpu_package"]["joules"] * 1000), page'
 }
 
 # A machine that is kept from reading cannot tell how often a counter changes: it is asked again.

@@ -214,13 +214,130 @@ static void the_json_has_the_two_moments_and_nothing_of_a_job(void **state)
                         "GPU 0: nothing was read");
     assert_string_equal(json_string_value(json_object_get(json, "not_measured")),
                         "CPU: its energy counters cannot be read");
-    assert_null(json_object_get(json, "epochs"));
+    assert_true(json_is_array(json_object_get(json, "epochs")));
+    assert_int_equal(json_array_size(json_object_get(json, "epochs")), 0);
     assert_null(json_object_get(json_object_get(json, "host"), "job_share"));
     assert_non_null(json_object_get(json_object_get(json, "host"), "busy_share"));
     const json_t *device = json_array_get(json_object_get(json, "devices"), 0);
     assert_true(json_real_value(json_object_get(device, "joules")) == 36000);
     json_decref(json);
     strv_fini(&sheet.measured.notes);
+}
+
+/* Of a GPU that draws 100 W and a package of 20 W: an energy for so many seconds. */
+static struct gauge_epoch drawn(double seconds)
+{
+    struct gauge_epoch epoch = {0};
+    epoch.of[GAUGE_GPU].window =
+        (struct window_energy){.energy_j = is(100 * seconds), .half_width_j = is(0.125), .power_mean_w = is(100)};
+    epoch.of[GAUGE_GPU].energy_mj = (int64_t)(100000 * seconds);
+    epoch.of[GAUGE_PACKAGE].window =
+        (struct window_energy){.energy_j = is(20 * seconds), .half_width_j = is(0.5), .power_mean_w = is(20)};
+    epoch.of[GAUGE_PACKAGE].energy_mj = (int64_t)(20000 * seconds);
+    return epoch;
+}
+
+static void epochs_are_rows_as_far_as_anything_is_known_of_them(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    struct epoch epochs[] = {
+        {.part = EPOCH_STARTUP, .name = "epoch", .start_ns = 5 * NS_PER_S, .end_ns = 7 * NS_PER_S, .has_end = true},
+        {.part = EPOCH_ITSELF,
+         .name = "epoch",
+         .label = "1",
+         .start_ns = 7 * NS_PER_S,
+         .end_ns = 65 * NS_PER_S,
+         .has_end = true,
+         .source = MARK_FIFO},
+    };
+    struct gauge_epoch figures[] = {drawn(2), drawn(58)};
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    sheet.measured.epochs = epochs;
+    sheet.measured.result.epochs = figures;
+    sheet.measured.result.epoch_count = 2;
+    figures[0].of[GAUGE_GPU].window.half_width_j.valid = false; /* bridged over a gap */
+    figures[1].of[GAUGE_GPU].memory_peak_bytes = is(3 << 20);
+    expect_part(&sheet, "\n\n"
+                        "   SECONDS    GPU J   +/-  GPU W    CPU J   +/-  CPU W  GPU MiB  EPOCH\n"
+                        "     2.000   200.00     -  100.0    40.00  0.50   20.0        -  (startup)\n"
+                        "    58.000  5800.00  0.12  100.0  1160.00  0.50   20.0        3  epoch 1\n"
+                        "\n");
+    json_t *json = energy_text_json(&sheet.page);
+    json_t *parts = json_object_get(json, "epochs");
+    assert_int_equal(json_array_size(parts), 2);
+    AUTO_FREE char *first = json_dumps(json_array_get(parts, 0), JSON_COMPACT);
+    assert_string_equal(first, "{\"name\":\"epoch\",\"part\":\"startup\",\"label\":null,\"start_s\":0.0,\"end_s\":2.0,"
+                               "\"duration_s\":2.0,\"source\":null,\"gpu_energy_j\":200.0,\"gpu_half_width_j\":null,"
+                               "\"gpu_power_w\":100.0,\"gpu_mem_peak_mib\":null,\"cpu_energy_j\":40.0,"
+                               "\"cpu_half_width_j\":0.5,\"dram_energy_j\":null,\"dram_half_width_j\":null,"
+                               "\"host_mem_peak_mib\":null}");
+    const json_t *second = json_array_get(parts, 1);
+    assert_string_equal(json_string_value(json_object_get(second, "label")), "1");
+    assert_string_equal(json_string_value(json_object_get(second, "source")), "fifo");
+    assert_true(json_number_value(json_object_get(second, "gpu_mem_peak_mib")) == 3);
+    json_decref(json);
+}
+
+static void of_very_many_epochs_the_first_and_the_last_are_rows(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    struct sheet sheet;
+    struct epoch *epochs = mem_array(COUNT, sizeof *epochs);
+    char(*labels)[8] = mem_array(COUNT, sizeof *labels);
+    begin(&sheet);
+    add_gpu(&sheet, "GPU 0");
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(labels[i], sizeof labels[i], "%d", i + 1);
+        epochs[i] = (struct epoch){.part = EPOCH_ITSELF, .name = "epoch", .label = labels[i], .has_end = true};
+    }
+    sheet.measured.epochs = epochs;
+    sheet.measured.result.epochs = mem_array(COUNT, sizeof *sheet.measured.result.epochs);
+    sheet.measured.result.epoch_count = COUNT;
+    expect_part(&sheet, "epoch 30\n");
+    expect_part(&sheet, "epoch 991\n");
+    expect_part(&sheet, "epoch 1000\n  960 more between the first 30 and the last 10.\n");
+    AUTO_TEXT struct text text = {0};
+    energy_text(&sheet.page, &text);
+    assert_null(strstr(text_get(&text), "epoch 31\n"));
+    assert_null(strstr(text_get(&text), "epoch 990\n"));
+    free(sheet.measured.result.epochs);
+    free(labels);
+    free(epochs);
+}
+
+static void what_the_processes_used_is_told_and_what_may_not_be_seen_is_named(void **state)
+{
+    (void)state;
+    struct sheet sheet;
+    begin(&sheet);
+    sheet.measured.has_subject = true;
+    struct host_job_figures *job = &sheet.measured.result.job;
+    *job = (struct host_job_figures){.cpu_s = is(90),
+                                     .memory_peak_bytes = is(1.5 * (1 << 20)),
+                                     .processes_peak = is(3),
+                                     .read_bytes = is(2.5 * (1 << 20)),
+                                     .written_bytes = is(1 << 20)};
+    expect_part(&sheet,
+                "Measured for 60.000 s, until the command ended:\n\n"
+                "                   90.00 s  CPU time of its processes, 1.50 CPUs in the mean\n"
+                "                   1.5 MiB  memory at most, resident; what processes share counts for each of them\n"
+                "                   2.5 MiB  read from storage, 1.0 MiB written\n"
+                "                         3  processes at most, of those seen once a second\n\n");
+    job->read_bytes.valid = job->written_bytes.valid = false;
+    job->io_refused = 2;
+    job->memory_charged = true;
+    expect_part(&sheet,
+                "                   1.5 MiB  memory at most, with its share of the file cache\n"
+                "                   unknown  read and written: only the user of the processes, and root, may see "
+                "that\n");
+    /* Where nobody's processes were watched nothing is said of any. */
+    sheet.measured.has_subject = false;
+    AUTO_TEXT struct text text = {0};
+    energy_text(&sheet.page, &text);
+    assert_null(strstr(text_get(&text), "CPU time"));
 }
 
 int main(void)
@@ -234,6 +351,9 @@ int main(void)
         cmocka_unit_test(the_first_moments_are_told_when_the_meters_came_late),
         cmocka_unit_test(the_platform_alone_is_nothing_measured),
         cmocka_unit_test(the_json_has_the_two_moments_and_nothing_of_a_job),
+        cmocka_unit_test(epochs_are_rows_as_far_as_anything_is_known_of_them),
+        cmocka_unit_test(of_very_many_epochs_the_first_and_the_last_are_rows),
+        cmocka_unit_test(what_the_processes_used_is_told_and_what_may_not_be_seen_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

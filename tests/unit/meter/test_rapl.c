@@ -12,6 +12,7 @@
 #include "rapl_tree.h"
 
 #include <math.h>
+#include <poll.h>
 #include <sys/wait.h>
 
 static void a_package_is_counted_once_though_it_has_a_twin(void **state)
@@ -276,6 +277,42 @@ static void the_step_of_a_counter_is_found_from_its_values(void **state)
     assert_false(rapl_quantum(RAPL_PERF, zeros, 12, 2.3283064365386962890625e-4, &quantum_j));
 }
 
+/* A counter that has moved each time somebody looks. */
+struct moving {
+    const struct sysroot *root;
+    uint64_t energy_uj;
+};
+
+static void move(void *context)
+{
+    struct moving *moving = context;
+    moving->energy_uj += 1000;
+    sysroot_number(moving->root, "/sys/class/powercap/intel-rapl:0/energy_uj", moving->energy_uj);
+}
+
+static void the_update_period_is_not_that_of_our_own_readings(void **state)
+{
+    const struct sysroot *root = *state;
+    struct moving moving = {root, 1000000};
+    struct rapl_places places = {.sysroot = root->top, .load = move, .context = &moving};
+    struct rapl rapl;
+    zone(root, "intel-rapl:0", "package-0", moving.energy_uj);
+    rapl_open(&places, &rapl);
+    for (int i = 0; i < 6; i++) { /* once in a while, as beside a job */
+        struct rapl_reading reading;
+        poll(NULL, 0, 100);
+        move(&moving);
+        rapl_read(&rapl.domains[0], &reading);
+        assert_true(reading.valid);
+    }
+    rapl_prove(&rapl, &places, 0.2);
+    assert_true(rapl.domains[0].available);
+    /* Half a millisecond is the most between two readings in a row that tell of a period; none did where nothing else runs so fast. */
+    if (rapl.domains[0].update_s.valid)
+        assert_true(rapl.domains[0].update_s.value > 0 && rapl.domains[0].update_s.value <= 0.0005);
+    rapl_fini(&rapl);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +329,7 @@ int main(void)
         ROW(a_virtual_machine_whose_only_counter_is_a_dead_psys_has_none),
         ROW(while_a_job_runs_its_load_proves_the_counters),
         ROW(the_step_of_a_counter_is_found_from_its_values),
+        ROW(the_update_period_is_not_that_of_our_own_readings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,109 @@
+#include "cli/exec_energy.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/energy_text.h"
+#include "cli/exec_marks.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void exec_energy_prepare(struct exec_energy *energy, struct strv *environment)
+{
+    struct err err = {0};
+    if (!energy->gauge)
+        return;
+    energy->marks = exec_marks_new(environment, &err);
+    if (err.text[0])
+        cli_warning("no $TARE_MARKS, so nothing can be marked: %s", err.text);
+}
+
+void exec_energy_begin(struct exec_energy *energy, struct job *job)
+{
+    struct err err = {0};
+    if (!energy->gauge)
+        return;
+    energy->measuring = measuring_new(energy->gauge, &err);
+    if (energy->measuring)
+        measuring_begin(energy->measuring, &(struct measuring_subject){.job = job_identity(job)});
+    else
+        cli_warning("energy is not measured: %s", err.text);
+}
+
+int exec_energy_fd(const struct exec_energy *energy)
+{
+    return energy->measuring ? measuring_fd(energy->measuring) : -1;
+}
+
+int exec_energy_marks_fd(const struct exec_energy *energy)
+{
+    return energy->measuring ? exec_marks_fd(energy->marks) : -1;
+}
+
+int exec_energy_wait_ms(const struct exec_energy *energy)
+{
+    return energy->measuring ? measuring_wait_ms(energy->measuring) : -1;
+}
+
+void exec_energy_step(struct exec_energy *energy)
+{
+    if (!energy->measuring)
+        return;
+    exec_marks_take(energy->marks, energy->measuring, false);
+    measuring_step(energy->measuring);
+}
+
+void exec_energy_end(struct exec_energy *energy, struct job *job)
+{
+    if (!energy->measuring)
+        return;
+    struct job_usage usage = job_usage(job);
+    exec_marks_take(energy->marks, energy->measuring, true);
+    measuring_end(energy->measuring, usage.has_cpu ? usage.cpu_s : -1);
+}
+
+static void write_json(const char *path, const struct energy_page *page)
+{
+    AUTO_TEXT struct text text = {0};
+    struct err err = {0};
+    json_t *json = energy_text_json(page);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0)
+        err_sys(&err, "create %s", path);
+    if (fd < 0 || !fs_write_all(fd, text_get(&text), text.length, &err))
+        cli_warning("the figures are not kept: %s", err.text);
+}
+
+void exec_energy_show(struct exec_energy *energy)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
+    struct measured measured;
+    /* A command that could not be started has drawn nothing. */
+    if (!energy->measuring || !measuring_has_ended(energy->measuring))
+        return;
+    measuring_finish(energy->measuring, &measured);
+    struct energy_page page = {.measured = &measured, .options = energy->gauge, .until = "until the command ended"};
+    if (doubt)
+        strv_add(&measured.notes, doubt);
+    if (energy->json_path) {
+        write_json(energy->json_path, &page);
+    } else {
+        energy_text(&page, &text);
+        fprintf(stderr, "\n%s", text_get(&text));
+    }
+    measured_fini(&measured);
+}
+
+void exec_energy_fini(struct exec_energy *energy)
+{
+    measuring_free(energy->measuring);
+    exec_marks_free(energy->marks);
+    energy->measuring = NULL;
+    energy->marks = NULL;
+}
