@@ -14,7 +14,7 @@ static const int64_t KEPT_NS = 3 * NS_PER_S;
 enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 
 /* Orders are told apart by their number: those that somebody waits for, and the others. */
-enum { ORDER_TICK = 1, ORDER_EDGE = 2 };
+enum { ORDER_TICK = 1, ORDER_EDGE = 2, ORDER_USERS = 3 };
 
 static bool counts(const struct rapl_domain *domain)
 {
@@ -122,6 +122,8 @@ static void take(struct gauge *gauge, struct gauge_meter *meter, const struct me
         host_meter_own(gauge->host, meter->own_pid = pid);
     if (response->has_sample && listener->sample)
         listener->sample(listener->data, meter->label, &response->sample);
+    if (response->kind == METER_USERS && response->status == METER_OK && listener->users)
+        listener->users(listener->data, meter->label, response->ended_ns, &response->users);
 }
 
 static void tell_unavailable(struct gauge *gauge, struct gauge_meter *meter)
@@ -209,6 +211,12 @@ void gauge_prepare(struct gauge *gauge)
     host_meter_tick(gauge->host);
 }
 
+void gauge_users(struct gauge *gauge)
+{
+    for (size_t i = 0; i < gauge->count; i++)
+        order(&gauge->meters[i], METER_USERS, ORDER_USERS);
+}
+
 static void order_edges(struct gauge *gauge)
 {
     for (size_t i = 0; i < gauge->count; i++) {
@@ -255,4 +263,11 @@ size_t gauge_waiting(const struct gauge *gauge)
     for (size_t i = 0; i < gauge->count; i++)
         waiting += gauge->meters[i].waiting;
     return waiting;
+}
+
+struct reading gauge_job_memory(const struct gauge *gauge)
+{
+    if (gauge->memory_count == 0)
+        return (struct reading){0};
+    return (struct reading){gauge->memory[gauge->memory_count - 1].bytes, true};
 }

@@ -25,6 +25,7 @@ struct gauge_listener {
     /* domain: its place among the host's counters */
     void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
     void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
+    void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users); /* after gauge_users */
     void *data;
 };
 
@@ -59,6 +60,12 @@ void gauge_prepare(struct gauge *gauge);
 void gauge_begin(struct gauge *gauge, const struct job_identity *job);
 void gauge_edge(struct gauge *gauge);
 void gauge_end(struct gauge *gauge, double cpu_s);
+
+/* Asks every GPU for the processes on it. */
+void gauge_users(struct gauge *gauge);
+
+/* The job's host memory as it was read last. */
+struct reading gauge_job_memory(const struct gauge *gauge);
 
 /* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
 size_t gauge_waiting(const struct gauge *gauge);

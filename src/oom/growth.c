@@ -63,6 +63,8 @@ struct growth growth_of(const double *peaks, size_t count, double limit_bytes)
     double first = peaks[1] - peaks[0], second = peaks[2] - peaks[1];
     bool from_start = count == LEAST_EPOCHS;
     size_t skipped = from_start ? 0 : WARM_UP;
+    if (count > GROWTH_POINTS_MAX)
+        skipped = count - GROWTH_POINTS_MAX;
     const double *values = peaks + skipped;
     size_t used = count - skipped;
     growth.first_bytes = values[0];

@@ -22,6 +22,15 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     struct runner *runner = data;
     for (size_t i = 0; i < runner->lane_count; i++)
         lane_energy_sample(&runner->lanes[i], label, sample);
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_memory_sample(&runner->lanes[i], label, &sample->readings, sample->t_ns);
+}
+
+static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
+{
+    struct runner *runner = data;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_memory_users(&runner->lanes[i], label, t_ns, users);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
@@ -59,7 +68,12 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
 void energy_start(struct runner *runner)
 {
     const struct gauge_options *options = runner->request->gauge;
-    struct gauge_listener listener = {on_gap, on_sample, on_counter, on_unavailable, runner};
+    struct gauge_listener listener = {.gap = on_gap,
+                                      .sample = on_sample,
+                                      .counter = on_counter,
+                                      .unavailable = on_unavailable,
+                                      .users = on_users,
+                                      .data = runner};
     struct err err = {0};
     if (!options || !gauge_useful(options))
         return;

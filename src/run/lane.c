@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/snapshot.h"
 
 #include <time.h>
 
@@ -18,6 +19,8 @@ void lane_fini(struct lane *lane)
     lane_cancel_timer(lane);
     lane_job_sources_fini(lane);
     lane_energy_fini(lane);
+    lane_memory_fini(lane);
+    ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
@@ -133,7 +136,7 @@ static void prepare_attempt(struct lane *lane)
         return;
     }
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
-    attempt_init(&lane->attempt, lane->experiment, before + 1);
+    attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);
@@ -142,6 +145,7 @@ static void prepare_attempt(struct lane *lane)
     }
     json_t *data = json_object();
     json_object_set_new(data, "folder", json_string(lane->experiment->id));
+    ladder_prepared(lane, data);
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_job_start);
 }
 
@@ -150,7 +154,7 @@ static void after_attempt(struct lane *lane)
     attempt_fini(&lane->attempt);
     if (lane->outcome == OUTCOME_FAILED)
         lane->failed++;
-    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries)
+    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries || lane->ladder.given_up)
         end_experiment(lane, lane->outcome);
     else
         prepare_attempt(lane);
@@ -186,10 +190,13 @@ void lane_attempt_ended(struct lane *lane)
         say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "energy", lane_energy_take(lane));
+    json_object_set_new(data, "memory", lane_memory_take(lane));
+    json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again =
         lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !runner_halted(runner);
+    again = ladder_judge(lane, data, again);
     lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : after_attempt);
     if (again)
         lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), retry_pause);
@@ -206,6 +213,7 @@ static void begin_experiment(struct lane *lane)
     lane->failed = before.failed;
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(before.last_ended);
+    ladder_begin(lane, before.ladder);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
     lane_record(lane, EVENT_EXPERIMENT_STARTED, data, prepare_attempt);

@@ -6,6 +6,8 @@
 #include "base/rng.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
+#include "run/ladder.h"
+#include "run/memory.h"
 #include "run/runner.h"
 
 enum lane_phase {
@@ -45,6 +47,8 @@ struct lane {
     lane_step *timer_step;
     sd_event_source *log_source, *job_source, *timeout_source, *fifo_source;
     struct lane_energy energy;
+    struct lane_memory memory;
+    struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };

@@ -179,6 +179,7 @@ static void open_gate(struct lane *lane)
     }
     lane->phase = LANE_RUNNING;
     lane_energy_begin(lane);
+    lane_memory_begin(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
 }
 
@@ -199,6 +200,7 @@ void lane_job_start(struct lane *lane)
     }
     lane_marks_make(lane);
     lane_energy_prepare(lane);
+    lane_memory_prepare(lane);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "store/energy.h"
 #include "store/epochs_file.h"
+#include "store/memory.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -209,8 +210,9 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
-    return loaded && add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
-           add_containment(db, number, containment, err) && add_evidence(db, number, evidence, err);
+    return loaded && add_attempts(db, number, attempts, err) && memory_add(db, number, attempts, err) &&
+           epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
+           add_evidence(db, number, evidence, err);
 }
 
 /* What the study says of the job that is measured. */
