@@ -39,7 +39,7 @@ static struct decimal read_decimal(const char *text, size_t length)
     size_t digits = 0, decimals = 0, i = 0;
     bool point = false;
     for (; i < length; i++) {
-        if (text[i] == '.' && !point && i + 1 < length && is_digit(text[i + 1])) {
+        if (text[i] == '.' && !point && i > 0 && i + 1 < length && is_digit(text[i + 1])) {
             point = true;
         } else if (is_digit(text[i])) {
             if (++digits > DIGITS_MAX || (point && ++decimals > DECIMALS_MAX))
