@@ -34,7 +34,4 @@ uint64_t oom_logs_found(const struct oom_logs *logs); /* messages, repeated ones
 void oom_text(const struct oom_logs *logs, size_t width, struct text *out);
 json_t *oom_json(const struct oom_logs *logs);
 
-/* One message and its diagnosis, as in the JSON of all. */
-json_t *oom_message_json(const struct oom *message, const struct oom_diagnosis *diagnosis);
-
 #endif

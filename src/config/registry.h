@@ -24,6 +24,23 @@ struct registry_mark {
     char *end;
 };
 
+/* One hyperparameter that a step changes. */
+struct registry_change {
+    char *name;
+    bool scales;       /* by factor, if low <= the result <= high; else it becomes value */
+    double factor, low, high;
+    struct value value;
+};
+
+/* What a retry after an out-of-memory failure may change. */
+struct registry_oom_step {
+    struct registry_change *changes;
+    size_t change_count;
+    struct strv args; /* added to the command */
+    struct strv env;  /* NAME=VALUE */
+    int64_t times;    /* how often it may be taken */
+};
+
 /* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
  * */
 struct repo {
@@ -47,6 +64,9 @@ struct repo {
     size_t metric_count;
     struct registry_mark *marks;
     size_t mark_count;
+    struct registry_oom_step *oom_steps; /* in the order in which they are taken */
+    size_t oom_step_count;
+    bool memory_snapshot;
     struct strv success; /* patterns, all of which must match; default none */
     struct strv errors;  /* patterns, none of which may match; default: ^Traceback \(most recent call last\) */
     bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
@@ -66,6 +86,9 @@ void registry_fini(struct registry *registry);
 
 struct registry_mark registry_mark_copy(const struct registry_mark *mark);
 void registry_marks_fini(struct registry_mark *marks, size_t count); /* frees the array too */
+
+struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *step);
+void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count); /* frees the array too */
 
 /* The reference of every key in Markdown; docs/settings.md holds it word for word. */
 void registry_describe(struct text *out);

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "config/registry_mark.h"
+#include "config/registry_oom.h"
 #include "config/registry_param.h"
 
 #include <stdlib.h>
@@ -78,6 +79,12 @@ static const struct field repo_rows[] = {
      .offset = offsetof(struct repo, env),
      .initial = "none",
      .help = "environment variables of the training"},
+    {.key = "memory_snapshot",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct repo, memory_snapshot),
+     .initial = "false",
+     .help = "ask the training for a snapshot of its GPU memory when that runs out: its path stands in "
+             "TARE_MEMORY_SNAPSHOT; see docs/oom.md"},
     {.key = "success",
      .kind = FIELD_PATTERNS,
      .offset = offsetof(struct repo, success),
@@ -117,6 +124,11 @@ static const struct field other_rows[] = {
      .initial = "none",
      .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins one, "
              "or to an object with start and end"},
+    {.key = "oom_steps",
+     .kind = FIELD_OTHER,
+     .expected = "a list of steps",
+     .initial = "none: no retry when the GPU is too small",
+     .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/oom.md"},
 };
 
 static const struct field metrics_rows[] = {
@@ -353,6 +365,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_required_args(source, path, json, &out->required_args);
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
+        registry_read_oom_steps(source, path, json, out);
     } else {
         AUTO_FREE char *shown = field_shown(json);
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
@@ -383,12 +396,14 @@ void registry_repo_fini(struct repo *repo)
     }
     free(repo->metrics);
     registry_marks_fini(repo->marks, repo->mark_count);
+    registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
 }
 
 void registry_repo_describe(struct text *out)
 {
     const struct field_table *const tables[] = {&other_table,          &row_table,     &repo_table,
-                                                &registry_param_table, &metrics_table, &registry_mark_table};
+                                                &registry_param_table, &metrics_table, &registry_mark_table,
+                                                &registry_oom_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

@@ -304,3 +304,10 @@ size_t gauge_waiting(const struct gauge *gauge)
         waiting += gauge->meters[i].waiting;
     return waiting;
 }
+
+struct reading gauge_job_memory(const struct gauge *gauge)
+{
+    if (gauge->memory_count == 0)
+        return (struct reading){0};
+    return (struct reading){gauge->memory[gauge->memory_count - 1].bytes, true};
+}

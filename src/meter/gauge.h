@@ -75,6 +75,9 @@ void gauge_beside_end(struct gauge *gauge, size_t number, double cpu_s);
  * call takes milliseconds; their trace tells the course between two readings. */
 void gauge_mark(struct gauge *gauge);
 
+/* The job's host memory as it was read last. */
+struct reading gauge_job_memory(const struct gauge *gauge);
+
 /* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
 size_t gauge_waiting(const struct gauge *gauge);
 

@@ -242,9 +242,11 @@ static void open_message(struct oom_finder *finder, struct source *source, const
     strcpy(source->message.source, source->name);
     take_text(window, source->message.text);
     text_clear(&source->body);
-    /* What a driver's error says of sizes stands in front of it. */
-    size_t lead = hit->framework == OOM_CUDA && hit->begin > window->tail ? hit->begin - window->tail : 0;
+    size_t lead = hit->begin > window->tail ? hit->begin - window->tail : 0;
     lead = lead < LEAD_MAX ? lead : LEAD_MAX;
+    message_front(window->text + hit->begin - lead, lead, &source->message);
+    /* What a driver's error says of sizes stands in front of it. */
+    lead = hit->framework == OOM_CUDA ? lead : 0;
     add_body(source, window->text + hit->begin - lead, hit->end - hit->begin + lead);
 }
 

@@ -9,8 +9,8 @@ enum { LEAST_EPOCHS = 3, WARM_UP = 1 };
 static const double LEAST_SHARE = 0.01;
 static const double LEAST_BYTES = 64.0 * 1048576;
 
-/* So alike must the first two steps be where there are only these. */
-static const double ALIKE = 2;
+/* So alike must two steps be where there are only these: what slows down will not go on so. */
+static const double ALIKE = 1.5;
 
 /* So many of the steps must go up. */
 static const double UPWARD_SHARE = 0.75;
@@ -60,15 +60,18 @@ struct growth growth_of(const double *peaks, size_t count, double limit_bytes)
     double least = limit_bytes > 0 ? LEAST_SHARE * limit_bytes : LEAST_BYTES;
     if (count < LEAST_EPOCHS)
         return growth;
-    double first = peaks[1] - peaks[0], second = peaks[2] - peaks[1];
     bool from_start = count == LEAST_EPOCHS;
     size_t skipped = from_start ? 0 : WARM_UP;
+    if (count > GROWTH_POINTS_MAX)
+        skipped = count - GROWTH_POINTS_MAX;
     const double *values = peaks + skipped;
     size_t used = count - skipped;
     growth.first_bytes = values[0];
     growth.last_bytes = peaks[count - 1];
-    double slope = from_start ? fmin(first, second) : steady_slope(values, used);
-    bool alike = !from_start || (first > 0 && second > 0 && first <= ALIKE * second && second <= ALIKE * first);
+    double first = values[1] - values[0], second = values[2] - values[1];
+    bool only_two = used == LEAST_EPOCHS;
+    double slope = only_two ? fmin(first, second) : steady_slope(values, used);
+    bool alike = !only_two || (first > 0 && second > 0 && first <= ALIKE * second && second <= ALIKE * first);
     growth.grows = slope > 0 && alike && mostly_upward(values, used) && growth.last_bytes - growth.first_bytes >= least;
     growth.bytes_per_epoch = growth.grows ? slope : 0;
     return growth;

@@ -179,11 +179,10 @@ static struct words find(struct words words, const char *text)
     return (struct words){at, (size_t)(words.text + words.length - at)};
 }
 
-static void read_gpu(struct words words, struct oom *out)
+static void read_gpu(struct words words, const char *const *fronts, struct oom *out)
 {
-    static const char *const fronts[] = {"device:GPU:", "GPU:", "GPU_", "GPU", "Allocationondevice", "cuda:"};
-    for (size_t i = 0; out->gpu < 0 && i < sizeof fronts / sizeof *fronts; i++) {
-        struct words rest = find(words, fronts[i]);
+    for (; out->gpu < 0 && *fronts; fronts++) {
+        struct words rest = find(words, *fronts);
         size_t digits = 0;
         int64_t number = 0;
         for (; digits < rest.length && digits < 4 && is_digit(rest.text[digits]); digits++)
@@ -192,6 +191,12 @@ static void read_gpu(struct words words, struct oom *out)
         if (digits > 0 && (digits == rest.length || (rest.text[digits] != '.' && !is_digit(rest.text[digits]))))
             out->gpu = number;
     }
+}
+
+void message_front(const char *squeezed, size_t length, struct oom *out)
+{
+    static const char *const fronts[] = {"Allocationondevice", "Allocator(GPU_", NULL};
+    read_gpu((struct words){squeezed, length}, fronts, out);
 }
 
 /* An overlong or senseless shape has no size. */
@@ -261,8 +266,9 @@ static void read_shape(struct words words, struct oom *out)
 
 bool message_end(const char *squeezed, size_t length, struct oom *out)
 {
+    static const char *const fronts[] = {"device:GPU:", "GPU:", "GPU_", "GPU", "cuda:", NULL};
     struct words words = {squeezed, length};
-    read_gpu(words, out);
+    read_gpu(words, fronts, out);
     read_shape(words, out);
     return !find(words, "callerindicatesthatthisisnotafailure").text && !find(words, "device:CPU:").text &&
            !find(words, "byallocatorcpu").text;

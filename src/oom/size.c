@@ -39,7 +39,7 @@ static struct decimal read_decimal(const char *text, size_t length)
     size_t digits = 0, decimals = 0, i = 0;
     bool point = false;
     for (; i < length; i++) {
-        if (text[i] == '.' && !point && i + 1 < length && is_digit(text[i + 1])) {
+        if (text[i] == '.' && !point && i > 0 && i + 1 < length && is_digit(text[i + 1])) {
             point = true;
         } else if (is_digit(text[i])) {
             if (++digits > DIGITS_MAX || (point && ++decimals > DECIMALS_MAX))
@@ -69,6 +69,9 @@ static struct oom_size make(const struct decimal *number, uint64_t unit, uint64_
     bool exact = unit == 1 && number->scale == 1;
     size.low = exact ? size.bytes : clip((below * least + 2 * number->scale - 1) / (2 * number->scale));
     size.high = exact ? size.bytes : clip((twice + 1) * unit / (2 * number->scale));
+    /* No whole number of bytes may print so: "15.98B". */
+    size.low = size.low < size.bytes ? size.low : size.bytes;
+    size.high = size.high > size.bytes ? size.high : size.bytes;
     return size;
 }
 

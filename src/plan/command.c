@@ -166,12 +166,17 @@ void command_fini(struct command *command)
     strv_fini(&command->path_prepend);
 }
 
-/* "learning-rate" is handed over as TARE_PARAM_LEARNING_RATE. */
-static void set_param_variable(struct strv *env, const char *name, const char *value)
+char *command_param_variable(const char *name)
 {
-    AUTO_FREE char *variable = mem_printf("TARE_PARAM_%s", name);
+    char *variable = mem_printf("TARE_PARAM_%s", name);
     for (char *c = variable; *c; c++)
         *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    return variable;
+}
+
+static void set_param_variable(struct strv *env, const char *name, const char *value)
+{
+    AUTO_FREE char *variable = command_param_variable(name);
     strv_env_set(env, variable, value);
 }
 
@@ -200,12 +205,13 @@ void command_fill(const struct command *command, const struct repo *repo, const 
     add_environment(&job->env, &repo->env);
     add_environment(&job->env, environment);
     for (size_t i = 0; i < job->param_count; i++) {
-        const struct plan_param *param = &job->params[i];
+        struct plan_param *param = &job->params[i];
         if (param->value.kind == VALUE_NULL) /* "not given": a choice of null */
             continue;
         char *value = value_format(&param->value);
         if (repo->params[i].flag) {
             strv_add(&job->argv, repo->params[i].flag);
+            param->place = job->argv.count;
             strv_add_owned(&job->argv, value);
         } else {
             set_param_variable(&job->env, param->name, value);

@@ -22,4 +22,8 @@ void command_fini(struct command *command);
 void command_fill(const struct command *command, const struct repo *repo, const struct strv *environment,
                   struct plan_job *job);
 
+/* The variable by which a hyperparameter without a flag is handed over: "learning-rate" is TARE_PARAM_LEARNING_RATE. The
+ * caller frees it. */
+char *command_param_variable(const char *name);
+
 #endif

@@ -10,6 +10,7 @@ void plan_job_fini(struct plan_job *job)
     free(job->model);
     for (size_t i = 0; i < job->param_count; i++) {
         free(job->params[i].name);
+        free(job->params[i].flag);
         value_fini(&job->params[i].value);
     }
     free(job->params);
@@ -23,6 +24,7 @@ void plan_job_fini(struct plan_job *job)
     }
     free(job->metrics);
     registry_marks_fini(job->marks, job->mark_count);
+    registry_oom_steps_fini(job->oom_steps, job->oom_step_count);
     strv_fini(&job->success);
     strv_fini(&job->errors);
     *job = (struct plan_job){0};

@@ -18,6 +18,8 @@ struct plan_param {
     char *name;
     struct value value;
     bool mutated;
+    char *flag;   /* before the value on the command line; NULL: it goes by the environment */
+    size_t place; /* of the value in argv; 0: it is not there */
 };
 
 /* One job's command, ready to start. */
@@ -34,6 +36,9 @@ struct plan_job {
     size_t metric_count;
     struct registry_mark *marks;
     size_t mark_count;
+    struct registry_oom_step *oom_steps;
+    size_t oom_step_count;
+    bool memory_snapshot; /* is asked for */
     struct strv success, errors;
     bool exit_code_required;
 };

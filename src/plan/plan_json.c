@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "plan/job.h"
+#include "plan/oom_json.h"
 #include "plan/plan_guard.h"
 
 #include <stdlib.h>
@@ -31,6 +32,9 @@ static json_t *params_to_json(const struct plan_job *job)
         set_text(one, "name", param->name);
         json_object_set_new(one, "value", value_to_json(&param->value));
         json_object_set_new(one, "mutated", json_boolean(param->mutated));
+        set_text(one, "flag", param->flag);
+        if (param->place > 0)
+            json_object_set_new(one, "place", json_integer((json_int_t)param->place));
         json_array_append_new(array, one);
     }
     return array;
@@ -75,6 +79,10 @@ static json_t *job_to_json(const struct plan_job *job)
     json_object_set_new(json, "metrics", metrics_to_json(job));
     if (job->mark_count > 0)
         json_object_set_new(json, "marks", marks_to_json(job));
+    if (job->oom_step_count > 0)
+        json_object_set_new(json, "oom_steps", plan_oom_to_json(job));
+    if (job->memory_snapshot)
+        json_object_set_new(json, "memory_snapshot", json_true());
     set_list(json, "success", &job->success);
     set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
@@ -214,6 +222,11 @@ static bool params_from_json(const json_t *json, struct plan_job *job, struct er
             return false;
         if (!value || !value_from_json(value, &param->value))
             return err_set(err, "'%s' has no value", param->name);
+        /* Plans made before there were steps after an out-of-memory failure hold neither. */
+        json_int_t place = 0;
+        param->flag = mem_strdup(json_get_text(one, "flag"));
+        if (json_get_int(one, "place", &place) && place > 0)
+            param->place = (size_t)place;
     }
     return true;
 }
@@ -258,13 +271,14 @@ static bool job_from_json(const json_t *json, struct plan_job *job, struct err *
     const char *mode = json_get_text(json, "mode");
     if (!mode || (strcmp(mode, mode_name(MODE_MUTATION)) != 0 && strcmp(mode, mode_name(MODE_DEFAULT)) != 0))
         return err_set(err, "'mode' is missing or unknown");
+    job->memory_snapshot = json_is_true(json_object_get(json, "memory_snapshot"));
     job->mode = strcmp(mode, mode_name(MODE_DEFAULT)) == 0 ? MODE_DEFAULT : MODE_MUTATION;
     return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
            params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
            get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&
            get_list(json, "path_prepend", &job->path_prepend, err) && metrics_from_json(json, job, err) &&
-           marks_from_json(json, job, err) && get_list(json, "success", &job->success, err) &&
-           get_list(json, "errors", &job->errors, err) &&
+           marks_from_json(json, job, err) && plan_oom_from_json(json, job, err) &&
+           get_list(json, "success", &job->success, err) && get_list(json, "errors", &job->errors, err) &&
            get_bool(json, "exit_code_required", &job->exit_code_required, err);
 }
 

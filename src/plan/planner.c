@@ -248,8 +248,10 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->params = mem_array(space->param_count, sizeof *job->params);
     job->param_count = space->param_count;
     for (size_t i = 0; i < space->param_count; i++)
-        job->params[i] =
-            (struct plan_param){mem_strdup(repo->params[i].name), value_copy(&values[i]), space->mutated[i]};
+        job->params[i] = (struct plan_param){.name = mem_strdup(repo->params[i].name),
+                                             .value = value_copy(&values[i]),
+                                             .mutated = space->mutated[i],
+                                             .flag = mem_strdup(repo->params[i].flag)};
     job->metrics = mem_array(repo->metric_count, sizeof *job->metrics);
     job->metric_count = repo->metric_count;
     for (size_t i = 0; i < repo->metric_count; i++)
@@ -259,9 +261,14 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->mark_count = repo->mark_count;
     for (size_t i = 0; i < repo->mark_count; i++)
         job->marks[i] = registry_mark_copy(&repo->marks[i]);
+    job->oom_steps = mem_array(repo->oom_step_count + 1, sizeof *job->oom_steps);
+    job->oom_step_count = repo->oom_step_count;
+    for (size_t i = 0; i < repo->oom_step_count; i++)
+        job->oom_steps[i] = registry_oom_step_copy(&repo->oom_steps[i]);
     strv_add_all(&job->success, &repo->success);
     strv_add_all(&job->errors, &repo->errors);
     job->exit_code_required = repo->exit_code_required;
+    job->memory_snapshot = repo->memory_snapshot;
     command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
 }
 

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
+#include "run/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@ static const char fifo_name[] = "marks.fifo";
 static const char loops_name[] = "background_logs";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, "energy", loops_name, NULL};
+static const char *const attempt_files[] = {log_name, times_name, "energy", loops_name, SNAPSHOT_NAME, NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
@@ -172,6 +173,7 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     /* Not the FIFO of a run around this one, either. */
     if (attempt->fifo || strv_env_get(env, "TARE_MARKS"))
         strv_env_set(env, "TARE_MARKS", attempt->fifo ? fifo : "");
+    snapshot_ask(attempt, run_dir, env);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
 }

@@ -24,6 +24,7 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
         lane_energy_sample(&runner->lanes[i], label, sample);
         lane_load_sample(&runner->lanes[i], label, sample);
         lane_guard_sample(&runner->lanes[i], label, sample);
+        lane_memory_sample(&runner->lanes[i], label, &sample->readings, sample->t_ns);
     }
 }
 
@@ -56,6 +57,7 @@ static void on_users(void *data, const char *label, int64_t t_ns, const struct g
     for (size_t i = 0; i < runner->lane_count; i++) {
         lane_load_users(&runner->lanes[i], label, t_ns, users);
         lane_guard_users(&runner->lanes[i], label, t_ns, users);
+        lane_memory_users(&runner->lanes[i], label, t_ns, users);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/snapshot.h"
 
 #include <time.h>
 
@@ -22,6 +23,8 @@ void lane_fini(struct lane *lane)
     lane_load_fini(lane);
     lane_background_fini(lane);
     lane_guard_fini(lane);
+    lane_memory_fini(lane);
+    ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
@@ -133,7 +136,7 @@ static void make_attempt(struct lane *lane)
         return;
     }
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
-    attempt_init(&lane->attempt, lane->experiment, before + 1);
+    attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);
@@ -142,6 +145,7 @@ static void make_attempt(struct lane *lane)
     }
     json_t *data = json_object();
     json_object_set_new(data, "folder", json_string(lane->experiment->id));
+    ladder_prepared(lane, data);
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_job_start);
 }
 
@@ -162,7 +166,7 @@ static void after_attempt(struct lane *lane)
     attempt_fini(&lane->attempt);
     if (lane->outcome == OUTCOME_FAILED)
         lane->failed++;
-    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries)
+    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries || lane->ladder.given_up)
         end_experiment(lane, lane->outcome);
     else
         prepare_attempt(lane);
@@ -204,10 +208,13 @@ void lane_attempt_ended(struct lane *lane)
         json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
     lane_guard_ended(lane, json_object_get(data, "energy"));
+    json_object_set_new(data, "memory", lane_memory_take(lane));
+    json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again =
         lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !runner_halted(runner);
+    again = ladder_judge(lane, data, again);
     lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : after_attempt);
     if (again)
         lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), retry_pause);
@@ -224,6 +231,7 @@ static void begin_experiment(struct lane *lane)
     lane->failed = before.failed;
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(before.last_ended);
+    ladder_begin(lane, before.ladder);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
     lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_governor_set);

@@ -6,6 +6,8 @@
 #include "base/rng.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
+#include "run/ladder.h"
+#include "run/memory.h"
 #include "run/lane_background.h"
 #include "run/runner.h"
 
@@ -52,6 +54,8 @@ struct lane {
     struct lane_load load;
     struct lane_guard *guard; /* NULL: there is no GPU to guard */
     int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
+    struct lane_memory memory;
+    struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };

@@ -181,6 +181,7 @@ static void open_gate(struct lane *lane)
     lane->phase = LANE_RUNNING;
     lane_energy_begin(lane);
     lane_load_beside(lane);
+    lane_memory_begin(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
     lane_governor_tell(lane);
     lane_guard_begin(lane);
@@ -214,6 +215,7 @@ void lane_foreground_start(struct lane *lane)
     lane->phase = LANE_STEPPING;
     lane_marks_make(lane);
     lane_energy_prepare(lane);
+    lane_memory_prepare(lane);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;

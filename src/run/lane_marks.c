@@ -22,8 +22,10 @@ void lane_marks_take(void *context, const struct mark *mark)
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
     enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
-    if (fate == MARK_TAKEN)
+    if (fate == MARK_TAKEN) {
         lane_energy_mark(lane, mark);
+        lane_memory_mark(lane, mark);
+    }
     if (fate != MARK_LIMITED || attempt->marks_limit_said)
         return;
     attempt->marks_limit_said = true;

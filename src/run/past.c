@@ -10,8 +10,10 @@
 
 void past_fini(struct past *past)
 {
-    for (size_t i = 0; i < past->count; i++)
+    for (size_t i = 0; i < past->count; i++) {
         json_decref(past->items[i].last_ended);
+        json_decref(past->items[i].ladder);
+    }
     free(past->items);
     *past = (struct past){0};
 }
@@ -26,6 +28,7 @@ void past_forget(struct past *past, size_t number)
     if (number < 1 || number > past->count)
         return;
     json_decref(past->items[number - 1].last_ended);
+    json_decref(past->items[number - 1].ladder);
     past->items[number - 1] = (struct past_item){0};
 }
 
@@ -36,6 +39,11 @@ static void take_event(struct past *past, const struct event *event)
     struct past_item *item = &past->items[event->experiment - 1];
     if (event->type == EVENT_EXPERIMENT_AGAIN)
         past_forget(past, (size_t)event->experiment);
+    json_t *ladder = json_object_get(event->data, "ladder");
+    if (ladder) {
+        json_decref(item->ladder);
+        item->ladder = json_incref(ladder);
+    }
     if (event->type != EVENT_ATTEMPT_ENDED)
         return;
     enum outcome outcome = OUTCOME_NONE;

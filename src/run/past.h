@@ -14,6 +14,7 @@
 struct past_item {
     int64_t failed;     /* attempts that failed: interrupted ones use up no retry */
     json_t *last_ended; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
+    json_t *ladder;     /* run/ladder.h, as it was written last, or NULL */
 };
 
 struct past {

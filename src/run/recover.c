@@ -1,6 +1,7 @@
 #include "run/recover.h"
 
 #include "base/mem.h"
+#include "run/ladder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,12 +85,13 @@ static bool settle(struct runner *runner, size_t number, struct err *err)
         return false;
     if (experiment->state == STATE_DONE)
         return true;
-    int64_t failed = past_of(&runner->past, number).failed;
+    struct past_item past = past_of(&runner->past, number);
+    bool over = past.failed > planned->max_retries || ladder_gave_up(past.ladder);
     if (last->outcome == OUTCOME_NONE)
         close_attempt(runner, number, last);
     else if (last->outcome == OUTCOME_SUCCEEDED)
         close_experiment(runner, number, OUTCOME_SUCCEEDED);
-    else if (last->outcome == OUTCOME_FAILED && failed > planned->max_retries)
+    else if (last->outcome == OUTCOME_FAILED && over)
         close_experiment(runner, number, OUTCOME_FAILED);
     return true;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DB_FORMAT 4 /* PRAGMA user_version of the tables in schema.c */
+#define DB_FORMAT 5 /* PRAGMA user_version of the tables in schema.c */
 
 /* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where
  * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */

@@ -7,6 +7,7 @@
 #include "store/energy.h"
 #include "store/epochs_file.h"
 #include "store/evidence.h"
+#include "store/memory.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -214,8 +215,9 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
         json_object_set_new(out, "background_cwd", json_text_or_null(experiment->background.cwd));
     }
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
-    return loaded && add_attempts(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
-           add_containment(db, number, containment, err) && evidence_add(db, number, evidence, err);
+    return loaded && add_attempts(db, number, attempts, err) && memory_add(db, number, attempts, err) &&
+           epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
+           evidence_add(db, number, evidence, err);
 }
 
 /* What the study says of the job that is measured. */

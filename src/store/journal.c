@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "store/energy.h"
 #include "store/evidence.h"
+#include "store/memory.h"
 
 #include <string.h>
 
@@ -37,7 +38,8 @@ static bool write_attempt_start(sqlite3 *db, const struct event *event, struct e
                       "iiiji", event->experiment, event->attempt, event->session, get(event, "folder"),
                       event->realtime_ns) &&
                db_run(db, err, "UPDATE experiments SET attempts=? WHERE number=?", "ii", event->attempt,
-                      event->experiment);
+                      event->experiment) &&
+               memory_write(db, event, err);
     case EVENT_ATTEMPT_STARTED:
         return db_run(
             db, err,
@@ -134,8 +136,8 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
                 get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"),
                 get(event, "failure"), event->experiment, event->attempt))
         return false;
-    return write_mark_counts(db, event, err) && energy_write(db, event, err) && write_metrics(db, event, err) &&
-           evidence_judge_attempt(db, event->experiment, event->attempt, err);
+    return write_mark_counts(db, event, err) && energy_write(db, event, err) && memory_write(db, event, err) &&
+           write_metrics(db, event, err) && evidence_judge_attempt(db, event->experiment, event->attempt, err);
 }
 
 /* A result that is to be replaced stands until the new one has come. */

@@ -89,8 +89,16 @@ static const char *const format_4[] = {
     NULL,
 };
 
+/* What a retry changed after an out-of-memory failure, why the memory ran out, and how much there was in use. */
+static const char *const format_5[] = {
+    "CREATE TABLE attempt_memory (experiment INTEGER NOT NULL, attempt INTEGER NOT NULL, changed TEXT, oom TEXT,"
+    " memory TEXT, snapshot TEXT, PRIMARY KEY (experiment, attempt),"
+    " FOREIGN KEY (experiment, attempt) REFERENCES attempts(experiment, number)) WITHOUT ROWID",
+    NULL,
+};
+
 /* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
-static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4};
+static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4, format_5};
 
 /* From a format (0: an empty database) to the newest. */
 static bool build(sqlite3 *db, int64_t from, struct err *err)

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "store/energy.h"
+#include "store/memory.h"
 #include "store/results.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@
 static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
                                             "training_success", "duration_seconds", "retries"};
 static const char *const own_columns[] = {"mode",    "outcome", "exit_code", "attempt", "gpu_mem_peak_mib",
-                                          "verdict", "error",   "failure"};
+                                          "verdict", "error",   "failure",   "changed"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -24,6 +25,7 @@ struct extra {
     bool has_exit_code;
     int64_t exit_code;
     json_t *energy; /* of the last attempt; NULL: nothing was measured */
+    struct memory_cells memory;
 };
 
 struct columns {
@@ -135,22 +137,27 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     if (extra->has_exit_code)
         text_addf(out, "%lld", (long long)extra->exit_code);
     text_addf(out, ",%lld", (long long)extra->attempt);
-    struct reading memory = energy_gpu_memory_mib(extra->energy);
+    /* The job's own where the driver tells it. */
+    struct reading memory = extra->memory.gpu_peak_mib;
+    if (!memory.valid)
+        memory = energy_gpu_memory_mib(extra->energy);
     add_number(out, memory.value, memory.valid);
     add_cell(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
     add_cell(out, item->error);
     add_cell(out, item->failure);
+    add_cell(out, extra->memory.changed);
     text_add_char(out, '\n');
 }
 
 static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy FROM"
-                 " experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-                 " coalesce(e.result_attempt, e.attempts)",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy, m.changed,"
+        " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+        " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
+        " m.attempt = coalesce(e.result_attempt, e.attempts)",
+        "");
     if (!query)
         return false;
     int step;
@@ -161,15 +168,18 @@ static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct 
                                                 .has_duration = !db_is_null(query, 2),
                                                 .has_exit_code = !db_is_null(query, 3),
                                                 .exit_code = sqlite3_column_int64(query, 3),
-                                                .energy = db_json(query, 4)};
+                                                .energy = db_json(query, 4),
+                                                .memory = memory_cells(query, 5)};
     }
     return step == 0;
 }
 
 static void extras_free(struct extra *extras, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         json_decref(extras[i].energy);
+        free(extras[i].memory.changed);
+    }
     free(extras);
 }
 

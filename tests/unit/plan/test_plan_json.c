@@ -30,8 +30,9 @@ static struct plan_job sample_job(void)
                            .cwd = mem_strdup("/srv/toy")};
     job.params = mem_array(8, sizeof *job.params);
     for (; job.param_count < 8; job.param_count++)
-        job.params[job.param_count] =
-            (struct plan_param){mem_strdup(names[job.param_count]), values[job.param_count], job.param_count % 2 == 0};
+        job.params[job.param_count] = (struct plan_param){.name = mem_strdup(names[job.param_count]),
+                                                          .value = values[job.param_count],
+                                                          .mutated = job.param_count % 2 == 0};
     strv_add(&job.argv, "/srv/toy/train.sh");
     strv_add(&job.argv, "");
     strv_add(&job.argv, "two words");

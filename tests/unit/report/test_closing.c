@@ -24,9 +24,10 @@ static void add_experiment(struct results *results, enum outcome outcome)
     experiment->foreground.model = mem_strdup("mlp");
     experiment->foreground.params = mem_array(2, sizeof(struct plan_param));
     experiment->foreground.param_count = 2;
-    experiment->foreground.params[0] = (struct plan_param){mem_strdup("epochs"), value_int(30), false};
-    experiment->foreground.params[1] =
-        (struct plan_param){mem_strdup("learning_rate"), value_float((double)(i + 1) / 1000), true};
+    experiment->foreground.params[0] =
+        (struct plan_param){.name = mem_strdup("epochs"), .value = value_int(30), .mutated = false};
+    experiment->foreground.params[1] = (struct plan_param){
+        .name = mem_strdup("learning_rate"), .value = value_float((double)(i + 1) / 1000), .mutated = true};
     result->id = mem_strdup(experiment->id);
     result->outcome = outcome;
     result->state = outcome == OUTCOME_NONE ? STATE_PLANNED : STATE_DONE;

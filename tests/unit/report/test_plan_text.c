@@ -18,8 +18,9 @@ static void fill_job(struct plan_job *job, enum mode mode, bool mutated)
     job->cwd = mem_strdup("/srv/digits");
     job->params = mem_array(2, sizeof *job->params);
     job->param_count = 2;
-    job->params[0] = (struct plan_param){mem_strdup("epochs"), value_int(30), false};
-    job->params[1] = (struct plan_param){mem_strdup("learning_rate"), value_float(1e-7), mutated};
+    job->params[0] = (struct plan_param){.name = mem_strdup("epochs"), .value = value_int(30), .mutated = false};
+    job->params[1] =
+        (struct plan_param){.name = mem_strdup("learning_rate"), .value = value_float(1e-7), .mutated = mutated};
     strv_add(&job->argv, "/usr/bin/python3");
     strv_add(&job->argv, "train.py");
     strv_add(&job->argv, "--note");

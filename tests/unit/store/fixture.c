@@ -63,7 +63,7 @@ char *run_read(const struct run *run, const char *name)
 static void add_param(struct plan_job *job, const char *name, struct value value, bool mutated)
 {
     job->params = mem_resize(job->params, job->param_count + 1, sizeof *job->params);
-    job->params[job->param_count++] = (struct plan_param){mem_strdup(name), value, mutated};
+    job->params[job->param_count++] = (struct plan_param){.name = mem_strdup(name), .value = value, .mutated = mutated};
 }
 
 static void add_metric(struct plan_job *job, const char *name)

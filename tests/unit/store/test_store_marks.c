@@ -219,6 +219,7 @@ static void a_mark_of_another_attempt_is_refused(void **state)
 static void make_format_1(const struct run *run)
 {
     static const char *const statements[] = {
+        "DROP TABLE attempt_memory",
         "DROP TABLE evidence",
         "ALTER TABLE attempts DROP COLUMN verdict",
         "ALTER TABLE attempts DROP COLUMN failure",
@@ -275,7 +276,7 @@ static void a_run_of_the_format_before_is_read_and_gone_on_with(void **state)
            NULL, NULL);
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "4");
+    assert_answer(&run, "PRAGMA user_version", "5");
     assert_answer(&run, "SELECT name || t_ns FROM marks", "e8");
     assert_file(&run, "demo_net_001/energy/marks.csv",
                 HEADER "e,startup,,0.000000000,0.000000001,0.000000001,,,,,,,,,,\n"

@@ -1,0 +1,227 @@
+#include "plan/change.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "plan/command.h"
+
+#include <math.h>
+#include <string.h>
+
+static void tell(json_t *changed, const char *kind, const char *name, json_t *from, json_t *to)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "kind", json_string(kind));
+    json_object_set_new(json, "name", json_string(name));
+    json_object_set_new(json, "from", from);
+    json_object_set_new(json, "to", to);
+    json_array_append_new(changed, json);
+}
+
+static struct plan_param *find_param(struct plan_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->param_count; i++)
+        if (strcmp(job->params[i].name, name) == 0)
+            return &job->params[i];
+    return NULL;
+}
+
+static double number_of(const struct value *value)
+{
+    return value->kind == VALUE_INT ? (double)value->integer : value->kind == VALUE_FLOAT ? value->real : NAN;
+}
+
+/* What the hyperparameter would become; false: it cannot. */
+static bool work_out(const struct plan_param *param, const struct registry_change *change, struct value *out)
+{
+    if (!change->scales) {
+        *out = value_copy(&change->value);
+        return true;
+    }
+    double now = number_of(&param->value), then = now * change->factor;
+    if (param->value.kind == VALUE_INT)
+        then = floor(then);
+    if (!isfinite(then) || then == now || then < change->low || then > change->high)
+        return false;
+    *out = param->value.kind == VALUE_INT ? value_int((int64_t)then) : value_float(number_round(then, 6));
+    return true;
+}
+
+static bool same(const struct value *a, const struct value *b)
+{
+    AUTO_FREE char *one = value_key(a);
+    AUTO_FREE char *other = value_key(b);
+    return strcmp(one, other) == 0;
+}
+
+static void hand_over(struct plan_job *job, struct plan_param *param)
+{
+    char *text = value_format(&param->value);
+    if (param->place > 0 && param->place < job->argv.count) {
+        free(job->argv.items[param->place]);
+        job->argv.items[param->place] = text;
+    } else if (param->flag) {
+        strv_add(&job->argv, param->flag);
+        param->place = job->argv.count;
+        strv_add_owned(&job->argv, text);
+    } else {
+        AUTO_FREE char *variable = command_param_variable(param->name);
+        strv_env_set(&job->env, variable, text);
+        free(text);
+    }
+}
+
+/* What stands in argv moves when its flag is taken out: only a value that becomes null does that. */
+static void leave_out(struct plan_job *job, struct plan_param *param)
+{
+    size_t place = param->place;
+    if (place == 0 || place >= job->argv.count)
+        return;
+    free(job->argv.items[place - 1]);
+    free(job->argv.items[place]);
+    memmove(job->argv.items + place - 1, job->argv.items + place + 1,
+            (job->argv.count - place) * sizeof *job->argv.items);
+    job->argv.count -= 2;
+    param->place = 0;
+    for (size_t i = 0; i < job->param_count; i++)
+        if (job->params[i].place > place)
+            job->params[i].place -= 2;
+}
+
+static void set_param(struct plan_job *job, const struct registry_change *change, struct value *value, json_t *changed)
+{
+    struct plan_param *param = find_param(job, change->name);
+    if (same(&param->value, value))
+        return;
+    tell(changed, "hyperparameter", param->name, value_to_json(&param->value), value_to_json(value));
+    value_fini(&param->value);
+    param->value = *value;
+    *value = (struct value){0};
+    if (param->value.kind == VALUE_NULL)
+        leave_out(job, param);
+    else
+        hand_over(job, param);
+}
+
+void change_set_env(struct plan_job *job, const char *name, const char *from, const char *to, json_t *changed)
+{
+    strv_env_set(&job->env, name, to);
+    tell(changed, "environment", name, json_text_or_null(from), json_string(to));
+}
+
+static void set_env(struct plan_job *job, const char *entry, json_t *changed)
+{
+    const char *equals = strchr(entry, '=');
+    if (!equals)
+        return;
+    AUTO_FREE char *name = mem_strndup(entry, (size_t)(equals - entry));
+    AUTO_FREE char *from = mem_strdup(strv_env_get(&job->env, name));
+    if (!from || strcmp(from, equals + 1) != 0)
+        change_set_env(job, name, from, equals + 1, changed);
+}
+
+static void add_arg(struct plan_job *job, const char *word, json_t *changed)
+{
+    strv_add(&job->argv, word);
+    tell(changed, "argument", word, json_null(), json_null());
+}
+
+bool change_take_step(struct plan_job *job, size_t number, json_t *changed)
+{
+    const struct registry_oom_step *step = &job->oom_steps[number];
+    struct value *values = mem_array(step->change_count + 1, sizeof *values);
+    size_t before = json_array_size(changed), fit = 0;
+    for (; fit < step->change_count; fit++) {
+        const struct plan_param *param = find_param(job, step->changes[fit].name);
+        if (!param || !work_out(param, &step->changes[fit], &values[fit]))
+            break;
+    }
+    if (fit == step->change_count) {
+        for (size_t i = 0; i < step->change_count; i++)
+            set_param(job, &step->changes[i], &values[i], changed);
+        for (size_t i = 0; i < step->args.count; i++)
+            add_arg(job, step->args.items[i], changed);
+        for (size_t i = 0; i < step->env.count; i++)
+            set_env(job, step->env.items[i], changed);
+    }
+    for (size_t i = 0; i < step->change_count; i++)
+        value_fini(&values[i]);
+    free(values);
+    return json_array_size(changed) > before;
+}
+
+struct plan_experiment *change_copy(const struct plan_experiment *experiment)
+{
+    struct plan_experiment *copy = mem_alloc(sizeof *copy);
+    json_t *json = plan_experiment_to_json(experiment);
+    bool ok = plan_experiment_from_json(json, copy, NULL);
+    json_decref(json);
+    if (ok)
+        return copy;
+    free(copy);
+    return NULL;
+}
+
+static void add_value(const json_t *json, struct text *out)
+{
+    struct value value = {0};
+    if (json_is_null(json) || !value_from_json(json, &value)) {
+        text_add(out, "none");
+        return;
+    }
+    AUTO_FREE char *text = value_format(&value);
+    text_add(out, text);
+    value_fini(&value);
+}
+
+static bool is_about(const json_t *one, const char *kind, const char *name)
+{
+    const char *its_kind = json_get_text(one, "kind"), *its_name = json_get_text(one, "name");
+    return its_kind && its_name && strcmp(its_kind, kind) == 0 && strcmp(its_name, name) == 0;
+}
+
+/* What several steps made of one thing: from the first, to the last. NULL: it stood before already. */
+static const json_t *last_about(const json_t *changed, size_t from, const char *kind, const char *name)
+{
+    const json_t *last = NULL;
+    for (size_t i = 0; i < json_array_size(changed); i++) {
+        const json_t *one = json_array_get(changed, i);
+        if (!is_about(one, kind, name))
+            continue;
+        if (i < from)
+            return NULL;
+        last = one;
+    }
+    return last;
+}
+
+static void add_change(const json_t *one, const json_t *last, struct text *out)
+{
+    const char *kind = json_get_text(one, "kind");
+    text_add(out, out->length ? "; " : "");
+    text_add(out, json_get_text(one, "name"));
+    if (strcmp(kind, "environment") == 0) {
+        text_add_char(out, '=');
+        add_value(json_object_get(last, "to"), out);
+    } else if (strcmp(kind, "hyperparameter") == 0) {
+        text_add_char(out, ' ');
+        add_value(json_object_get(one, "from"), out);
+        text_add(out, " -> ");
+        add_value(json_object_get(last, "to"), out);
+    }
+}
+
+char *change_text(const json_t *changed)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < json_array_size(changed); i++) {
+        const json_t *one = json_array_get(changed, i);
+        const char *kind = json_get_text(one, "kind"), *name = json_get_text(one, "name");
+        if (!kind || !name)
+            continue;
+        const json_t *last = strcmp(kind, "argument") == 0 ? one : last_about(changed, i, kind, name);
+        if (last)
+            add_change(one, last, &text);
+    }
+    return text_take(&text);
+}

@@ -1,0 +1,266 @@
+#include "run/ladder.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "oom/cause.h"
+#include "oom/diagnosis_json.h"
+#include "plan/change.h"
+#include "run/lane.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A training that fails by it says so at its end: one that went on for longer than this has survived it. */
+enum { LOG_TAIL = 256 << 10, LINES_BEHIND_MAX = 400 };
+
+/* Others that have more of a GPU than this may be why its memory ran out, where the message does not say. */
+static const double OTHERS_SHARE = 0.05;
+
+static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
+enum { CONF_NAMES = sizeof conf_names / sizeof *conf_names };
+
+enum action { RETRY_SAME, RETRY_EXPANDABLE, RETRY_STEP, RETRY_NONE };
+static const char *const action_names[] = {"same", "expandable_segments", "step", "none"};
+
+void ladder_fini(struct ladder *ladder)
+{
+    if (ladder->experiment)
+        plan_experiment_fini(ladder->experiment);
+    free(ladder->experiment);
+    json_decref(ladder->changed);
+    *ladder = (struct ladder){0};
+}
+
+const struct plan_experiment *ladder_experiment(const struct lane *lane)
+{
+    return lane->ladder.experiment ? lane->ladder.experiment : lane->experiment;
+}
+
+/* The job that may be changed: a copy, from the first change on. NULL: the plan cannot be copied. */
+static struct plan_job *job_to_change(struct lane *lane)
+{
+    struct ladder *ladder = &lane->ladder;
+    if (!ladder->experiment)
+        ladder->experiment = change_copy(lane->experiment);
+    if (!ladder->changed)
+        ladder->changed = json_array();
+    return ladder->experiment ? &ladder->experiment->foreground : NULL;
+}
+
+/* What the job would find; NULL: not set. */
+static const char *effective(const struct lane *lane, const struct plan_job *job, const char *name)
+{
+    const char *own = strv_env_get(&job->env, name);
+    return own ? own : strv_env_get(lane->runner->request->environment, name);
+}
+
+static enum oom_setting expandable_now(const struct lane *lane)
+{
+    const struct plan_job *job = &ladder_experiment(lane)->foreground;
+    for (size_t i = 0; i < CONF_NAMES; i++) {
+        const char *conf = effective(lane, job, conf_names[i]);
+        if (conf && oom_expandable(conf) == OOM_SETTING_ON)
+            return OOM_SETTING_ON;
+    }
+    return OOM_SETTING_OFF;
+}
+
+/* The setting without what it says of expandable segments, and with them on; the caller frees. */
+static char *with_expandable(const char *conf)
+{
+    static const char name[] = "expandable_segments";
+    struct text text = {0};
+    while (conf && *conf) {
+        size_t length = strcspn(conf, ",");
+        const char *begin = conf + strspn(conf, " ");
+        if (length > 0 && strncmp(begin, name, strlen(name)) != 0) {
+            text_add_bytes(&text, conf, length);
+            text_add_char(&text, ',');
+        }
+        conf += length + (conf[length] == ',');
+    }
+    text_addf(&text, "%s:True", name);
+    return text_take(&text);
+}
+
+/* Under the name that is in use; the older one, which all versions know, where neither is. */
+static bool set_expandable(struct lane *lane)
+{
+    struct plan_job *job = job_to_change(lane);
+    bool any = false;
+    for (size_t i = 0; job && i < CONF_NAMES; i++) {
+        AUTO_FREE char *before = mem_strdup(effective(lane, job, conf_names[i]));
+        bool last = i + 1 == CONF_NAMES;
+        if (!before && (any || !last))
+            continue;
+        AUTO_FREE char *then = with_expandable(before);
+        change_set_env(job, conf_names[i], before, then, lane->ladder.changed);
+        any = true;
+    }
+    lane->ladder.expandable |= any;
+    return any;
+}
+
+static size_t times_taken(const struct ladder *ladder, size_t step)
+{
+    size_t times = 0;
+    for (size_t i = 0; i < ladder->step_count; i++)
+        times += ladder->steps[i] == step;
+    return times;
+}
+
+static bool take_step(struct lane *lane, size_t step)
+{
+    struct ladder *ladder = &lane->ladder;
+    struct plan_job *job = job_to_change(lane);
+    if (!job || step >= job->oom_step_count || ladder->step_count >= LADDER_STEPS_MAX ||
+        !change_take_step(job, step, ladder->changed))
+        return false;
+    ladder->steps[ladder->step_count++] = (unsigned short)step;
+    return true;
+}
+
+/* The first step that has not been taken as often as it may, and leads somewhere; not back to one before the last. */
+static bool take_next_step(struct lane *lane)
+{
+    const struct ladder *ladder = &lane->ladder;
+    const struct plan_job *job = &lane->experiment->foreground;
+    size_t from = ladder->step_count ? ladder->steps[ladder->step_count - 1] : 0;
+    for (size_t i = from; i < job->oom_step_count; i++)
+        if ((int64_t)times_taken(ladder, i) < job->oom_steps[i].times && take_step(lane, i))
+            return true;
+    return false;
+}
+
+void ladder_begin(struct lane *lane, const json_t *before)
+{
+    ladder_fini(&lane->ladder);
+    const json_t *steps = json_get(before, "steps");
+    if (json_is_true(json_get(before, "expandable_segments")))
+        set_expandable(lane);
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        json_int_t step = json_integer_value(json_array_get(steps, i));
+        if (step >= 0)
+            take_step(lane, (size_t)step);
+    }
+}
+
+bool ladder_gave_up(const json_t *state)
+{
+    const char *action = json_get_text(state, "action");
+    return action && strcmp(action, action_names[RETRY_NONE]) == 0;
+}
+
+static json_t *state_json(const struct ladder *ladder)
+{
+    json_t *json = json_object(), *steps = json_array();
+    for (size_t i = 0; i < ladder->step_count; i++)
+        json_array_append_new(steps, json_integer(ladder->steps[i]));
+    json_object_set_new(json, "expandable_segments", json_boolean(ladder->expandable));
+    json_object_set_new(json, "steps", steps);
+    return json;
+}
+
+void ladder_prepared(const struct lane *lane, json_t *data)
+{
+    const struct ladder *ladder = &lane->ladder;
+    if (json_array_size(ladder->changed) == 0)
+        return;
+    json_object_set_new(data, "changed", json_deep_copy(ladder->changed));
+    json_object_set_new(data, "ladder", state_json(ladder));
+}
+
+static void keep_last(void *context, const struct oom *message)
+{
+    *(struct oom *)context = *message;
+}
+
+/* The last message at the end of the log. */
+static bool find_message(const struct attempt *attempt, struct oom *out)
+{
+    struct stat status;
+    AUTO_CLOSE int log = attempt->folder < 0
+                             ? -1
+                             : openat(attempt->folder, "training.log", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    out->framework = OOM_NONE;
+    if (log < 0 || fstat(log, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    AUTO_FREE char *tail = mem_alloc(LOG_TAIL);
+    ssize_t length = pread(log, tail, LOG_TAIL, status.st_size > LOG_TAIL ? status.st_size - LOG_TAIL : 0);
+    if (length <= 0)
+        return false;
+    struct oom_finder *finder = oom_finder_new(keep_last, out);
+    oom_finder_take(finder, tail, (size_t)length);
+    oom_finder_end(finder);
+    uint64_t lines = oom_finder_lines(finder);
+    oom_finder_free(finder);
+    return out->framework != OOM_NONE && lines - out->last_line <= LINES_BEHIND_MAX;
+}
+
+/* Changes what the next attempt does; why: in words. */
+static enum action climb(struct lane *lane, const struct oom_diagnosis *diagnosis, const char **why)
+{
+    bool hidden = diagnosis->cause == OOM_CAUSE_UNKNOWN && lane_memory_others_share(lane) >= OTHERS_SHARE;
+    if (diagnosis->cause == OOM_CAUSE_OTHERS || hidden) {
+        *why = "others held the memory: the same again, when the GPU is free";
+        return RETRY_SAME;
+    }
+    if (diagnosis->expandable_fits && diagnosis->cause != OOM_CAUSE_GROWTH && expandable_now(lane) == OOM_SETTING_OFF &&
+        set_expandable(lane)) {
+        *why = "the memory was there, in pieces: again with expandable segments";
+        return RETRY_EXPANDABLE;
+    }
+    if (take_next_step(lane)) {
+        *why = "it needs more than there is: again with the next of the registry's oom_steps";
+        return RETRY_STEP;
+    }
+    bool declared = lane->experiment->foreground.oom_step_count > 0;
+    *why = declared
+               ? "no retry: none of the registry's oom_steps is left within its bounds"
+               : "no retry: it would end the same way; \"oom_steps\" in the registry would say what may be changed";
+    return RETRY_NONE;
+}
+
+static void say(struct lane *lane, const struct oom_diagnosis *diagnosis, const char *why, size_t changes_before)
+{
+    const struct ladder *ladder = &lane->ladder;
+    AUTO_FREE char *changed = NULL;
+    if (json_array_size(ladder->changed) > changes_before)
+        changed = change_text(ladder->changed);
+    lane_say(lane, mem_printf("%s: the GPU's memory ran out (%s): %s%s%s", lane->experiment->id,
+                              oom_cause_name(diagnosis->cause), why, changed ? ": " : "", changed ? changed : ""));
+}
+
+static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, json_t *data)
+{
+    size_t before = json_array_size(lane->ladder.changed);
+    const char *why = "";
+    enum action action = climb(lane, diagnosis, &why);
+    lane->ladder.given_up = action == RETRY_NONE;
+    say(lane, diagnosis, why, before);
+    json_t *state = state_json(&lane->ladder);
+    json_object_set_new(state, "action", json_string(action_names[action]));
+    json_object_set_new(state, "why", json_string(why));
+    json_object_set_new(data, "ladder", state);
+    return action != RETRY_NONE;
+}
+
+bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
+{
+    struct oom message;
+    struct oom_diagnosis diagnosis;
+    lane->ladder.given_up = false;
+    if (lane->outcome != OUTCOME_FAILED || lane->attempt.reason != STOP_EXITED ||
+        !find_message(&lane->attempt, &message))
+        return may_retry;
+    struct growth growth = lane_memory_growth(lane);
+    struct oom_circumstances known = {.expandable = expandable_now(lane), .growth = &growth};
+    oom_diagnose(&message, &known, &diagnosis);
+    json_object_set_new(data, "oom", oom_message_json(&message, &diagnosis));
+    if (may_retry)
+        may_retry = decide(lane, &diagnosis, data);
+    oom_diagnosis_fini(&diagnosis);
+    return may_retry;
+}

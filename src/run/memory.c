@@ -1,0 +1,297 @@
+#include "run/memory.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "oom/size.h"
+#include "run/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536, EPOCHS_MAX = 100000 };
+
+/* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
+enum { HORIZON_EPOCHS = 100 };
+
+static const char main_mark[] = "epoch";
+
+static struct memory_gpu *find_gpu(struct lane_memory *memory, const char *label)
+{
+    for (size_t i = 0; i < memory->gpu_count; i++)
+        if (strcmp(memory->gpus[i].label, label) == 0)
+            return &memory->gpus[i];
+    if (memory->gpu_count == LANE_MEMORY_GPUS)
+        return NULL;
+    struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
+    *gpu = (struct memory_gpu){.label = label, .before_bytes = -1, .epoch_peak = -1};
+    return gpu;
+}
+
+static double since_start_s(const struct lane *lane, int64_t t_ns)
+{
+    return (double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S;
+}
+
+void lane_memory_prepare(struct lane *lane)
+{
+    struct lane_memory *memory = &lane->memory;
+    memory->on = false;
+    for (size_t i = 0; i < memory->gpu_count; i++) {
+        struct memory_gpu *gpu = &memory->gpus[i];
+        gpu->before_bytes = gpu->total_bytes > 0 ? gpu->used_bytes : -1;
+        gpu->by_process = gpu->warned = false;
+        gpu->own_bytes = 0;
+        gpu->curve = (struct memory_curve){0};
+        gpu->epoch_peak = -1;
+        gpu->peak_count = 0;
+    }
+    memory->host = (struct memory_curve){0};
+    memory->mark[0] = '\0';
+    memory->open = false;
+    memory->number = -1;
+    memory->ended = 0;
+}
+
+void lane_memory_begin(struct lane *lane)
+{
+    lane->memory.on = lane->runner->gauge != NULL;
+}
+
+void lane_memory_tick(struct lane *lane)
+{
+    struct lane_memory *memory = &lane->memory;
+    if (!memory->on)
+        return;
+    gauge_users(lane->runner->gauge);
+    struct reading host = gauge_job_memory(lane->runner->gauge);
+    if (host.valid)
+        memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
+}
+
+static bool is_within(const struct lane *lane, int64_t t_ns)
+{
+    const struct attempt *attempt = &lane->attempt;
+    return lane->memory.on && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
+}
+
+static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
+{
+    gpu->own_bytes = own_bytes > 0 ? own_bytes : 0;
+    if (!is_within(lane, t_ns))
+        return;
+    memory_curve_add(&gpu->curve, since_start_s(lane, t_ns), gpu->own_bytes);
+    if (gpu->own_bytes > gpu->epoch_peak)
+        gpu->epoch_peak = gpu->own_bytes;
+}
+
+void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_readings *readings, int64_t t_ns)
+{
+    struct memory_gpu *gpu = find_gpu(&lane->memory, label);
+    struct reading used = readings->of[GPU_MEMORY_USED_BYTES], total = readings->of[GPU_MEMORY_TOTAL_BYTES];
+    if (!gpu || !used.valid)
+        return;
+    gpu->used_bytes = used.value;
+    gpu->total_bytes = total.valid ? total.value : 0;
+    if (!gpu->by_process)
+        take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
+}
+
+static bool is_member(struct job *job, int32_t pid)
+{
+    for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
+        AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
+        size_t count = job_members(job, members, room);
+        for (size_t i = 0; i < count && i < room; i++)
+            if (members[i].pid == pid)
+                return true;
+        if (count <= room)
+            return false;
+    }
+    return false;
+}
+
+void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+{
+    struct memory_gpu *gpu = find_gpu(&lane->memory, label);
+    double own_bytes = 0;
+    bool any = false;
+    if (!gpu || !is_within(lane, t_ns) || !lane->attempt.job)
+        return;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct gpu_user *user = &users->users[i];
+        if (!user->memory_bytes.valid || !is_member(lane->attempt.job, user->pid))
+            continue;
+        any = true;
+        own_bytes += user->memory_bytes.value;
+    }
+    /* Where the driver numbers processes otherwise than we do (containers), none is ever known again. */
+    if (any && !gpu->by_process) {
+        gpu->by_process = true;
+        gpu->curve = (struct memory_curve){0};
+        gpu->epoch_peak = -1;
+    }
+    if (gpu->by_process)
+        take_figure(lane, gpu, t_ns, own_bytes);
+}
+
+/* What the job can have: all that others do not. */
+static double limit_of(const struct memory_gpu *gpu)
+{
+    double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
+    return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
+}
+
+static size_t epochs_to_come(const struct lane *lane)
+{
+    const struct plan_job *job = &lane->attempt.experiment->foreground;
+    for (size_t i = 0; i < job->param_count; i++)
+        if (strcmp(job->params[i].name, "epochs") == 0 && job->params[i].value.kind == VALUE_INT) {
+            int64_t all = job->params[i].value.integer, ended = (int64_t)lane->memory.ended;
+            return all > ended ? (size_t)(all - ended) : 0;
+        }
+    return HORIZON_EPOCHS;
+}
+
+/* Said once, as long before as can be known. */
+static void warn(struct lane *lane, struct memory_gpu *gpu)
+{
+    const struct lane_memory *memory = &lane->memory;
+    double limit = limit_of(gpu);
+    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit);
+    size_t left = growth_epochs_left(&growth, limit);
+    if (gpu->warned || left == 0 || left > epochs_to_come(lane))
+        return;
+    gpu->warned = true;
+    AUTO_TEXT struct text text = {0};
+    int64_t last = memory->number >= 0 ? memory->number : (int64_t)memory->ended;
+    text_addf(&text, "%s: the job's memory grows by ", gpu->label);
+    oom_size_add_text(oom_size_of((uint64_t)growth.bytes_per_epoch), &text);
+    text_addf(&text, " with every %s (", memory->mark);
+    oom_size_add_text(oom_size_of((uint64_t)growth.last_bytes), &text);
+    text_addf(&text, " in %s %lld, of ", memory->mark, (long long)last);
+    oom_size_add_text(oom_size_of((uint64_t)limit), &text);
+    text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark, (long long)last + (long long)left);
+    lane_say(lane, mem_printf("%s: %s", lane->experiment->id, text_get(&text)));
+    lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
+}
+
+static void end_epoch(struct lane *lane)
+{
+    struct lane_memory *memory = &lane->memory;
+    memory->open = false;
+    memory->ended++;
+    for (size_t i = 0; i < memory->gpu_count; i++) {
+        struct memory_gpu *gpu = &memory->gpus[i];
+        /* An epoch may be shorter than the time between two readings. */
+        double peak = gpu->epoch_peak >= 0 ? gpu->epoch_peak : gpu->own_bytes;
+        gpu->epoch_peak = -1;
+        if (!gpu->curve.any || gpu->peak_count >= EPOCHS_MAX)
+            continue;
+        gpu->peaks = mem_room(gpu->peaks, gpu->peak_count, &gpu->peak_capacity, sizeof *gpu->peaks);
+        gpu->peaks[gpu->peak_count++] = peak;
+        warn(lane, gpu);
+    }
+}
+
+static int64_t number_of(const char *label)
+{
+    char *end;
+    long long number = label[0] >= '0' && label[0] <= '9' ? strtoll(label, &end, 10) : -1;
+    return number >= 0 && number < INT32_MAX ? number : -1;
+}
+
+void lane_memory_mark(struct lane *lane, const struct mark *mark)
+{
+    struct lane_memory *memory = &lane->memory;
+    if (!memory->on)
+        return;
+    if (!memory->mark[0] || (strcmp(mark->name, main_mark) == 0 && strcmp(memory->mark, main_mark) != 0)) {
+        strcpy(memory->mark, mark->name);
+        memory->open = false;
+        memory->ended = 0;
+        for (size_t i = 0; i < memory->gpu_count; i++)
+            memory->gpus[i].peak_count = 0;
+    }
+    if (strcmp(mark->name, memory->mark) != 0)
+        return;
+    if (mark->is_end && number_of(mark->label) >= 0)
+        memory->number = number_of(mark->label);
+    if (mark->is_end || memory->open)
+        end_epoch(lane);
+    if (mark->is_end)
+        return;
+    /* What came before the first epoch is none. */
+    if (memory->ended == 0)
+        for (size_t i = 0; i < memory->gpu_count; i++)
+            memory->gpus[i].epoch_peak = -1;
+    memory->open = true;
+    memory->number = number_of(mark->label);
+}
+
+struct growth lane_memory_growth(const struct lane *lane)
+{
+    struct growth steepest = {0};
+    for (size_t i = 0; i < lane->memory.gpu_count; i++) {
+        const struct memory_gpu *gpu = &lane->memory.gpus[i];
+        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+        if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
+            steepest = growth;
+    }
+    return steepest;
+}
+
+double lane_memory_others_share(const struct lane *lane)
+{
+    double most = 0;
+    for (size_t i = 0; i < lane->memory.gpu_count; i++) {
+        const struct memory_gpu *gpu = &lane->memory.gpus[i];
+        double share = gpu->total_bytes > 0 ? 1 - limit_of(gpu) / gpu->total_bytes : 0;
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
+static json_t *growth_json(const struct memory_gpu *gpu)
+{
+    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+    if (growth.epochs < 3)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "epochs", json_integer((json_int_t)growth.epochs));
+    json_object_set_new(json, "grows", json_boolean(growth.grows));
+    json_object_set_new(json, "bytes_per_epoch", json_integer((json_int_t)growth.bytes_per_epoch));
+    return json;
+}
+
+static json_t *gpu_json(const struct memory_gpu *gpu)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "device", json_string(gpu->label));
+    json_object_set_new(json, "of", json_string(gpu->by_process ? "job" : "device"));
+    json_object_set_new(json, "total_bytes",
+                        gpu->total_bytes > 0 ? json_integer((json_int_t)gpu->total_bytes) : json_null());
+    json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
+    json_object_set_new(json, "growth", growth_json(gpu));
+    return json;
+}
+
+json_t *lane_memory_take(struct lane *lane)
+{
+    struct lane_memory *memory = &lane->memory;
+    if (!memory->on)
+        return json_null();
+    memory->on = false;
+    json_t *json = json_object(), *gpus = json_array();
+    for (size_t i = 0; i < memory->gpu_count; i++)
+        json_array_append_new(gpus, gpu_json(&memory->gpus[i]));
+    json_object_set_new(json, "gpus", gpus);
+    json_object_set_new(json, "host", memory_curve_json(&memory->host));
+    return json;
+}
+
+void lane_memory_fini(struct lane *lane)
+{
+    for (size_t i = 0; i < lane->memory.gpu_count; i++)
+        free(lane->memory.gpus[i].peaks);
+    lane->memory = (struct lane_memory){0};
+}

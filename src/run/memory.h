@@ -1,0 +1,60 @@
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth from epoch to epoch, and a
+ * warning before it runs out. Private to run/. */
+#ifndef TARE_RUN_MEMORY_H
+#define TARE_RUN_MEMORY_H
+
+#include "gpu/sensor.h"
+#include "meter/memory_curve.h"
+#include "oom/growth.h"
+
+#include "base/mark.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LANE_MEMORY_GPUS = 16 };
+
+struct memory_gpu {
+    const char *label; /* of the gauge */
+    bool by_process;   /* the driver names the job's processes: the figures are the job's own */
+    double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
+    double before_bytes; /* in use before the job; below 0: not known */
+    double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
+    struct memory_curve curve;
+    double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
+    double *peaks;     /* of each epoch that has ended */
+    size_t peak_count, peak_capacity;
+    bool warned;
+};
+
+struct lane_memory {
+    bool on;
+    struct memory_gpu gpus[LANE_MEMORY_GPUS];
+    size_t gpu_count;
+    struct memory_curve host;
+    char mark[MARK_NAME_MAX + 1]; /* whose epochs are looked at: the first that came, or "epoch" */
+    bool open;                    /* an epoch of it */
+    int64_t number;               /* of the last epoch that began, as its label says; -1: it says none */
+    size_t ended;                 /* epochs */
+};
+
+struct lane;
+
+/* None of these does anything where nothing is measured. */
+void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use now is none of its */
+void lane_memory_begin(struct lane *lane);   /* its gate is open */
+void lane_memory_tick(struct lane *lane);    /* about once a second */
+void lane_memory_mark(struct lane *lane, const struct mark *mark);
+void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_readings *readings, int64_t t_ns);
+void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+json_t *lane_memory_take(struct lane *lane); /* what the attempt's memory was, or null */
+void lane_memory_fini(struct lane *lane);
+
+/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of the GPU
+ * on which that was most, as a share of it (0 to 1; 0: not known). */
+struct growth lane_memory_growth(const struct lane *lane);
+double lane_memory_others_share(const struct lane *lane);
+
+#endif

@@ -1,0 +1,25 @@
+#include "run/snapshot.h"
+
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s/%s", run_dir, attempt->experiment->id, SNAPSHOT_NAME);
+    if (attempt->experiment->foreground.memory_snapshot)
+        strv_env_set(env, "TARE_MEMORY_SNAPSHOT", path);
+}
+
+json_t *snapshot_take(const struct attempt *attempt)
+{
+    struct stat status;
+    if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
+        fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "file", json_string(SNAPSHOT_NAME));
+    json_object_set_new(json, "bytes", json_integer(status.st_size));
+    return json;
+}

@@ -1,0 +1,323 @@
+/* Why memory ran out: the causes, the boundaries between them, and what is advised. Every expectation follows from the numbers in the
+ * message, worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "oom/cause.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIB 1073741824.0
+#define MIB 1048576.0
+
+static const struct oom_circumstances nothing_known;
+
+static void diagnose(const char *log, const struct oom_circumstances *known, struct oom_diagnosis *out)
+{
+    struct oom_list *list = test_malloc(sizeof *list);
+    oom_parse(log, strlen(log), list);
+    assert_int_equal(list->count, 1);
+    oom_diagnose(&list->items[0], known, out);
+    test_free(list);
+}
+
+/* 2.2 and later, one process. */
+static char *message(const char *requested, const char *total, const char *free_bytes, const char *own,
+                     const char *allocated, const char *unallocated, const char *more)
+{
+    return mem_printf(
+        "CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of %s of which %s is free. %s"
+        "Including non-PyTorch memory, this process has %s memory in use. Of the allocated memory %s is "
+        "allocated by PyTorch, and %s is reserved by PyTorch but unallocated.\n",
+        requested, total, free_bytes, more, own, allocated, unallocated);
+}
+
+static void assert_near(struct oom_size size, double bytes, double within)
+{
+    assert_true(size.valid);
+    if (fabs((double)size.bytes - bytes) > within)
+        fail_msg("%llu instead of %.0f", (unsigned long long)size.bytes, bytes);
+}
+
+static const struct oom_remedy *remedy(const struct oom_diagnosis *diagnosis, const char *name)
+{
+    for (size_t i = 0; i < diagnosis->remedy_count; i++)
+        if (strcmp(diagnosis->remedies[i].name, name) == 0)
+            return &diagnosis->remedies[i];
+    return NULL;
+}
+
+static void assert_order(const struct oom_diagnosis *diagnosis, const char *expected)
+{
+    AUTO_TEXT struct text names = {0};
+    for (size_t i = 0; i < diagnosis->remedy_count; i++)
+        text_addf(&names, "%s%s", i ? " " : "", diagnosis->remedies[i].name);
+    assert_string_equal(text_get(&names), expected);
+}
+
+static bool has_reason(const struct oom_diagnosis *diagnosis, const char *words)
+{
+    for (size_t i = 0; i < diagnosis->reasons.count; i++)
+        if (strstr(diagnosis->reasons.items[i], words))
+            return true;
+    return false;
+}
+
+static const char seed[] =
+    "CUDA out of memory. Tried to allocate 4.15 GiB.\nGPU 0 has a total capacity of 44.53 GiB\n- Free: "
+    "3.84 GiB\n- In use by process: 40.68 GiB\n- Allocated by PyTorch: 36.78 GiB\n- Reserved but "
+    "unallocated: 3.56 GiB\n";
+
+/* 3.56 GiB alone is less than 4.15 GiB; with the 3.84 GiB that are free it is 7.40 GiB. */
+static void memory_in_pieces_is_fragmentation(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    diagnose(seed, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
+    assert_true(diagnosis.sure);
+    assert_true(diagnosis.expandable_fits);
+    assert_near(diagnosis.reserved, 40.34 * GIB, 2);
+    assert_near(diagnosis.outside, 0.34 * GIB, 2);
+    assert_near(diagnosis.room, 3.84 * GIB, 1);
+    assert_near(diagnosis.missing, 0.31 * GIB, 2);
+    assert_near(diagnosis.unlisted, 0.01 * GIB, 2);
+    assert_true(has_reason(&diagnosis, "7.40 GiB: enough for the 4.15 GiB asked for, but not in one piece"));
+    assert_order(&diagnosis, "expandable_segments empty_cache smaller_batch");
+    assert_string_equal(diagnosis.remedies[0].effect, "this request fits, with up to 3.25 GiB to spare");
+    assert_non_null(strstr(diagnosis.remedies[1].what, "never in every step"));
+    oom_diagnosis_fini(&diagnosis);
+}
+
+static void expandable_segments_are_not_advised_where_they_are_on(void **state)
+{
+    (void)state;
+    struct oom_circumstances known = {.expandable = OOM_SETTING_ON};
+    struct oom_diagnosis diagnosis;
+    diagnose(seed, &known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
+    assert_null(remedy(&diagnosis, "expandable_segments"));
+    oom_diagnosis_fini(&diagnosis);
+    assert_int_equal(oom_expandable("max_split_size_mb:64,expandable_segments:True"), OOM_SETTING_ON);
+    assert_int_equal(oom_expandable("expandable_segments:False"), OOM_SETTING_OFF);
+    assert_int_equal(oom_expandable(NULL), OOM_SETTING_OFF);
+}
+
+/* 1.00 GiB free and 2.98 GiB in pieces are 3.98 GiB, less than 4.00 GiB however they were rounded; with 3.01 GiB it is enough
+ * or not, as the rounding was. */
+static void fragmentation_ends_where_the_pieces_would_not_do(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    AUTO_FREE char *less = message("4.00 GiB", "40.00 GiB", "1.00 GiB", "39.00 GiB", "35.52 GiB", "2.98 GiB", "");
+    diagnose(less, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    assert_true(diagnosis.sure);
+    assert_false(diagnosis.expandable_fits);
+    assert_order(&diagnosis, "loaders smaller_batch mixed_precision activation_checkpointing");
+    assert_non_null(strstr(remedy(&diagnosis, "loaders")->effect, "host memory only"));
+    /* 3.00 GiB of 35.52 GiB: 8.4 % */
+    assert_non_null(strstr(remedy(&diagnosis, "smaller_batch")->effect, "3.00 GiB less is needed at least, 8.4 %"));
+    oom_diagnosis_fini(&diagnosis);
+    AUTO_FREE char *close = message("4.00 GiB", "40.00 GiB", "1.00 GiB", "39.00 GiB", "35.50 GiB", "3.00 GiB", "");
+    diagnose(close, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
+    assert_false(diagnosis.sure);
+    assert_false(diagnosis.expandable_fits);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+/* 150 MiB of 9.68 GiB are 1.5 %: every training has as much; the GPU is full. */
+static void a_little_slack_on_a_full_gpu_is_capacity(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    diagnose("RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.53 GiB "
+             "already allocated; 9.44 MiB free; 9.68 GiB reserved in total by PyTorch)\n",
+             &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    assert_false(diagnosis.sure);
+    assert_true(diagnosis.expandable_fits);
+    assert_near(diagnosis.unallocated, 0.15 * GIB, 2);
+    assert_true(has_reason(&diagnosis, "the tensor itself may have been as small as 1 MiB"));
+    assert_order(&diagnosis, "expandable_segments loaders smaller_batch mixed_precision activation_checkpointing");
+    oom_diagnosis_fini(&diagnosis);
+}
+
+/* 0.79 + 13.05 GiB hold 1.50 GiB. */
+static void memory_of_other_processes_is_theirs(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    AUTO_FREE char *text = message("1.50 GiB", "23.64 GiB", "0.79 GiB", "9.70 GiB", "9.00 GiB", "0.20 GiB",
+                                   "Process 4711 has 13.05 GiB memory in use. ");
+    diagnose(text, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_OTHERS);
+    assert_true(diagnosis.sure);
+    assert_near(diagnosis.others, 13.05 * GIB, 1);
+    assert_order(&diagnosis, "stop_holder");
+    assert_string_equal(diagnosis.remedies[0].effect, "frees up to 13.05 GiB: this request then fits");
+    oom_diagnosis_fini(&diagnosis);
+    /* 1.00 GiB is 4.2 % of the GPU: a desktop is not why. */
+    AUTO_FREE char *desktop = message("0.80 GiB", "23.64 GiB", "0.10 GiB", "22.54 GiB", "22.00 GiB", "0.10 GiB",
+                                      "Process 1 has 1.00 GiB memory in use. ");
+    diagnose(desktop, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+static void memory_that_nobody_lists_is_probably_of_others(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    diagnose("CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 10.76 GiB total capacity; 1.90 GiB already "
+             "allocated; 12.00 "
+             "MiB free; 2.00 GiB reserved in total by PyTorch)\n",
+             &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_OTHERS);
+    assert_false(diagnosis.sure);
+    assert_near(diagnosis.unlisted, 8.76 * GIB - 12 * MIB, 3);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+/* In a container the driver knows this process by another number: the one that holds what is reserved. */
+static void this_process_is_found_among_the_numbered_ones(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    diagnose("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 39.39 GiB of which 1.06 "
+             "GiB is free. "
+             "Process 9 has 0.50 GiB memory in use. Process 77 has 37.80 GiB memory in use. Of the allocated memory "
+             "36.01 GiB "
+             "is allocated by PyTorch, and 0.40 GiB is reserved by PyTorch but unallocated.\n",
+             &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.own_pid, 77);
+    assert_near(diagnosis.others, 0.5 * GIB, 1);
+    assert_near(diagnosis.outside, 1.39 * GIB, 2);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+static void a_cap_is_told_from_a_full_gpu(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    AUTO_FREE char *capped =
+        message("1.47 GiB", "139.80 GiB", "131.06 GiB", "3.65 GiB", "1.80 GiB", "1.13 GiB", "4.00 GiB allowed; ");
+    diagnose(capped, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAP);
+    assert_true(diagnosis.sure);
+    /* 4.00 - 1.80 - 1.13; and 1.80 + 1.47 fit into 4.00 */
+    assert_near(diagnosis.room, 1.07 * GIB, 2);
+    assert_true(diagnosis.expandable_fits);
+    assert_order(&diagnosis, "raise_cap expandable_segments smaller_batch mixed_precision activation_checkpointing");
+    assert_string_equal(diagnosis.remedies[0].effect, "from 4.40 GiB on, this request fits");
+    oom_diagnosis_fini(&diagnosis);
+    /* The GPU is full as well: the cap is not why. */
+    AUTO_FREE char *full =
+        message("1.47 GiB", "4.00 GiB", "0.30 GiB", "3.65 GiB", "3.20 GiB", "0.05 GiB", "3.90 GiB allowed; ");
+    diagnose(full, &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    oom_diagnosis_fini(&diagnosis);
+    diagnose("Out of memory allocating 3,000,000,000 bytes (allocated so far: 2,000,000,000 bytes, limit set to: "
+             "4,000,000,000 "
+             "bytes).\n",
+             &nothing_known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAP);
+    assert_near(diagnosis.room, 2e9, 0);
+    assert_near(diagnosis.missing, 1e9, 0);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+static void growth_is_the_cause_where_without_it_all_had_fitted(void **state)
+{
+    (void)state;
+    const struct growth grown = {
+        .epochs = 5, .grows = true, .bytes_per_epoch = 2 * GIB, .first_bytes = 10 * GIB, .last_bytes = 18 * GIB};
+    struct oom_circumstances known = {.growth = &grown};
+    struct oom_diagnosis diagnosis;
+    AUTO_FREE char *text = message("1.00 GiB", "20.00 GiB", "0.40 GiB", "19.60 GiB", "18.90 GiB", "0.20 GiB", "");
+    diagnose(text, &known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_GROWTH);
+    assert_true(has_reason(&diagnosis,
+                           "In 5 epochs its memory grew steadily, by 2.00 GiB an epoch, from 10.00 GiB to 18.00 GiB"));
+    assert_order(&diagnosis, "drop_references loaders smaller_batch");
+    assert_non_null(strstr(diagnosis.remedies[0].what, "loss.item()"));
+    assert_non_null(strstr(diagnosis.remedies[0].what, "zero_grad(set_to_none=True)"));
+    oom_diagnosis_fini(&diagnosis);
+    /* What grew is in no tensor: 5 of the 8 GiB. */
+    AUTO_FREE char *pieces = message("1.00 GiB", "20.00 GiB", "0.40 GiB", "19.60 GiB", "14.10 GiB", "5.00 GiB", "");
+    diagnose(pieces, &known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_FRAGMENTATION);
+    oom_diagnosis_fini(&diagnosis);
+    /* It grew by less than was missing. */
+    AUTO_FREE char *large = message("10.00 GiB", "20.00 GiB", "0.40 GiB", "19.60 GiB", "18.90 GiB", "0.20 GiB", "");
+    diagnose(large, &known, &diagnosis);
+    assert_int_equal(diagnosis.cause, OOM_CAUSE_CAPACITY);
+    oom_diagnosis_fini(&diagnosis);
+}
+
+static void without_numbers_the_cause_is_unknown(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        "RuntimeError: CUDA error: out of memory\n",
+        "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.\n",
+        /* it says itself that there was enough */
+        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 9.00 GiB of which 5.00 GiB is "
+        "free. Of the "
+        "allocated memory 3.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.\n",
+    };
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        struct oom_diagnosis diagnosis;
+        diagnose(logs[i], &nothing_known, &diagnosis);
+        assert_int_equal(diagnosis.cause, OOM_CAUSE_UNKNOWN);
+        assert_true(diagnosis.reasons.count >= 1);
+        assert_false(diagnosis.expandable_fits);
+        assert_string_equal(diagnosis.remedies[0].name, "stop_holder");
+        oom_diagnosis_fini(&diagnosis);
+    }
+}
+
+static void private_pools_and_bare_contexts_are_pointed_out(void **state)
+{
+    (void)state;
+    struct oom_diagnosis diagnosis;
+    diagnose(
+        "CUDA out of memory. Tried to allocate 1.50 GiB. GPU 1 has a total capacity of 23.64 GiB of which 0.80 GiB is "
+        "free. "
+        "Process 1 has 520.00 MiB memory in use. Process 2 has 518.00 MiB memory in use. Including non-PyTorch memory, "
+        "this "
+        "process has 21.70 GiB memory in use. Of the allocated memory 20.95 GiB is allocated by PyTorch, with 1.00 GiB "
+        "allocated in private pools (e.g., CUDA Graphs), and 0.21 GiB is reserved by PyTorch but unallocated.\n",
+        &nothing_known, &diagnosis);
+    assert_true(has_reason(&diagnosis, "1.00 GiB is in private pools"));
+    assert_true(has_reason(&diagnosis, "2 processes hold less than 1 GiB each"));
+    oom_diagnosis_fini(&diagnosis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_in_pieces_is_fragmentation),
+        cmocka_unit_test(expandable_segments_are_not_advised_where_they_are_on),
+        cmocka_unit_test(fragmentation_ends_where_the_pieces_would_not_do),
+        cmocka_unit_test(a_little_slack_on_a_full_gpu_is_capacity),
+        cmocka_unit_test(memory_of_other_processes_is_theirs),
+        cmocka_unit_test(memory_that_nobody_lists_is_probably_of_others),
+        cmocka_unit_test(this_process_is_found_among_the_numbered_ones),
+        cmocka_unit_test(a_cap_is_told_from_a_full_gpu),
+        cmocka_unit_test(growth_is_the_cause_where_without_it_all_had_fitted),
+        cmocka_unit_test(without_numbers_the_cause_is_unknown),
+        cmocka_unit_test(private_pools_and_bare_contexts_are_pointed_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
