@@ -1,4 +1,4 @@
-/* Runs the meter of one GPU as a run does: a tick a second, an edge every fifth. Prints "KEY VALUE" lines: samples
+/* Runs the meter of one GPU as a run does for a training: an edge at its begin and its end, a tick a second. Prints "KEY VALUE" lines: samples
  * (of the power trace), ticks, edges, seconds, cpu_us (of the meter process, its start not counted), client_cpu_us
  * (of this process); of the meter's memory peak_kib, and at the end rss_kib, pss_kib (shared pages by their share),
  * private_kib and private_dirty_kib; edge_ms (how narrowly the counter's update was found, the mean), gaps. */
@@ -118,13 +118,15 @@ int main(int argc, char **argv)
         meter_free(meter);
         return 2;
     }
+    /* Before the training, too, there is a look at the idle GPU of about so long. */
+    listen_until(meter, clock_monotonic_ns() + 2 * NS_PER_S, &counts);
     int64_t began_ns = clock_monotonic_ns(), cpu = cpu_ns(meter_pid(meter)), own_us = own_cpu_us();
     size_t before = meter_series(meter)->power_count;
     int seconds = atoi(argv[4]);
     for (int i = 1; i <= seconds; i++) {
         listen_until(meter, began_ns + i * NS_PER_S, &counts);
         meter_request(meter, METER_TICK, (uint64_t)i);
-        if (i % 5 == 0)
+        if (i == 1 || i == seconds)
             meter_request(meter, METER_EDGE, (uint64_t)i);
     }
     listen_until(meter, clock_monotonic_ns() + NS_PER_S / 2, &counts);

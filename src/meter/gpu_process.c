@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,22 @@ static const int64_t EDGE_NS = 250 * NS_PER_MS;
 /* Where reading the counter costs little, it is not read more often than this: the CPU belongs to the training. */
 static const int64_t EDGE_STEP_NS = 1 * NS_PER_MS;
 
+/* A counter's changes come at even distances: known when one came, most of the wait for another needs no reading, which costs
+ * milliseconds of CPU. Earlier by the margin and by what two clocks may drift apart (1 in 20,000); not after ten minutes. */
+static const int64_t BEAT_MARGIN_NS = 12 * NS_PER_MS;
+static const int64_t BEAT_DRIFT = 20000;
+static const int64_t BEAT_OLD_NS = 600 * NS_PER_S;
+static const int64_t BEAT_NARROW_NS = 20 * NS_PER_MS;
+static const int64_t BEAT_ROUND_NS = 10 * NS_PER_MS;
+enum { BEAT_PERIODS = 3, BEAT_IDLE_MS = 100, BEAT_MISSES = 3 };
+
+struct beat {
+    int64_t at_ns;     /* of a change that was seen narrowly */
+    int64_t period_ns; /* 0: unknown */
+    bool learned;      /* as far as it can be */
+    int misses;        /* in a row; then it is learned anew */
+};
+
 /* What is needed only to begin is given back then, and once more when every kind of order has come. */
 enum { SHRINK_AGAIN = 16 };
 
@@ -33,6 +50,7 @@ struct gpu_process {
     struct gpu_sensor *sensor;
     int fd;
     bool has_counter, has_trace;
+    struct beat beat;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE];
     struct gpu_trace trace;
     struct gpu_users users;
@@ -139,6 +157,84 @@ static void tick(struct gpu_process *process)
             failed(&process->reply, &why[i]);
 }
 
+static void pause_until(int64_t t_ns)
+{
+    int64_t rest_ns = t_ns - clock_monotonic_ns();
+    if (rest_ns > 0)
+        nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
+}
+
+static bool is_wanted(const struct gpu_process *process)
+{
+    struct pollfd order = {.fd = process->fd, .events = POLLIN};
+    return poll(&order, 1, 0) != 0;
+}
+
+/* Reads until the counter has changed from what *from says, or the time is over: *last before the change, *next after it. What is
+ * done in idle time ends, too, when an order comes. */
+static bool await_change(struct gpu_process *process, const struct counter_reading *from, bool idle,
+                         struct counter_reading *last, struct counter_reading *next, struct err *why)
+{
+    int64_t until_ns = clock_monotonic_ns() + EDGE_NS;
+    *last = *next = *from;
+    /* Read once more after the time is over: it may be this process that was kept waiting. */
+    for (bool late = false; next->energy_mj == from->energy_mj && !late;) {
+        late = clock_monotonic_ns() >= until_ns || (idle && is_wanted(process));
+        *last = *next;
+        pause_until(last->before_ns + EDGE_STEP_NS);
+        if (!read_counter(process, next, why)) {
+            *next = *last;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Shortly before the next change is due, where that is known. */
+static void sleep_to_beat(const struct gpu_process *process, int64_t now_ns)
+{
+    const struct beat *beat = &process->beat;
+    int64_t age_ns = now_ns - beat->at_ns;
+    if (beat->period_ns == 0 || age_ns > BEAT_OLD_NS)
+        return;
+    int64_t due_ns = beat->at_ns + (age_ns / beat->period_ns + 1) * beat->period_ns;
+    pause_until(due_ns - BEAT_MARGIN_NS - age_ns / BEAT_DRIFT);
+}
+
+static bool is_narrow(const struct counter_reading *last, const struct counter_reading *next)
+{
+    return next->energy_mj != last->energy_mj && next->after_ns - last->before_ns < BEAT_NARROW_NS;
+}
+
+static int64_t middle_ns(const struct counter_reading *last, const struct counter_reading *next)
+{
+    return last->before_ns + (next->after_ns - last->before_ns) / 2;
+}
+
+/* Once, while nothing is asked: how far apart changes are, a round figure on all GPUs that are known. */
+static void learn_beat(struct gpu_process *process)
+{
+    struct counter_reading from, last, next;
+    struct err why = {0};
+    int64_t first_ns = 0, period_ns = 0;
+    if (!read_counter(process, &from, &why))
+        return;
+    for (int i = 0; i <= BEAT_PERIODS; i++, from = next) {
+        if (!await_change(process, &from, true, &last, &next, &why) || is_wanted(process))
+            return; /* another time */
+        process->beat.learned = !is_narrow(&last, &next);
+        if (process->beat.learned)
+            return; /* the counter stands, or costs too much: edges are searched for without it */
+        process->beat.at_ns = middle_ns(&last, &next);
+        first_ns = i == 0 ? process->beat.at_ns : first_ns;
+    }
+    period_ns = (process->beat.at_ns - first_ns) / BEAT_PERIODS;
+    int64_t round_ns = (period_ns + BEAT_ROUND_NS / 2) / BEAT_ROUND_NS * BEAT_ROUND_NS;
+    if (round_ns >= 2 * BEAT_MARGIN_NS && llabs(round_ns - period_ns) < BEAT_ROUND_NS / 2 - 1)
+        process->beat.period_ns = round_ns;
+    process->beat.learned = true;
+}
+
 /* Only the read before the change, and the read after it, say more than the first one; the others are not told. */
 static void edge(struct gpu_process *process)
 {
@@ -151,25 +247,26 @@ static void edge(struct gpu_process *process)
         failed(reply, &why);
         return;
     }
-    last = next = first;
-    /* Read once more after the time is over: it may be this process that was kept waiting. */
-    for (bool late = false; next.energy_mj == first.energy_mj && !late;) {
-        late = clock_monotonic_ns() - first.before_ns >= EDGE_NS;
-        last = next;
-        int64_t rest_ns = last.before_ns + EDGE_STEP_NS - clock_monotonic_ns();
-        if (rest_ns > 0)
-            nanosleep(&(struct timespec){.tv_nsec = rest_ns}, NULL);
-        if (!read_counter(process, &next, &why)) {
-            failed(reply, &why);
-            next = last;
-            break;
-        }
+    sleep_to_beat(process, first.after_ns);
+    bool read = read_counter(process, &next, &why);
+    bool missed = read && next.energy_mj != first.energy_mj;
+    if (missed) /* it came before it was due: the next one is waited for */
+        first = next;
+    process->beat.misses = missed ? process->beat.misses + 1 : 0;
+    if (process->beat.misses >= BEAT_MISSES)
+        process->beat = (struct beat){0};
+    if (!read || !await_change(process, &first, false, &last, &next, &why)) {
+        failed(reply, &why);
+        last = read ? last : first;
+        next = last;
     }
     reply->counter[reply->counter_count++] = first;
     if (last.before_ns != first.before_ns)
         reply->counter[reply->counter_count++] = last;
     if (next.before_ns != last.before_ns)
         reply->counter[reply->counter_count++] = next;
+    if (is_narrow(&last, &next))
+        process->beat.at_ns = middle_ns(&last, &next);
 }
 
 static void power(struct gpu_process *process)
@@ -300,6 +397,11 @@ static void refuse(struct gpu_process *process, const struct err *why)
     send(process->fd, reply, sizeof *reply, MSG_NOSIGNAL);
 }
 
+static bool is_idle(const struct gpu_process *process)
+{
+    return poll(&(struct pollfd){.fd = process->fd, .events = POLLIN}, 1, BEAT_IDLE_MS) == 0;
+}
+
 static void serve(struct gpu_process *process)
 {
     if (!answer(process, METER_HELLO, 0))
@@ -307,6 +409,8 @@ static void serve(struct gpu_process *process)
     for (unsigned answers = 1;; answers++) {
         if (answers == 1 || answers == SHRINK_AGAIN)
             shrink_now();
+        if (process->has_counter && !process->beat.learned && is_idle(process))
+            learn_beat(process);
         struct meter_order order;
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)

@@ -112,10 +112,10 @@ bench_meter() { [ -x "${BUILD:-$ROOT/build}/bench/bench_meter" ] && echo "${BUIL
 
 @test "a sample of the meter costs 100 times less CPU than one of nvidia-smi in a loop, at 10 times the rate" {
     bench=$(bench_meter) || skip "bench_meter is not built"
-    "$PYTHON" "$GPU/steady.py" 40 10 >load 2>&1 3>&- &
+    "$PYTHON" "$GPU/steady.py" 90 10 >load 2>&1 3>&- &
     PID=$!
     wait_until grep -q "epoch 1" load
-    told "$PYTHON" "$GPU/loop_cost.py" "$TARE" "$bench" 20
+    told "$PYTHON" "$GPU/loop_cost.py" "$TARE" "$bench" 60
     kill -KILL "$PID"
 }
 
