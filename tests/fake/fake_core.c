@@ -152,12 +152,14 @@ static void begin_largely(void)
     static void *kept;
     size_t count = (size_t)scenario.init_memory_kib;
     void **blocks = count ? calloc(count, sizeof *blocks) : NULL;
-    for (size_t i = 0; blocks && i < count; i++)
+    if (!blocks)
+        return;
+    for (size_t i = 0; i < count; i++)
         if ((blocks[i] = malloc(1000)))
             memset(blocks[i], 1, 1000);
     free(kept);
     kept = malloc(1000);
-    for (size_t i = 0; blocks && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         free(blocks[i]);
     free(blocks);
 }

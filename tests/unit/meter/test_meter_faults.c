@@ -272,11 +272,12 @@ static void garbage_samples_are_counted_and_left_out(void **state)
 static void a_meter_that_refuses_is_heard_though_orders_were_on_their_way(void **state)
 {
     (void)state;
-    bench_begin(&bench, 0, "init_error 9\n");
+    bench_begin(&bench, 0, "fault nvmlInit delay ms=300\nfault nvmlInit error code=9\n");
     for (int i = 0; i < 3; i++) {
         struct meter *meter = bench_meter(&bench, "0");
-        assert_true(meter_request(meter, METER_EDGE, 1));
-        assert_true(meter_request(meter, METER_TICK, 2));
+        /* On a machine that is very busy it may be gone already, and takes none. */
+        meter_request(meter, METER_EDGE, 1);
+        meter_request(meter, METER_TICK, 2);
         assert_true(await_end(meter_pid(meter)));
         struct meter_response hello = await_any(meter);
         assert_int_equal(hello.kind, METER_HELLO);
