@@ -16,6 +16,8 @@ uint64_t model_round(const struct alloc_settings *settings, uint64_t requested)
 {
     if (requested < MIN_BLOCK)
         return MIN_BLOCK;
+    if (requested > REQUEST_MAX)
+        return requested; /* refused whatever it is; nothing overflows */
     uint32_t divisions = divisions_of(settings, requested);
     if (divisions <= 1 || requested <= MIN_BLOCK * divisions)
         return (requested + MIN_BLOCK - 1) / MIN_BLOCK * MIN_BLOCK;
@@ -29,6 +31,8 @@ uint64_t model_segment_size(uint64_t rounded)
         return SMALL_BUFFER;
     if (rounded < LARGE_MIN)
         return LARGE_BUFFER;
+    if (rounded > REQUEST_MAX)
+        return rounded;
     return (rounded + LARGE_ROUND - 1) / LARGE_ROUND * LARGE_ROUND;
 }
 

@@ -15,11 +15,12 @@ static bool fits(const struct snapshot *snapshot, size_t device, const struct pr
     for (int kind = 0; kind < DRIVER_KINDS; kind++) {
         struct replay replay;
         if (settings->expandable && kind > 0)
-            return true; /* where its segment lies makes no difference */
+            break; /* where its segment lies makes no difference */
         replay_run(snapshot, device, program, settings, cap_bytes, total_bytes, (enum driver_kind)kind, &replay);
         if (kind == 0)
             *retries = replay.stats.retries;
-        if (replay.outcome != REPLAY_FITS)
+        /* Pages may be mapped beyond the cap, but not beyond a GPU. */
+        if (replay.outcome != REPLAY_FITS || replay.stats.reserved.peak > cap_bytes)
             return false;
     }
     return true;
@@ -33,7 +34,7 @@ static void find_least(const struct snapshot *snapshot, size_t device, const str
     uint64_t high = advice->free_run.peak_high_bytes, low = advice->free_run.stats.allocated.peak, retries = 0;
     advice->step_bytes = high / 256 > 2 * MIB ? high / 256 / (2 * MIB) * (2 * MIB) : 2 * MIB;
     advice->least_bytes = high;
-    low = low / (2 * MIB) * (2 * MIB);
+    low = low > 2 * MIB ? (low - 2 * MIB) / (2 * MIB) * (2 * MIB) : 0; /* what was allocated may just fit */
     while (high > low && high - low > advice->step_bytes) {
         uint64_t middle = low + (high - low) / 2 / (2 * MIB) * (2 * MIB);
         if (middle == low)

@@ -12,17 +12,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Nearly always at the same place as in the pickle, which the streams were copied from. */
+static bool place_stream(struct reading_snapshot *reading, const struct pickle_event *event, uint16_t *out)
+{
+    size_t count;
+    const uint64_t *streams = pickle_streams(reading->pickle, &count);
+    uint64_t stream = event->set & PICKLE_SET_STREAM && event->stream < count ? streams[event->stream] : 0;
+    *out = event->stream;
+    if (*out < reading->out->stream_count && reading->out->streams[*out] == stream)
+        return true;
+    return snapshot_stream(reading, stream, out);
+}
+
 static bool read_event(struct reading_snapshot *reading, struct pickle_value dict, struct snapshot_event *out)
 {
     struct pickle_event event;
     if (!pickle_event(reading->pickle, dict, &event, reading->err) || !snapshot_count(reading))
         return false;
-    *out = (struct snapshot_event){.addr = event.addr,
-                                   .size_bytes = event.size,
-                                   .time_us = event.time_us,
-                                   .stream = event.stream,
-                                   .action = event.action};
-    if (!(event.set & PICKLE_SET_STREAM) && !snapshot_stream(reading, 0, &out->stream))
+    *out = (struct snapshot_event){
+        .addr = event.addr, .size_bytes = event.size, .time_us = event.time_us, .action = event.action};
+    if (!place_stream(reading, &event, &out->stream))
         return false;
     const uint8_t needed = PICKLE_SET_ADDR | PICKLE_SET_SIZE;
     if (event.action < NAME_ALLOC || event.action > NAME_SNAPSHOT)

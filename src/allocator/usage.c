@@ -4,25 +4,49 @@
 
 #include <stdlib.h>
 
-static void add_block(struct usage_sum *sum, const struct snapshot_block *block)
+/* A segment that is one free block, or whole pages of an expandable one: those begin where it begins. */
+void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin,
+                      uint64_t *end)
 {
+    uint64_t page = UINT64_C(1) << 21, from = block->addr - segment->addr;
+    *begin = *end = block->addr;
+    if (block->state != BLOCK_INACTIVE)
+        return;
+    if (!segment->expandable) {
+        *end += segment->block_count == 1 ? block->size_bytes : 0;
+        return;
+    }
+    page *= segment->small ? 1 : 10;
+    uint64_t first = (from + page - 1) / page * page, last = (from + block->size_bytes) / page * page;
+    if (first < last) {
+        *begin = segment->addr + first;
+        *end = segment->addr + last;
+    }
+}
+
+static void add_block(struct usage_sum *sum, const struct snapshot_segment *segment, const struct snapshot_block *block)
+{
+    uint64_t begin, end;
     sum->blocks++;
     if (block->state == BLOCK_ALLOCATED)
         sum->allocated += block->size_bytes;
     if (block->state != BLOCK_INACTIVE) {
         sum->active += block->size_bytes;
         sum->requested += block->requested_bytes;
-    } else if (block->size_bytes > sum->largest_free) {
-        sum->largest_free = block->size_bytes;
+        return;
     }
+    if (block->size_bytes > sum->largest_free)
+        sum->largest_free = block->size_bytes;
+    usage_releasable(segment, block, &begin, &end);
+    sum->inactive_whole += end - begin;
+    sum->inactive_split += block->size_bytes - (end - begin);
 }
 
 struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment)
 {
     struct usage_sum sum = {.segments = 1, .reserved = segment->size_bytes};
     for (size_t i = 0; i < segment->block_count; i++)
-        add_block(&sum, &snapshot->blocks[segment->first_block + i]);
-    *(sum.active > 0 ? &sum.inactive_split : &sum.inactive_whole) = sum.reserved - sum.active;
+        add_block(&sum, segment, &snapshot->blocks[segment->first_block + i]);
     return sum;
 }
 

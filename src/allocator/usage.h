@@ -11,8 +11,8 @@ struct usage_sum {
     size_t segments, blocks;
     uint64_t reserved, allocated, active; /* active: allocated, and freed but awaited */
     uint64_t requested;                   /* of what is active: as it was asked for, not rounded */
-    uint64_t inactive_split; /* free, in segments that are partly used: cannot be given back */
-    uint64_t inactive_whole; /* free, in segments that are all free: emptying the cache gives them back */
+    uint64_t inactive_split; /* free, but beside what is used: cannot be given back */
+    uint64_t inactive_whole; /* free segments, and free pages of expandable ones: emptying the cache gives them back */
     uint64_t largest_free;   /* the largest request that fits without a new segment */
 };
 
@@ -34,6 +34,9 @@ void usage_layout_fini(struct usage_layout *layout);
 
 /* The sums of one segment. */
 struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment);
+
+/* The part of a free block that emptying the cache gives back: addresses from *begin to *end, which are equal when there is none. */
+void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin, uint64_t *end);
 
 /* Of the reserved memory, the part that is free and yet cannot be given back; 0 to 1. */
 double usage_fragmentation(const struct usage_sum *sum);

@@ -61,12 +61,20 @@ static void add_state(const struct memory_report *report, struct text *out)
     }
 }
 
+/* Short: the table has to fit. */
 static char *pool_name(const struct usage_pool *pool)
 {
-    const char *kind = pool->small ? "small" : "large", *grows = pool->expandable ? ", expandable" : "";
+    const char *kind = pool->small ? "small" : "large";
     if (pool->pool_id[0] || pool->pool_id[1])
-        return mem_printf("%s%s, private %" PRIu64 ".%" PRIu64, kind, grows, pool->pool_id[0], pool->pool_id[1]);
-    return mem_printf("%s%s", kind, grows);
+        return mem_printf("%s %" PRIu64 ".%" PRIu64, kind, pool->pool_id[0], pool->pool_id[1]);
+    return mem_printf("%s%s", kind, pool->expandable ? " exp." : "");
+}
+
+/* The default stream is 0; others are addresses, which say nothing to anybody: they are numbered. */
+static char *stream_name(const struct memory_report *report, uint16_t stream)
+{
+    uint64_t number = report->snapshot->streams[stream];
+    return number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)stream);
 }
 
 static void add_size_cell(struct table *table, uint64_t bytes)
@@ -83,7 +91,7 @@ static void add_count_cell(struct table *table, uint64_t count)
 
 static void add_pools(const struct memory_report *report, struct text *out)
 {
-    static const char *const titles[] = {"SEGMENTS", "RESERVED", "ALLOCATED", "SPLIT", "WHOLE", "LARGEST"};
+    static const char *const titles[] = {"RESERVED", "ALLOCATED", "SPLIT", "WHOLE", "LARGEST"};
     if (report->layout.pool_count == 0)
         return;
     text_add(out, "\nBy pool and stream\n");
@@ -97,8 +105,8 @@ static void add_pools(const struct memory_report *report, struct text *out)
         AUTO_FREE char *name = pool_name(pool);
         table_add_row(table);
         table_add_cell(table, name, NULL);
-        add_count_cell(table, report->snapshot->streams[pool->stream]);
-        add_count_cell(table, pool->sum.segments);
+        AUTO_FREE char *stream = stream_name(report, pool->stream);
+        table_add_cell(table, stream, NULL);
         add_size_cell(table, pool->sum.reserved);
         add_size_cell(table, pool->sum.allocated);
         add_size_cell(table, pool->sum.inactive_split);

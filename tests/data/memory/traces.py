@@ -261,8 +261,8 @@ def early():
     return t
 
 
-def wide(events):
-    """A long trace: 200 live blocks of mixed sizes, replaced one after the other."""
+def wide(events, end=False):
+    """A long trace: 200 live blocks of mixed sizes, replaced one after the other; end: all are freed at its end."""
     t = Trace()
     run, live, seed = Small(t), [], 7
     while len(t.events) < events:
@@ -271,8 +271,49 @@ def wide(events):
         live.append(run.alloc(size))
         if len(live) > 200:
             run.free(live.pop((seed >> 50) % 200))
+    while end and (live or len(t.events) % 1000):
+        run.free(live.pop() if live else run.alloc(512))
     run.finish()
     return t
+
+
+def write_big(path, events):
+    """The same stretch over and over, byte for byte as Python's pickler writes it, but a thousand events at a time."""
+    base = wide(20000, end=True)
+    words = ["action", "addr", "time_us", "compile_context", "user_metadata", "", "alloc", "free_requested", "free_completed",
+             "segment_alloc"]
+    out = bytearray(b"\x80\x04}\x94(")
+    short = lambda text: b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94"
+    # Memos 0 to 4, then others up to 299, as a real file has its segments before the events: their words come late, and need
+    # the long form.
+    out += short("words") + b"]\x94(" + short("size") + short("stream")
+    for i in range(295):
+        out += short(f"memo {i}")
+    for word in words:
+        out += short(word)
+    out += b"e" + short("segments") + b"]\x94" + short("device_traces") + b"]\x94(]\x94"
+    early = {"size": 3, "stream": 4}
+    word = lambda text: b"h" + bytes([early[text]]) if text in early else b"j" + struct.pack("<I", 300 + words.index(text))
+
+    def number(n):
+        if n < 256:
+            return b"K" + bytes([n])
+        if n < 65536:
+            return b"M" + struct.pack("<H", n)
+        if n < 1 << 31:
+            return b"J" + struct.pack("<i", n)
+        length = n.bit_length() // 8 + 1
+        return b"\x8a" + bytes([length]) + n.to_bytes(length, "little", signed=True)
+
+    made = [b"}\x94(" + word("action") + word(e["action"]) + word("addr") + number(e["addr"]) + word("size") + number(e["size"]) +
+            word("stream") + number(0) + word("time_us") + number(e["time_us"]) + word("compile_context") + short("N/A") +
+            word("user_metadata") + word("") + b"u" for e in base.events]
+    made = [b"(" + b"".join(made[i:i + 1000]) + b"e" for i in range(0, len(made) // 1000 * 1000, 1000)]
+    with open(path, "wb") as file:
+        file.write(out)
+        for i in range(events // 1000):
+            file.write(made[i % len(made)])
+        file.write(b"eu.")
 
 
 def write_proto2(value, out):
@@ -332,13 +373,8 @@ def main():
         data = bytearray()
         write_proto2(split().root(), data)
     elif name == "big":
-        base = wide(20000)
-        trace = base.root()
-        one = trace["device_traces"][0]
-        # The same stretch over and over: what reading and replaying cost does not depend on it.
-        trace["device_traces"] = [[dict(event) for _ in range(int(sys.argv[3]) // len(one) + 1) for event in one][:int(sys.argv[3])]]
-        trace["segments"] = []
-        data = pickle.dumps(trace, protocol=4)
+        write_big(path, int(sys.argv[3]))
+        return
     elif name == "wide":
         data = pickle.dumps(wide(3000).root(), protocol=4)
     elif name == "steady":

@@ -1,0 +1,168 @@
+/* The snapshots of tests/data/memory, made by traces.py there, read into structs. */
+#include "allocator/snapshot.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define A   UINT64_C(0x7F0000000000)
+#define B   UINT64_C(0x7EFFFE000000)
+
+static void load(const char *name, struct snapshot *out)
+{
+    struct err err = {0};
+    AUTO_FREE char *path = mem_printf(SOURCE_ROOT "/tests/data/memory/%s.pickle", name);
+    if (!snapshot_load(path, out, &err))
+        fail_msg("%s", err.text);
+}
+
+static void assert_split(const char *name)
+{
+    static const uint8_t actions[] = {NAME_SEGMENT_ALLOC, NAME_ALLOC,          NAME_ALLOC,          NAME_SEGMENT_ALLOC,
+                                      NAME_ALLOC,         NAME_ALLOC,          NAME_FREE_REQUESTED, NAME_FREE_COMPLETED,
+                                      NAME_ALLOC,         NAME_FREE_REQUESTED, NAME_FREE_COMPLETED, NAME_ALLOC};
+    struct snapshot got;
+    load(name, &got);
+    assert_int_equal(got.device_count, 1);
+    assert_int_equal(got.devices[0].count, sizeof actions);
+    for (size_t i = 0; i < sizeof actions; i++) {
+        assert_int_equal(got.devices[0].events[i].action, actions[i]);
+        assert_int_equal(got.devices[0].events[i].time_us, INT64_C(1700000000000010) + 10 * (int64_t)i);
+    }
+    assert_int_equal(got.devices[0].events[8].addr, B);
+    assert_int_equal(got.devices[0].events[8].size_bytes, 2621440);
+    assert_int_equal(got.segment_count, 2);
+    assert_int_equal(got.segments[0].addr, B);
+    assert_int_equal(got.segments[0].size_bytes, 20 * MIB);
+    assert_false(got.segments[0].small);
+    assert_true(got.segments[1].small);
+    assert_int_equal(got.segments[1].block_count, 4);
+    const struct snapshot_block *blocks = &got.blocks[got.segments[1].first_block];
+    assert_int_equal(blocks[2].addr, A + 614912);
+    assert_int_equal(blocks[2].size_bytes, 614912);
+    assert_int_equal(blocks[2].requested_bytes, 614401);
+    assert_int_equal(blocks[2].state, BLOCK_ALLOCATED);
+    assert_int_equal(blocks[3].state, BLOCK_INACTIVE);
+    assert_string_equal(got.conf, "");
+    struct alloc_settings none = conf_default();
+    assert_true(conf_equal(&got.settings, &none));
+    snapshot_fini(&got);
+}
+
+static void both_writers_give_the_same(void **state)
+{
+    (void)state;
+    assert_split("split");
+    assert_split("proto2");
+}
+
+static void streams_are_in_the_order_of_their_numbers(void **state)
+{
+    (void)state;
+    struct snapshot got;
+    load("streams", &got);
+    assert_int_equal(got.stream_count, 2);
+    assert_int_equal(got.streams[0], 0);
+    assert_int_equal(got.streams[1], 7);
+    assert_int_equal(got.devices[0].events[6].stream, 1);
+    assert_int_equal(got.segments[0].stream, 1); /* the lowest address: C */
+    const struct snapshot_block *pending = &got.blocks[got.segments[1].first_block];
+    assert_int_equal(pending->state, BLOCK_PENDING);
+    snapshot_fini(&got);
+}
+
+static void stacks_are_shared_and_innermost_first(void **state)
+{
+    (void)state;
+    struct snapshot got;
+    load("stacks", &got);
+    assert_int_equal(got.stack_count, 3); /* none, and two */
+    const struct snapshot_event *events = got.devices[0].events;
+    assert_int_equal(events[0].stack, 0);
+    assert_int_equal(events[3].stack, events[4].stack);
+    assert_int_not_equal(events[1].stack, events[3].stack);
+    const struct snapshot_stack *first = &got.stacks[events[1].stack];
+    assert_int_equal(first->frame_count, 2);
+    assert_string_equal(got.frames[first->first_frame].function, "empty");
+    assert_string_equal(got.frames[first->first_frame + 1].file, "/home/me/train.py");
+    assert_int_equal(got.frames[first->first_frame + 1].line, 31);
+    snapshot_fini(&got);
+}
+
+static void what_is_no_snapshot_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        const char *says;
+    } rows[] = {
+        {"\x80\x02N.", 4, "of no memory snapshot"},
+        {"\x80\x02}.", 4, "of no memory snapshot"},
+        {"\x80\x02}(X\x08\x00\x00\x00segments](Neu.", 23, "segment 0: it is no dictionary"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct snapshot got;
+        struct err err = {0};
+        assert_false(snapshot_read(rows[i].bytes, rows[i].count, &got, &err));
+        if (!strstr(err.text, rows[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, rows[i].says);
+    }
+}
+
+#define ADD(text, literal) text_add_bytes(&(text), literal, sizeof(literal) - 1)
+
+/* "The same list a million times": what a few bytes name must not become gigabytes. */
+static void shared_lists_are_not_multiplied(void **state)
+{
+    (void)state;
+    /* {"segments": [], "device_traces": [t, t, t, ...]} with t a list of 1000 times the same event */
+    struct text text = {0};
+    struct err err = {0};
+    struct snapshot got;
+    ADD(text, "\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00"
+              "device_traces](");
+    ADD(text, "]q\x00(}q\x01X\x06\x00\x00\x00"
+              "actionX\x08\x00\x00\x00snapshots");
+    for (size_t i = 0; i < 1000; i++)
+        ADD(text, "h\x01");
+    text_add(&text, "e");
+    for (size_t i = 0; i < 1000; i++)
+        ADD(text, "h\x00");
+    text_add(&text, "eu.");
+    assert_false(snapshot_read(text.data, text.length, &got, &err));
+    assert_non_null(strstr(err.text, "named over and over"));
+    text_fini(&text);
+}
+
+static void files_that_cannot_be_read_say_why(void **state)
+{
+    (void)state;
+    struct snapshot got;
+    struct err err = {0};
+    assert_false(snapshot_load(SOURCE_ROOT "/tests/data/memory/none.pickle", &got, &err));
+    assert_non_null(strstr(err.text, "No such file"));
+    assert_false(snapshot_load(SOURCE_ROOT "/tests", &got, &err));
+    assert_non_null(strstr(err.text, "no regular file"));
+    assert_false(snapshot_load("/dev/null", &got, &err));
+    assert_non_null(strstr(err.text, "no regular file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_writers_give_the_same),
+        cmocka_unit_test(streams_are_in_the_order_of_their_numbers),
+        cmocka_unit_test(stacks_are_shared_and_innermost_first),
+        cmocka_unit_test(what_is_no_snapshot_is_refused),
+        cmocka_unit_test(shared_lists_are_not_multiplied),
+        cmocka_unit_test(files_that_cannot_be_read_say_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
