@@ -32,6 +32,7 @@ bench bench_idle
 bench bench_meter
 bench bench_contain
 bench bench_window
+bench bench_audit
 
 printf '\n'
 awk -F'\t' '
