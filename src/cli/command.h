@@ -73,6 +73,9 @@ extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_measure;
 extern const struct cli_command cmd_audit;
+extern const struct cli_command cmd_stats;
+extern const struct cli_command cmd_compare;
+extern const struct cli_command cmd_export;
 extern const struct cli_command cmd_mark;
 extern const struct cli_command cmd_meter;
 
