@@ -63,6 +63,7 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
     set(out, "utilisation_max_percent", gpu->utilisation_max_percent);
     set(out, "early_utilisation_percent", gpu->early_utilisation_percent);
     set(out, "idle_share", gpu->idle_share);
+    set(out, "temperature_start_c", gpu->temperature_start_c);
     set(out, "temperature_mean_c", gpu->temperature_mean_c);
     set(out, "temperature_max_c", gpu->temperature_max_c);
     return out;

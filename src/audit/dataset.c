@@ -30,7 +30,7 @@ struct dataset_experiment *dataset_add(struct dataset *dataset)
     return experiment;
 }
 
-static char *format_text(const char *format, va_list args)
+static char *__attribute__((format(printf, 1, 0))) format_text(const char *format, va_list args)
 {
     char text[1000];
     vsnprintf(text, sizeof text, format, args);

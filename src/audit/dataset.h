@@ -49,6 +49,7 @@ struct dataset_gpu {
     struct reading samples_sum_j;          /* study: the sum of the samples, as the study recorded it */
     struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
     struct reading power_cv_within;
+    struct reading temperature_start_c; /* of the first sample */
     struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;

@@ -99,8 +99,10 @@ static void judge_outliers(const struct kind *kind, figure_fn *figure, const cha
     }
     double limit = stats_outlier_limit(n), median = stats_median(values, n).value;
     for (size_t i = 0; i < n && isfinite(limit); i++) {
+        if (fabs(values[i] - median) <= far_share * fabs(median))
+            continue;
         struct reading z = stats_modified_z(values, n, i);
-        if (!z.valid || fabs(z.value) <= limit || fabs(values[i] - median) <= far_share * fabs(median))
+        if (!z.valid || fabs(z.value) <= limit)
             continue;
         dataset_evidence(member(kind, who[i]), "outlier", none, none,
                          "%s of %.4g %s, where the median of its %zu siblings is %.4g %s (modified z %.3g, limit %.3g)",

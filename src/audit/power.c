@@ -70,8 +70,8 @@ void power_add(struct power *power, int64_t t_s, double watts)
         power->outside++;
     power->sum += watts;
     power->squares += watts * watts;
-    power->lowest = fmin(power->lowest, watts);
-    power->highest = fmax(power->highest, watts);
+    power->lowest = watts < power->lowest ? watts : power->lowest;
+    power->highest = watts > power->highest ? watts : power->highest;
     power->last_s = t_s;
     power->last = watts;
     power->samples++;

@@ -138,8 +138,9 @@ static void each_temperature(void *at, const struct trace_row *row)
         context->impossible++;
         return;
     }
-    if (context->rows == 0 || row->values[0] > context->highest)
-        context->highest = row->values[0];
+    if (context->rows == 0)
+        context->early = context->highest = row->values[0];
+    context->highest = fmax(context->highest, row->values[0]);
     context->sum += row->values[0];
     context->rows++;
 }
@@ -266,6 +267,7 @@ static void take_temperature(struct context *context, const struct trace_file *f
     if (context->rows == 0)
         return;
     gpu->temperature_mean_c = (struct reading){context->sum / (double)context->rows, true};
+    gpu->temperature_start_c = (struct reading){context->early, true};
     gpu->temperature_max_c = (struct reading){context->highest, true};
 }
 

@@ -1,13 +1,12 @@
 /* audit: what of a results folder can be believed, and why not. */
 #include "audit/audit_json.h"
 #include "audit/criteria.h"
-#include "audit/judge.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/message.h"
+#include "cli/reading_folders.h"
 #include "report/audit_text.h"
 #include "ui/width.h"
 
@@ -109,11 +108,7 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
         json_print_pretty(json, &text);
     else
         audit_text(dataset, account, &how, &text);
-    fwrite(text_get(&text), 1, text.length, stdout);
-    if (fflush(stdout) == 0)
-        return true;
-    cli_error("cannot write to standard output");
-    return false;
+    return reading_print(&text);
 }
 
 /* The exit code. Each criterion's outcome goes to stderr. */
@@ -166,24 +161,15 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    struct dataset dataset = {0};
+    struct dataset dataset;
     AUTO(criteria_fini) struct criteria expectations = {0};
-    AUTO(caller_fini) struct caller caller = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    for (size_t i = 0; i < call->operands.count; i++)
-        if (!dataset_read(&dataset, call->operands.items[i], &err)) {
-            cli_error("%s", err.text);
-            dataset_fini(&dataset);
-            return CLI_BROKEN;
-        }
-    audit_judge(&dataset);
+    int read = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    if (read != CLI_OK)
+        return read;
     int code = audit(values, &dataset, &expectations);
     dataset_fini(&dataset);
     return code;

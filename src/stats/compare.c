@@ -1,5 +1,7 @@
 #include "stats/compare.h"
 
+#include "base/cleanup.h"
+#include "base/mem.h"
 #include "stats/describe.h"
 #include "stats/special.h"
 
@@ -7,9 +9,9 @@
 
 static const double tail = (1 - STATS_CONFIDENCE) / 2;
 
-/* Variances of the means and their covariance. */
+/* Variances of the means. */
 struct spread {
-    double a, b, both;
+    double a, b;
 };
 
 /* The ratios r for which mean b - r * mean a is no more than t deviations from 0. */
@@ -17,7 +19,7 @@ static struct stats_interval fieller(double a, double b, struct spread spread, d
 {
     double t = special_t_quantile(1 - tail, df);
     double quadratic = a * a - t * t * spread.a;
-    double linear = a * b - t * t * spread.both;
+    double linear = a * b;
     double constant = b * b - t * t * spread.b;
     double root = linear * linear - quadratic * constant;
     if (!(quadratic > 0) || !(root >= 0))
@@ -47,21 +49,20 @@ struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const d
 
 struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n)
 {
-    struct reading mean_a = stats_mean(a, n), mean_b = stats_mean(b, n);
-    if (!mean_a.valid || !mean_b.valid || mean_a.value <= 0 || mean_b.value <= 0)
-        return (struct stats_ratio){0};
-    struct stats_ratio out = {.ratio = mean_b.value / mean_a.value, .valid = true};
-    if (n < 2)
-        return out;
-    struct spread spread = {0};
+    AUTO_FREE double *logs = mem_array(n + 1, sizeof *logs);
     for (size_t i = 0; i < n; i++) {
-        double from_a = a[i] - mean_a.value, from_b = b[i] - mean_b.value;
-        double scale = (double)n * (double)(n - 1);
-        spread.a += from_a * from_a / scale;
-        spread.b += from_b * from_b / scale;
-        spread.both += from_a * from_b / scale;
+        if (!(a[i] > 0) || !(b[i] > 0))
+            return (struct stats_ratio){0};
+        logs[i] = log(b[i] / a[i]);
     }
-    out.interval = fieller(mean_a.value, mean_b.value, spread, (double)(n - 1));
+    struct reading mean = stats_mean(logs, n), deviation = stats_deviation(logs, n);
+    if (!mean.valid)
+        return (struct stats_ratio){0};
+    struct stats_ratio out = {.ratio = exp(mean.value), .valid = true};
+    if (!deviation.valid)
+        return out;
+    double half = special_t_quantile(1 - tail, (double)(n - 1)) * deviation.value / sqrt((double)n);
+    out.interval = (struct stats_interval){exp(mean.value - half), exp(mean.value + half), STATS_T};
     return out;
 }
 

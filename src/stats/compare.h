@@ -5,15 +5,17 @@
 #include "stats/interval.h"
 
 struct stats_ratio {
-    double ratio; /* mean of b over mean of a */
-    struct stats_interval interval; /* Fieller's (1954); STATS_NONE where a's mean is not told apart from 0 */
+    double ratio;
+    struct stats_interval interval; /* STATS_NONE: nothing can be told */
     bool valid;
 };
 
-/* Samples of their own (variances may differ: Welch's degrees of freedom), at least 2 values each; means over 0. */
+/* Mean of b over mean of a, of samples of their own, at least 2 values each, means over 0. Fieller's interval (1954) with
+ * Welch's degrees of freedom, as variances may differ; none where a's mean is not told apart from 0. */
 struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const double *b, size_t b_count);
 
-/* a[i] and b[i] are of one block: what the block does to both cancels out. n >= 2. */
+/* a[i] and b[i] are of one block, and over 0: the geometric mean of the blocks' own ratios, so that what a block does to both
+ * cancels out and no block counts more for being larger. Student's t on the logarithms; n >= 2. */
 struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n);
 
 struct stats_rank {

@@ -1,0 +1,185 @@
+#include "audit/figures.h"
+
+#include "audit/figures_effects.h"
+#include "audit/judge.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const double J_PER_KWH = 3.6e6;
+static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j"};
+
+struct reading figures_value(const struct dataset_experiment *experiment, const char *name)
+{
+    struct reading energy = dataset_energy(experiment);
+    if (strcmp(name, "gpu_energy_j") == 0)
+        return energy;
+    if (strcmp(name, "gpu_energy_kwh") == 0)
+        return (struct reading){energy.value / J_PER_KWH, energy.valid};
+    if (strcmp(name, "gpu_power_w") == 0)
+        return dataset_power(experiment);
+    if (strcmp(name, "duration_s") == 0)
+        return experiment->duration_s;
+    if (strcmp(name, "cpu_energy_j") == 0)
+        return experiment->cpu_j.valid ? experiment->cpu_j : experiment->recorded[RECORDED_CPU_PACKAGE];
+    return dataset_metric(experiment, name);
+}
+
+bool figures_is_loss(const char *metric)
+{
+    static const char *const words[] = {"loss", "error", "perplexity", "mse", "mae", "rmse", "wer", "cer"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(metric, words[i]))
+            return true;
+    return false;
+}
+
+static bool counts(const struct dataset_experiment *experiment, const struct figures_options *options)
+{
+    if (experiment->verdict == VERDICT_NONE)
+        return false;
+    if (options->all_verdicts)
+        return true;
+    return options->clean_only ? experiment->verdict == VERDICT_CLEAN : experiment->verdict != VERDICT_CONTAMINATED;
+}
+
+static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
+                         const struct figures_options *options, struct figures_group *group)
+{
+    group->like = &dataset->items[order[0]];
+    group->items = mem_array(count, sizeof *group->items);
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[order[i]];
+        group->total++;
+        if (!experiment->success)
+            group->failed++;
+        else if (!counts(experiment, options))
+            group->left_out++;
+        else
+            group->items[group->count++] = order[i];
+    }
+}
+
+static size_t values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        struct reading value = figures_value(&dataset->items[group->items[i]], name);
+        if (value.valid)
+            out[n++] = value.value;
+    }
+    return n;
+}
+
+static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric,
+                       uint64_t seed)
+{
+    AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
+    struct figure figure = {.is_metric = is_metric, .n = values_of(dataset, group, name, values)};
+    struct rng rng;
+    if (figure.n == 0)
+        return;
+    /* Each figure has its own stream, so that none depends on which others there are. */
+    AUTO_FREE char *stream =
+        mem_printf("%s %s %d %s", group->like->repo, group->like->model, group->like->parallel, name);
+    rng_seed_named(&rng, seed, stream);
+    figure.name = mem_strdup(name);
+    figure.mean = stats_mean(values, figure.n);
+    figure.median = stats_median(values, figure.n);
+    figure.deviation = stats_deviation(values, figure.n);
+    figure.mean_interval = stats_mean_interval(values, figure.n, &rng);
+    figure.median_interval = stats_median_interval(values, figure.n);
+    stats_sort(values, figure.n);
+    figure.lowest = (struct reading){values[0], true};
+    figure.highest = (struct reading){values[figure.n - 1], true};
+    group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
+    group->figures[group->figure_count++] = figure;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_figures(const struct dataset *dataset, struct figures_group *group, uint64_t seed)
+{
+    AUTO_STRV struct strv metrics = {0};
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
+        add_figure(dataset, group, quantities[i], false, seed);
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
+            strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
+    if (metrics.count)
+        qsort(metrics.items, metrics.count, sizeof *metrics.items, compare_names);
+    for (size_t i = 0; i < metrics.count; i++)
+        add_figure(dataset, group, metrics.items[i], true, seed);
+}
+
+static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
+{
+    return figures_value(experiment, name);
+}
+
+static struct audit_spread spread_of(const struct dataset *dataset, const struct figures_group *group, const char *name,
+                                     bool *mixed)
+{
+    struct audit_spread identical = audit_spread_of(dataset, group->items, group->count, false, by_name, name);
+    *mixed = !identical.cv.valid;
+    return *mixed ? audit_spread_of(dataset, group->items, group->count, true, by_name, name) : identical;
+}
+
+static void add_spreads(const struct dataset *dataset, struct figures_group *group, double precision)
+{
+    double sum = 0;
+    size_t n = 0;
+    group->power_cv_between = spread_of(dataset, group, "gpu_power_w", &group->mixed);
+    if (group->power_cv_between.cv.valid)
+        group->power_cv_interval =
+            stats_cv_interval(group->power_cv_between.cv.value, group->power_cv_between.freedom + 1);
+    for (size_t i = 0; i < group->count; i++) {
+        struct reading within = dataset->items[group->items[i]].gpu.power_cv_within;
+        sum += within.valid ? within.value : 0;
+        n += within.valid;
+    }
+    group->power_cv_within = n ? (struct reading){sum / (double)n, true} : (struct reading){0};
+    group->energy_cv_between = spread_of(dataset, group, "gpu_energy_j", &group->energy_mixed);
+    /* Repeats are of one setting: what settings differ by is none of their spread. */
+    if (group->energy_cv_between.cv.valid && !group->energy_mixed)
+        group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
+}
+
+void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
+{
+    AUTO_FREE size_t *order = NULL;
+    AUTO_FREE size_t *groups = NULL;
+    out->count = audit_group(dataset, &order, &groups);
+    out->groups = mem_array(out->count + 1, sizeof *out->groups);
+    for (size_t g = 0; g < out->count; g++) {
+        struct figures_group *group = &out->groups[g];
+        take_members(dataset, order + groups[g], groups[g + 1] - groups[g], options, group);
+        add_figures(dataset, group, options->seed);
+        add_spreads(dataset, group, options->precision);
+        figures_add_front(dataset, group);
+        figures_add_effects(dataset, group);
+    }
+    figures_adjust_effects(out);
+}
+
+void figures_fini(struct figures *figures)
+{
+    for (size_t g = 0; g < figures->count; g++) {
+        struct figures_group *group = &figures->groups[g];
+        for (size_t i = 0; i < group->figure_count; i++)
+            free(group->figures[i].name);
+        for (size_t i = 0; i < group->effect_count; i++)
+            free(group->effects[i].param);
+        free(group->figures);
+        free(group->effects);
+        free(group->items);
+        free(group->front);
+    }
+    free(figures->groups);
+    *figures = (struct figures){0};
+}

@@ -1,0 +1,73 @@
+/* figures: what the experiments of a dataset say, by model and mode: means and medians with intervals, how far runs differ,
+ * which hyperparameter moves what, which runs nothing beats, how many repeats would do. */
+#ifndef TARE_AUDIT_FIGURES_H
+#define TARE_AUDIT_FIGURES_H
+
+#include "audit/dataset.h"
+#include "audit/identical.h"
+#include "stats/compare.h"
+
+struct figures_options {
+    bool clean_only;   /* else all that are not contaminated */
+    bool all_verdicts; /* contaminated ones too */
+    uint64_t seed;     /* of the bootstrap */
+    double precision;  /* half-width wanted of the mean energy, as a share of it: 0.05 */
+};
+
+/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", or a metric. */
+struct figure {
+    char *name;
+    bool is_metric;
+    size_t n;
+    struct reading mean, median, deviation, lowest, highest;
+    struct stats_interval mean_interval, median_interval;
+};
+
+/* A hyperparameter against a quantity. */
+struct figure_effect {
+    char *param;
+    const char *target; /* "gpu_energy_j" or the quality's name (borrowed from the group's figures) */
+    size_t n;
+    struct stats_rank rank;
+    double p_adjusted; /* Holm, over all effects of the dataset */
+};
+
+struct figures_group {
+    const struct dataset_experiment *like; /* the first: repo, model, parallel */
+    size_t total, failed, left_out; /* left_out: for their verdict */
+    size_t *items; /* indices of those that count: successes that were not left out */
+    size_t count;
+    struct figure *figures;
+    size_t figure_count;
+    /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */
+    struct audit_spread power_cv_between;
+    bool mixed;
+    struct stats_interval power_cv_interval;
+    struct reading power_cv_within; /* mean over the runs of each one's own */
+    struct audit_spread energy_cv_between;
+    bool energy_mixed;
+    size_t repeats; /* 0: cannot be told */
+    struct figure_effect *effects;
+    size_t effect_count;
+    const char *quality; /* the metric that the front is of (borrowed), or NULL */
+    bool quality_is_loss; /* less is better */
+    size_t *front; /* indices of the experiments on it, by energy */
+    size_t front_count;
+};
+
+struct figures {
+    struct figures_group *groups;
+    size_t count;
+};
+
+/* dataset: judged; must outlive out. */
+void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
+void figures_fini(struct figures *figures);
+
+/* A quantity by its name; not valid where it is not known. */
+struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
+
+/* By its name: loss, error, perplexity, mse, ... */
+bool figures_is_loss(const char *metric);
+
+#endif

@@ -1,0 +1,173 @@
+#include "audit/figures_json.h"
+
+#include "audit/audit_json.h"
+#include "base/csv.h"
+#include "base/json.h"
+#include "tare_build.h"
+
+json_t *figures_interval_json(const struct stats_interval *interval)
+{
+    json_t *out;
+    if (interval->method == STATS_NONE)
+        return json_null();
+    out = json_object();
+    json_object_set_new(out, "low", json_real(interval->low));
+    json_object_set_new(out, "high", json_real(interval->high));
+    json_object_set_new(out, "method", json_string(stats_method_name(interval->method)));
+    return out;
+}
+
+static void set(json_t *object, const char *key, struct reading reading)
+{
+    json_object_set_new(object, key, audit_json_reading(reading));
+}
+
+static void set_count(json_t *object, const char *key, size_t count)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static json_t *figure_json(const struct figure *figure)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_text_or_null(figure->name));
+    json_object_set_new(out, "metric", json_boolean(figure->is_metric));
+    set_count(out, "n", figure->n);
+    set(out, "mean", figure->mean);
+    json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
+    set(out, "median", figure->median);
+    json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
+    set(out, "deviation", figure->deviation);
+    set(out, "lowest", figure->lowest);
+    set(out, "highest", figure->highest);
+    return out;
+}
+
+static json_t *spread_json(const struct audit_spread *spread, bool mixed)
+{
+    json_t *out = json_object();
+    set(out, "value", spread->cv);
+    json_object_set_new(out, "of", json_string(mixed ? "mixed" : "identical"));
+    set_count(out, "runs", spread->values);
+    set_count(out, "sets", spread->sets);
+    return out;
+}
+
+static json_t *effect_json(const struct figure_effect *effect)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "hyperparameter", json_text_or_null(effect->param));
+    json_object_set_new(out, "on", json_text_or_null(effect->target));
+    set_count(out, "n", effect->n);
+    json_object_set_new(out, "rho", json_real(effect->rank.rho));
+    json_object_set_new(out, "interval", figures_interval_json(&effect->rank.interval));
+    json_object_set_new(out, "p", json_real(effect->rank.p));
+    json_object_set_new(out, "p_corrected", json_real(effect->p_adjusted));
+    return out;
+}
+
+static json_t *front_json(const struct dataset *dataset, const struct figures_group *group)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < group->front_count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[group->front[i]];
+        json_t *row = json_object();
+        json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
+        set(row, "gpu_energy_j", dataset_energy(experiment));
+        set(row, "quality", dataset_metric(experiment, group->quality));
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+static json_t *group_json(const struct dataset *dataset, const struct figures_group *group)
+{
+    json_t *out = json_object(), *figures = json_array(), *effects = json_array();
+    json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
+    json_object_set_new(out, "model", json_text_or_null(group->like->model));
+    json_object_set_new(out, "mode", json_string(group->like->parallel ? "parallel" : "sequential"));
+    set_count(out, "experiments", group->total);
+    set_count(out, "failed", group->failed);
+    set_count(out, "left_out", group->left_out);
+    set_count(out, "n", group->count);
+    for (size_t i = 0; i < group->figure_count; i++)
+        json_array_append_new(figures, figure_json(&group->figures[i]));
+    json_object_set_new(out, "figures", figures);
+    json_t *power = spread_json(&group->power_cv_between, group->mixed);
+    json_object_set_new(power, "interval", figures_interval_json(&group->power_cv_interval));
+    json_object_set_new(out, "power_cv_between", power);
+    set(out, "power_cv_within", group->power_cv_within);
+    json_object_set_new(out, "energy_cv_between", spread_json(&group->energy_cv_between, group->energy_mixed));
+    json_object_set_new(out, "repeats_needed", group->repeats ? json_integer((json_int_t)group->repeats) : json_null());
+    for (size_t i = 0; i < group->effect_count; i++)
+        json_array_append_new(effects, effect_json(&group->effects[i]));
+    json_object_set_new(out, "effects", effects);
+    json_object_set_new(out, "quality", json_text_or_null(group->quality));
+    json_object_set_new(out, "quality_is_loss", group->quality ? json_boolean(group->quality_is_loss) : json_null());
+    json_object_set_new(out, "front", front_json(dataset, group));
+    return out;
+}
+
+json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
+                     const struct figures_options *options)
+{
+    json_t *out = json_object(), *groups = json_array();
+    json_object_set_new(out, "version", json_string(TARE_VERSION));
+    json_object_set_new(out, "verdicts",
+                        json_string(options->all_verdicts ? "all"
+                                    : options->clean_only ? "clean"
+                                                          : "not contaminated"));
+    json_object_set_new(out, "seed", json_integer((json_int_t)options->seed));
+    json_object_set_new(out, "precision", json_real(options->precision));
+    for (size_t i = 0; i < figures->count; i++)
+        json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
+    json_object_set_new(out, "groups", groups);
+    return out;
+}
+
+static void add_cell(struct text *out, const char *cell)
+{
+    text_add_char(out, ',');
+    csv_add_cell(out, cell);
+}
+
+static void add_number(struct text *out, double number, bool valid)
+{
+    char shortest[32] = "";
+    if (valid)
+        number_shortest(number, shortest);
+    add_cell(out, shortest);
+}
+
+static void add_interval(struct text *out, const struct stats_interval *interval)
+{
+    bool known = interval->method != STATS_NONE;
+    add_number(out, interval->low, known);
+    add_number(out, interval->high, known);
+    add_cell(out, known ? stats_method_name(interval->method) : "");
+}
+
+void figures_csv(const struct figures *figures, struct text *out)
+{
+    text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
+                  "median_method,deviation,lowest,highest\n");
+    for (size_t g = 0; g < figures->count; g++) {
+        const struct figures_group *group = &figures->groups[g];
+        for (size_t i = 0; i < group->figure_count; i++) {
+            const struct figure *figure = &group->figures[i];
+            csv_add_cell(out, group->like->repo);
+            add_cell(out, group->like->model);
+            add_cell(out, group->like->parallel ? "parallel" : "sequential");
+            add_cell(out, figure->name);
+            text_addf(out, ",%zu", figure->n);
+            add_number(out, figure->mean.value, figure->mean.valid);
+            add_interval(out, &figure->mean_interval);
+            add_number(out, figure->median.value, figure->median.valid);
+            add_interval(out, &figure->median_interval);
+            add_number(out, figure->deviation.value, figure->deviation.valid);
+            add_number(out, figure->lowest.value, figure->lowest.valid);
+            add_number(out, figure->highest.value, figure->highest.valid);
+            text_add_char(out, '\n');
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/* figures_json: what stats and compare print for programs. */
+#ifndef TARE_AUDIT_FIGURES_JSON_H
+#define TARE_AUDIT_FIGURES_JSON_H
+
+#include "audit/figures.h"
+#include "base/text.h"
+
+#include <jansson.h>
+
+/* A new reference; docs/stats.md says what is in it. */
+json_t *figures_json(const struct dataset *dataset, const struct figures *figures, const struct figures_options *options);
+json_t *figures_interval_json(const struct stats_interval *interval);
+
+/* One row for each quantity of each group. */
+void figures_csv(const struct figures *figures, struct text *out);
+
+#endif

@@ -1,0 +1,304 @@
+#include "audit/versus.h"
+
+#include "audit/audit_json.h"
+#include "audit/figures.h"
+#include "audit/figures_json.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <string.h>
+
+static const char *const names[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const double J_PER_KWH = 3.6e6;
+
+/* What begins behind the last colon, where an equals sign follows it: paths have colons too. */
+static const char *selector_of(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return colon && strchr(colon, '=') && !strchr(colon, '/') ? colon + 1 : NULL;
+}
+
+bool versus_parse(const char *text, struct versus_side *out, struct err *err)
+{
+    const char *selector = selector_of(text);
+    *out = (struct versus_side){.text = mem_strdup(text)};
+    out->path = selector ? mem_strndup(text, (size_t)(selector - 1 - text)) : mem_strdup(text);
+    AUTO_FREE char *copy = mem_strdup(selector ? selector : "");
+    char *rest = NULL;
+    for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+        char *equals = strchr(part, '=');
+        if (!equals || equals == part || !equals[1])
+            return err_set(err, "'%s' is no key=value", part);
+        *equals = '\0';
+        strv_add(&out->keys, part);
+        strv_add(&out->values, equals + 1);
+    }
+    return *out->path || err_set(err, "'%s' names no folder", text);
+}
+
+static bool selects(const struct versus_side *side, const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < side->keys.count; i++) {
+        const char *key = side->keys.items[i], *wanted = side->values.items[i];
+        const struct value *param = dataset_param(experiment, key);
+        if (strcmp(key, "repo") == 0 || strcmp(key, "repository") == 0) {
+            if (strcmp(experiment->repo, wanted) != 0)
+                return false;
+        } else if (strcmp(key, "model") == 0) {
+            if (strcmp(experiment->model, wanted) != 0)
+                return false;
+        } else if (strcmp(key, "mode") == 0) {
+            if (strcmp(experiment->parallel ? "parallel" : "sequential", wanted) != 0)
+                return false;
+        } else {
+            struct value read = value_parse(wanted);
+            AUTO_FREE char *left = value_key(&read);
+            AUTO_FREE char *right = param ? value_key(param) : mem_strdup("");
+            value_fini(&read);
+            if (!param || strcmp(left, right) != 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void take_side(struct versus *versus, size_t which, size_t folder)
+{
+    struct versus_side *side = &versus->sides[which];
+    double heat = 0;
+    size_t known = 0;
+    side->items = mem_array(versus->dataset.count + 1, sizeof *side->items);
+    for (size_t i = 0; i < versus->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &versus->dataset.items[i];
+        if (experiment->folder != folder || !selects(side, experiment))
+            continue;
+        if (!experiment->success || experiment->verdict == VERDICT_CONTAMINATED ||
+            experiment->verdict == VERDICT_NONE) {
+            side->left_out++;
+            continue;
+        }
+        side->items[side->count++] = i;
+        struct reading start = experiment->gpu.temperature_start_c;
+        heat += start.valid ? start.value : 0;
+        known += start.valid;
+    }
+    if (known)
+        side->temperature_start_c = (struct reading){heat / (double)known, true};
+}
+
+static bool in_selectors(const struct versus *versus, const char *key)
+{
+    return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
+}
+
+/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by. */
+static char *block_of(const struct versus *versus, const struct dataset_experiment *experiment)
+{
+    struct text out = {0};
+    text_addf(&out, "%s\n%s\n%s\n",
+              in_selectors(versus, "repo") || in_selectors(versus, "repository") ? "" : experiment->repo,
+              in_selectors(versus, "model") ? "" : experiment->model,
+              in_selectors(versus, "mode") ? ""
+              : experiment->parallel       ? "parallel"
+                                           : "sequential");
+    AUTO_STRV struct strv params = {0};
+    for (size_t i = 0; i < experiment->param_count; i++) {
+        if (in_selectors(versus, experiment->params[i].name))
+            continue;
+        AUTO_FREE char *value = value_key(&experiment->params[i].value);
+        strv_add_owned(&params, mem_printf("%s=%s", experiment->params[i].name, value));
+    }
+    /* In one order, whatever the files'. */
+    for (size_t i = 1; i < params.count; i++)
+        for (size_t k = i; k > 0 && strcmp(params.items[k - 1], params.items[k]) > 0; k--) {
+            char *kept = params.items[k];
+            params.items[k] = params.items[k - 1];
+            params.items[k - 1] = kept;
+        }
+    AUTO_FREE char *joined = strv_join(&params, "\n");
+    text_add(&out, joined);
+    return text_take(&out);
+}
+
+static struct strv blocks_of(const struct versus *versus, const struct versus_side *side)
+{
+    struct strv out = {0};
+    for (size_t i = 0; i < side->count; i++)
+        strv_add_owned(&out, block_of(versus, &versus->dataset.items[side->items[i]]));
+    return out;
+}
+
+/* Mean of one block of a side. */
+static struct reading block_mean(const struct versus *versus, const struct versus_side *side, const struct strv *blocks,
+                                 const char *block, const char *name)
+{
+    AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
+        if (value.valid && strcmp(blocks->items[i], block) == 0)
+            values[n++] = value.value;
+    }
+    return stats_mean(values, n);
+}
+
+static size_t values_of(const struct versus *versus, const struct versus_side *side, const char *name, double *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
+        if (value.valid)
+            out[n++] = value.value;
+    }
+    return n;
+}
+
+static void compare_quantity(const struct versus *versus, struct versus_quantity *out, const struct strv blocks[2])
+{
+    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
+    AUTO_FREE double *left = mem_array(a->count + b->count + 1, sizeof *left);
+    AUTO_FREE double *right = mem_array(a->count + b->count + 1, sizeof *right);
+    AUTO_STRV struct strv seen = {0};
+    size_t pairs = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        if (strv_has(&seen, blocks[0].items[i]))
+            continue;
+        strv_add(&seen, blocks[0].items[i]);
+        struct reading mean_a = block_mean(versus, a, &blocks[0], blocks[0].items[i], out->name);
+        struct reading mean_b = block_mean(versus, b, &blocks[1], blocks[0].items[i], out->name);
+        if (!mean_a.valid || !mean_b.valid)
+            continue;
+        left[pairs] = mean_a.value;
+        right[pairs++] = mean_b.value;
+    }
+    if (pairs >= 2) {
+        out->blocks = out->a_count = out->b_count = pairs;
+        out->a_mean = stats_mean(left, pairs);
+        out->b_mean = stats_mean(right, pairs);
+        out->ratio = stats_ratio_paired(left, right, pairs);
+        return;
+    }
+    out->a_count = values_of(versus, a, out->name, left);
+    out->b_count = values_of(versus, b, out->name, right);
+    out->a_mean = stats_mean(left, out->a_count);
+    out->b_mean = stats_mean(right, out->b_count);
+    out->ratio = stats_ratio_of_means(left, out->a_count, right, out->b_count);
+}
+
+struct moment {
+    int64_t end_local_ns;
+    bool is_b;
+};
+
+static int compare_moments(const void *a, const void *b)
+{
+    const struct moment *left = a, *right = b;
+    return (left->end_local_ns > right->end_local_ns) - (left->end_local_ns < right->end_local_ns);
+}
+
+static void judge_order(struct versus *versus)
+{
+    size_t n = 0, all = versus->sides[0].count + versus->sides[1].count;
+    AUTO_FREE struct moment *moments = mem_array(all + 1, sizeof *moments);
+    AUTO_FREE bool *is_b = mem_array(all + 1, sizeof *is_b);
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < versus->sides[s].count; i++) {
+            const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
+            if (experiment->has_end)
+                moments[n++] = (struct moment){experiment->end_local_ns, s == 1};
+        }
+    versus->order_known = n == all;
+    qsort(moments, n, sizeof *moments, compare_moments);
+    for (size_t i = 0; i < n; i++)
+        is_b[i] = moments[i].is_b;
+    versus->order_confounded = stats_order_confounded(is_b, n);
+}
+
+bool versus_make(struct versus *versus, struct err *err)
+{
+    bool same = strcmp(versus->sides[0].path, versus->sides[1].path) == 0;
+    take_side(versus, 0, 0);
+    take_side(versus, 1, same ? 0 : 1);
+    for (size_t s = 0; s < 2; s++)
+        if (versus->sides[s].count == 0)
+            return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)",
+                           versus->sides[s].text, versus->sides[s].left_out);
+    struct strv blocks[2] = {blocks_of(versus, &versus->sides[0]), blocks_of(versus, &versus->sides[1])};
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        versus->quantities[i].name = names[i];
+        compare_quantity(versus, &versus->quantities[i], blocks);
+    }
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 1; i < blocks[s].count; i++)
+            versus->mixed |= strcmp(blocks[s].items[i], blocks[s].items[0]) != 0;
+        strv_fini(&blocks[s]);
+    }
+    versus->mixed &= versus->quantities[0].blocks == 0;
+    judge_order(versus);
+    return true;
+}
+
+void versus_fini(struct versus *versus)
+{
+    for (size_t s = 0; s < 2; s++) {
+        free(versus->sides[s].text);
+        free(versus->sides[s].path);
+        strv_fini(&versus->sides[s].keys);
+        strv_fini(&versus->sides[s].values);
+        free(versus->sides[s].items);
+    }
+    dataset_fini(&versus->dataset);
+}
+
+bool versus_cannot_tell(const struct versus_quantity *quantity)
+{
+    const struct stats_interval *interval = &quantity->ratio.interval;
+    return !quantity->ratio.valid || interval->method == STATS_NONE || (interval->low <= 1 && 1 <= interval->high);
+}
+
+static json_t *quantity_json(const struct versus_quantity *quantity, struct reading g_per_kwh)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_string(quantity->name));
+    json_object_set_new(out, "a_n", json_integer((json_int_t)quantity->a_count));
+    json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
+    json_object_set_new(out, "a_mean", audit_json_reading(quantity->a_mean));
+    json_object_set_new(out, "b_mean", audit_json_reading(quantity->b_mean));
+    json_object_set_new(out, "ratio", quantity->ratio.valid ? json_real(quantity->ratio.ratio) : json_null());
+    json_object_set_new(out, "interval", figures_interval_json(&quantity->ratio.interval));
+    json_object_set_new(out, "blocks", json_integer((json_int_t)quantity->blocks));
+    json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
+    if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
+        const struct reading means[] = {quantity->a_mean, quantity->b_mean};
+        for (size_t i = 0; i < 2; i++)
+            json_object_set_new(
+                out, i ? "b_co2e_g" : "a_co2e_g",
+                audit_json_reading((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
+    }
+    return out;
+}
+
+static json_t *side_json(const struct versus_side *side)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "of", json_text_or_null(side->text));
+    json_object_set_new(out, "n", json_integer((json_int_t)side->count));
+    json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
+    json_object_set_new(out, "temperature_start_c", audit_json_reading(side->temperature_start_c));
+    return out;
+}
+
+json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
+{
+    json_t *out = json_object(), *quantities = json_array();
+    json_object_set_new(out, "a", side_json(&versus->sides[0]));
+    json_object_set_new(out, "b", side_json(&versus->sides[1]));
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+        json_array_append_new(quantities, quantity_json(&versus->quantities[i], g_per_kwh));
+    json_object_set_new(out, "quantities", quantities);
+    json_object_set_new(out, "order_confounded",
+                        versus->order_known ? json_boolean(versus->order_confounded) : json_null());
+    json_object_set_new(out, "mixed", json_boolean(versus->mixed));
+    return out;
+}

@@ -1,0 +1,53 @@
+/* versus: two groups of experiments against each other: "results/a" and "results/b", or "results:batch_size=32" and
+ * "results:batch_size=64". */
+#ifndef TARE_AUDIT_VERSUS_H
+#define TARE_AUDIT_VERSUS_H
+
+#include "audit/dataset.h"
+#include "base/text.h"
+#include "stats/compare.h"
+
+#include <jansson.h>
+
+#define VERSUS_QUANTITIES 4 /* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j */
+
+struct versus_side {
+    char *text;          /* as given */
+    char *path;
+    struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
+    size_t *items;       /* indices of those that count: successes that are not contaminated */
+    size_t count, left_out;
+    struct reading temperature_start_c; /* mean */
+};
+
+struct versus_quantity {
+    const char *name;
+    size_t a_count, b_count;
+    struct reading a_mean, b_mean;
+    struct stats_ratio ratio; /* of b to a */
+    size_t blocks;            /* 0: not paired */
+};
+
+struct versus {
+    struct versus_side sides[2];
+    struct dataset dataset; /* of both */
+    struct versus_quantity quantities[VERSUS_QUANTITIES];
+    bool order_confounded; /* the groups did not interleave in time */
+    bool order_known;
+    bool mixed; /* not paired, and the hyperparameters differ within a group beyond the selectors */
+};
+
+/* "DIR" or "DIR:key=value[,key=value]". False: it is neither. */
+bool versus_parse(const char *text, struct versus_side *out, struct err *err);
+
+/* Sides parsed, dataset judged: fills the rest. False: one of the sides is empty (err). */
+bool versus_make(struct versus *versus, struct err *err);
+void versus_fini(struct versus *versus);
+
+/* The interval holds 1, or there is none. */
+bool versus_cannot_tell(const struct versus_quantity *quantity);
+
+/* g_per_kwh: carbon intensity, or not valid. */
+json_t *versus_json(const struct versus *versus, struct reading g_per_kwh);
+
+#endif

@@ -1,0 +1,108 @@
+/* export: the tables of results folders, for other programs. */
+#include "audit/export.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/reading_folders.h"
+
+#include <string.h>
+
+enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_AS_ROOT, OPTION_COUNT };
+
+static const char *const tables[] = {"experiments", "hyperparameters", "metrics", "evidence", NULL};
+static const char *const formats[] = {"csv", "jsonl", NULL};
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .help = "write every table into this folder, each a file of its own"},
+    [OPTION_TABLE] = {.long_name = "--table",
+                      .argument = "TABLE",
+                      .type = CLI_CHOICE,
+                      .choices = tables,
+                      .default_text = "experiments",
+                      .help = "without --output: the table to print"},
+    [OPTION_FORMAT] = {.long_name = "--format",
+                       .argument = "FORMAT",
+                       .type = CLI_CHOICE,
+                       .choices = formats,
+                       .default_text = "csv",
+                       .help = "CSV, or JSON Lines: an object a line"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+};
+
+static bool write_all(const struct dataset *dataset, const char *output, bool json_lines, struct err *err)
+{
+    AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
+    if (dir < 0)
+        return false;
+    for (int i = 0; i < EXPORT_TABLES; i++) {
+        AUTO_TEXT struct text text = {0};
+        AUTO_FREE char *name =
+            mem_printf("%s.%s", export_table_name((enum export_table)i), json_lines ? "jsonl" : "csv");
+        export_make(dataset, (enum export_table)i, json_lines, &text);
+        if (!fs_write_atomic(dir, name, text_get(&text), text.length, err))
+            return err_wrap(err, "%s/%s", output, name);
+        cli_note("%s/%s", output, name);
+    }
+    return true;
+}
+
+static bool print_one(const struct dataset *dataset, const char *name, bool json_lines)
+{
+    AUTO_TEXT struct text text = {0};
+    for (int i = 0; i < EXPORT_TABLES; i++)
+        if (strcmp(export_table_name((enum export_table)i), name) == 0)
+            export_make(dataset, (enum export_table)i, json_lines, &text);
+    return reading_print(&text);
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    struct dataset dataset;
+    bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, ok;
+    if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
+        return cli_usage_error(call->command, "--table prints one table, --output writes all: not both");
+    int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    if (code != CLI_OK)
+        return code;
+    if (values[OPTION_OUTPUT].given) {
+        ok = write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, &err);
+        if (!ok)
+            cli_error("%s", err.text);
+    } else {
+        ok = print_one(&dataset, values[OPTION_TABLE].text, json_lines);
+    }
+    dataset_fini(&dataset);
+    return ok ? CLI_OK : CLI_BROKEN;
+}
+
+static const char *const usage[] = {"export DIR... [options]", NULL};
+
+static const char *const description[] = {"Prints or writes the tables of results folders, of this program or in the "
+                                          "study's layout, for pandas, R and others: "
+                                          "one row for each experiment, hyperparameter, metric or piece of evidence, "
+                                          "to be joined by folder and experiment_id. "
+                                          "What is absent is an empty cell, or null. docs/stats.md lists the columns.",
+                                          NULL};
+
+static const char *const exits[] = {
+    "0", "done", "2", "a mistake in the options", "3", "a folder cannot be read, or a file not be written", NULL};
+
+const struct cli_command cmd_export = {
+    .name = "export",
+    .summary = "a results folder as tidy tables",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = SIZE_MAX,
+    .operand_name = "DIR",
+    .exits = exits,
+    .run = run,
+};

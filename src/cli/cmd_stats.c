@@ -1,0 +1,101 @@
+/* stats: what the experiments of results folders say, with intervals. */
+#include "audit/figures_json.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/reading_folders.h"
+#include "report/figures_text.h"
+#include "ui/width.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_JSON, OPTION_CSV, OPTION_VERDICTS, OPTION_PRECISION, OPTION_SEED, OPTION_AS_ROOT, OPTION_COUNT };
+
+static const char *const verdicts[] = {"clean", "usable", "all", NULL};
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_CSV] = {.long_name = "--csv", .help = "as CSV, a row for each quantity of each model and mode"},
+    [OPTION_VERDICTS] = {.long_name = "--verdicts",
+                         .argument = "WHICH",
+                         .type = CLI_CHOICE,
+                         .choices = verdicts,
+                         .default_text = "usable",
+                         .help = "which experiments count: those with a clean verdict, those not contaminated, or all"},
+    [OPTION_PRECISION] = {.long_name = "--precision",
+                          .argument = "PERCENT",
+                          .type = CLI_INT,
+                          .low = 1,
+                          .high = 100,
+                          .default_text = "5",
+                          .help = "half-width wanted of the mean energy, for the number of repeats"},
+    [OPTION_SEED] = {.long_name = "--seed",
+                     .argument = "N",
+                     .type = CLI_INT,
+                     .low = 0,
+                     .high = 9007199254740991.0,
+                     .default_text = "1",
+                     .help = "of the bootstrap"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
+};
+
+static int run(const struct cli_call *call)
+{
+    const struct cli_value *values = call->values;
+    struct dataset dataset;
+    struct figures figures;
+    AUTO_TEXT struct text text = {0};
+    struct figures_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
+                                  .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
+                                  .seed = (uint64_t)values[OPTION_SEED].integer,
+                                  .precision = (double)values[OPTION_PRECISION].integer / 100};
+    struct figures_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+                                         .colour = message_colour(STDOUT_FILENO),
+                                         .precision = how.precision};
+    if (values[OPTION_JSON].given && values[OPTION_CSV].given)
+        return cli_usage_error(call->command, "--json and --csv exclude each other");
+    int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    if (code != CLI_OK)
+        return code;
+    figures_make(&dataset, &how, &figures);
+    if (values[OPTION_JSON].given) {
+        json_t *json = figures_json(&dataset, &figures, &how);
+        json_print_pretty(json, &text);
+        json_decref(json);
+    } else if (values[OPTION_CSV].given) {
+        figures_csv(&figures, &text);
+    } else {
+        figures_text(&dataset, &figures, &shown, &text);
+    }
+    figures_fini(&figures);
+    dataset_fini(&dataset);
+    return reading_print(&text) ? CLI_OK : CLI_BROKEN;
+}
+
+static const char *const usage[] = {"stats DIR... [options]", NULL};
+
+static const char *const description[] = {
+    "For each model and mode of results folders, of this program or in the study's layout: mean and median of energy, "
+    "power, duration and each metric with 95 % intervals; how far identical runs differ; which hyperparameter moves "
+    "energy and which moves quality; the runs that no other beats in both; how many repeats would do.",
+    "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). docs/stats.md "
+    "says how each figure is made.",
+    NULL};
+
+static const char *const exits[] = {"0", "printed", "2", "a mistake in the options", "3", "a folder cannot be read",
+                                    NULL};
+
+const struct cli_command cmd_stats = {
+    .name = "stats",
+    .summary = "figures of a results folder, with intervals",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = SIZE_MAX,
+    .operand_name = "DIR",
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,16 @@
+/* reading_folders: what audit, stats, compare and export begin with. */
+#ifndef TARE_CLI_READING_FOLDERS_H
+#define TARE_CLI_READING_FOLDERS_H
+
+#include "audit/dataset.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+/* Becomes the calling user under sudo (as_root: stays), reads the folders and judges them. An exit code; CLI_OK: out is
+ * to be freed. What is wrong was said. */
+int reading_folders(char *const *paths, size_t count, bool as_root, struct dataset *out);
+
+/* To stdout; false, and said, when it cannot be written. */
+bool reading_print(const struct text *text);
+
+#endif

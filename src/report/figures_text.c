@@ -1,0 +1,147 @@
+#include "report/figures_text.h"
+
+#include "base/mem.h"
+#include "base/value.h"
+#include "report/audit_text.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double significant = 0.05;
+enum { FEWEST_NAME = 16, OTHERS = 58 };
+
+struct page {
+    const struct dataset *dataset;
+    const struct figures_text_options *options;
+    struct text *out;
+};
+
+static char *digits(double value, int count)
+{
+    char text[32];
+    number_shortest(number_round(value, count), text);
+    size_t length = strlen(text);
+    if (length > 2 && strcmp(text + length - 2, ".0") == 0)
+        text[length - 2] = '\0';
+    return mem_strdup(text);
+}
+
+char *figures_text_interval(double value, const struct stats_interval *interval)
+{
+    AUTO_FREE char *middle = digits(value, 4);
+    if (interval->method == STATS_NONE)
+        return steal_ptr(middle);
+    AUTO_FREE char *low = digits(interval->low, 4);
+    AUTO_FREE char *high = digits(interval->high, 4);
+    return mem_printf("%s (%s to %s)", middle, low, high);
+}
+
+static void heading(const struct page *page, const struct figures_group *group)
+{
+    AUTO_FREE char *name =
+        mem_printf("%s %s%s", group->like->repo, group->like->model, group->like->parallel ? ", parallel" : "");
+    AUTO_FREE char *safe = audit_text_fit(name, page->options->width);
+    text_addf(page->out, "%s%s%s%s\n", page->out->length ? "\n" : "", page->options->colour ? "\x1b[1m" : "", safe,
+              page->options->colour ? "\x1b[0m" : "");
+    text_addf(page->out, "%zu experiment%s: %zu counted", group->total, group->total == 1 ? "" : "s", group->count);
+    if (group->failed)
+        text_addf(page->out, ", %zu failed", group->failed);
+    if (group->left_out)
+        text_addf(page->out, ", %zu left out for their verdict", group->left_out);
+    text_add_char(page->out, '\n');
+}
+
+static void figure_table(const struct page *page, const struct figures_group *group)
+{
+    size_t width = page->options->width;
+    size_t name_columns = width == 0 ? 0 : width > OTHERS + FEWEST_NAME ? width - OTHERS : FEWEST_NAME;
+    struct table *table = table_new(page->options->colour);
+    table_add_column(table, "quantity", false);
+    table_add_column(table, "n", true);
+    table_add_column(table, "mean (95 % interval)", true);
+    table_add_column(table, "median", true);
+    for (size_t i = 0; i < group->figure_count; i++) {
+        const struct figure *figure = &group->figures[i];
+        AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
+        AUTO_FREE char *n = mem_printf("%zu", figure->n);
+        AUTO_FREE char *mean = figures_text_interval(figure->mean.value, &figure->mean_interval);
+        AUTO_FREE char *median = digits(figure->median.value, 4);
+        table_add_row(table);
+        table_add_cell(table, name, NULL);
+        table_add_cell(table, n, NULL);
+        table_add_cell(table, mean, NULL);
+        table_add_cell(table, median, NULL);
+    }
+    table_print(table, page->out);
+    table_free(table);
+}
+
+static void say_spread(const struct page *page, const struct figures_group *group)
+{
+    const struct audit_spread *spread = &group->power_cv_between;
+    if (spread->cv.valid) {
+        text_addf(page->out, "power_cv_between %.3g %%", 100 * spread->cv.value);
+        if (group->power_cv_interval.method != STATS_NONE)
+            text_addf(page->out, " (%.2g to %.2g %%)", 100 * group->power_cv_interval.low,
+                      100 * group->power_cv_interval.high);
+        text_addf(page->out, ", %s\n", group->mixed ? "mixed: their hyperparameters differ" : "of identical runs");
+    }
+    if (group->power_cv_within.valid)
+        text_addf(page->out, "power_cv_within %.3g %%\n", 100 * group->power_cv_within.value);
+    if (group->repeats)
+        text_addf(page->out, "for the mean energy within ± %.3g %%: %zu repeats\n", 100 * page->options->precision,
+                  group->repeats);
+}
+
+static void say_effects(const struct page *page, const struct figures_group *group)
+{
+    bool colour = page->options->colour, any = false;
+    for (size_t i = 0; i < group->effect_count; i++) {
+        const struct figure_effect *effect = &group->effects[i];
+        if (effect->p_adjusted >= significant)
+            continue;
+        AUTO_FREE char *param = audit_text_fit(effect->param, 30);
+        AUTO_FREE char *target = audit_text_fit(effect->target, 30);
+        text_addf(page->out, "%s%s%s %s %s: rho %.2f", colour ? "\x1b[1m" : "", param, colour ? "\x1b[0m" : "",
+                  effect->rank.rho > 0 ? "raises" : "lowers", target, effect->rank.rho);
+        if (effect->rank.interval.method != STATS_NONE)
+            text_addf(page->out, " (%.2f to %.2f)", effect->rank.interval.low, effect->rank.interval.high);
+        text_addf(page->out, ", p %.2g corrected\n", effect->p_adjusted);
+        any = true;
+    }
+    if (group->effect_count && !any)
+        text_addf(page->out, "no effect of a hyperparameter can be told from chance (%zu tried)\n",
+                  group->effect_count);
+}
+
+static void say_front(const struct page *page, const struct figures_group *group)
+{
+    if (group->front_count < 2)
+        return;
+    AUTO_FREE char *quality = audit_text_fit(group->quality, 30);
+    text_addf(page->out, "front of %s against energy:\n", quality);
+    for (size_t i = 0; i < group->front_count; i++) {
+        const struct dataset_experiment *experiment = &page->dataset->items[group->front[i]];
+        AUTO_FREE char *id = audit_text_fit(experiment->id, page->options->width > 34 ? page->options->width - 34 : 0);
+        AUTO_FREE char *energy = digits(dataset_energy(experiment).value, 4);
+        AUTO_FREE char *score = digits(dataset_metric(experiment, group->quality).value, 6);
+        text_addf(page->out, "  %12s J  %12s  %s\n", energy, score, id);
+    }
+}
+
+void figures_text(const struct dataset *dataset, const struct figures *figures,
+                  const struct figures_text_options *options, struct text *out)
+{
+    struct page page = {dataset, options, out};
+    for (size_t i = 0; i < figures->count; i++) {
+        const struct figures_group *group = &figures->groups[i];
+        heading(&page, group);
+        if (group->count == 0)
+            continue;
+        figure_table(&page, group);
+        say_spread(&page, group);
+        say_effects(&page, group);
+        say_front(&page, group);
+    }
+}

@@ -1,0 +1,83 @@
+#include "report/versus_text.h"
+
+#include "base/mem.h"
+#include "base/value.h"
+#include "report/audit_text.h"
+#include "report/figures_text.h"
+#include "report/table.h"
+
+#include <string.h>
+
+static const double J_PER_KWH = 3.6e6;
+
+static char *digits(struct reading reading)
+{
+    char text[32] = "";
+    if (reading.valid)
+        number_shortest(number_round(reading.value, 4), text);
+    size_t length = strlen(text);
+    if (length > 2 && strcmp(text + length - 2, ".0") == 0)
+        text[length - 2] = '\0';
+    return mem_strdup(text);
+}
+
+static void say_side(const struct versus_side *side, const char *name, struct text *out)
+{
+    AUTO_FREE char *safe = audit_text_fit(side->text, 0);
+    text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count, side->count == 1 ? "" : "s");
+    if (side->left_out)
+        text_addf(out, " (%zu left out: failed or contaminated)", side->left_out);
+    if (side->temperature_start_c.valid)
+        text_addf(out, ", GPU at %.1f °C at the start", side->temperature_start_c.value);
+    text_add_char(out, '\n');
+}
+
+static void add_row(struct table *table, const struct versus_quantity *quantity)
+{
+    AUTO_FREE char *a = digits(quantity->a_mean);
+    AUTO_FREE char *b = digits(quantity->b_mean);
+    AUTO_FREE char *ratio = quantity->ratio.valid
+                                ? figures_text_interval(quantity->ratio.ratio, &quantity->ratio.interval)
+                                : mem_strdup("");
+    table_add_row(table);
+    table_add_cell(table, quantity->name, NULL);
+    table_add_cell(table, a, NULL);
+    table_add_cell(table, b, NULL);
+    table_add_cell(table, ratio, NULL);
+    table_add_cell(table, versus_cannot_tell(quantity) ? "cannot be told apart" : "told apart",
+                   versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
+}
+
+static void say_carbon(const struct versus *versus, struct reading g_per_kwh, struct text *out)
+{
+    const struct versus_quantity *energy = &versus->quantities[0];
+    if (!g_per_kwh.valid || !energy->a_mean.valid || !energy->b_mean.valid)
+        return;
+    text_addf(out, "GPU energy in CO2e at %.6g g/kWh: A %.3g g, B %.3g g\n", g_per_kwh.value,
+              energy->a_mean.value / J_PER_KWH * g_per_kwh.value, energy->b_mean.value / J_PER_KWH * g_per_kwh.value);
+}
+
+void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out)
+{
+    struct table *table = table_new(colour);
+    static const char *const titles[] = {"mean of A", "mean of B", "B / A (95 % interval)"};
+    say_side(&versus->sides[0], "A", out);
+    say_side(&versus->sides[1], "B", out);
+    table_add_column(table, "quantity", false);
+    for (size_t i = 0; i < 3; i++)
+        table_add_column(table, titles[i], true);
+    table_add_column(table, "", false);
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+        if (versus->quantities[i].a_mean.valid || versus->quantities[i].b_mean.valid)
+            add_row(table, &versus->quantities[i]);
+    table_print(table, out);
+    table_free(table);
+    say_carbon(versus, g_per_kwh, out);
+    if (versus->quantities[0].blocks)
+        text_addf(out, "paired by %zu blocks of equal hyperparameters\n", versus->quantities[0].blocks);
+    if (versus->mixed)
+        text_add(out, "mixed: the hyperparameters differ within a group, and that is in the intervals\n");
+    if (versus->order_known && versus->order_confounded)
+        text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "
+                      "looks the same as a difference between them\n");
+}

@@ -1,0 +1,200 @@
+# tare stats, compare and export on a folder made by hand, against Python's statistics module.
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup_file() { command -v python3 > /dev/null || skip "python3 is missing"; }
+
+# study FOLDER SCALE: 12 experiments in the study's layout: batch sizes 16, 32 and 64 by turns, four of each; power falls with the
+# batch size and varies a little, accuracy rises; the last one failed, the one before it began on a busy GPU.
+study() {
+    python3 - "$1" "$2" <<'END'
+import datetime, json, os, sys
+top, scale = sys.argv[1], float(sys.argv[2])
+rows = ["experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,hyperparam_batch_size,perf_accuracy,"
+        "energy_gpu_total_joules"]
+for number in range(1, 13):
+    batch = (16, 32, 64)[number % 3]
+    name, start = f"demo_net_{number:03}", 1763452800 + 3600 * number
+    watts = scale * (300 - batch + (number * 7 % 5) / 2)
+    accuracy = 80 + batch / 8 + (number * 3 % 4) / 10
+    os.makedirs(f"{top}/{name}/energy")
+    end = datetime.datetime.fromtimestamp(start + 60, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000")
+    busy = 80 if number == 11 else 0
+    for file, head, cells in (("gpu_power", "power_draw_w", f"{watts:.2f}"),
+                              ("gpu_utilization", "gpu_util_percent,memory_util_percent", f"{busy},0"),
+                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A")):
+        with open(f"{top}/{name}/energy/{file}.csv", "w") as out:
+            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
+    with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
+        out.write(f"  {500 + number}.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
+    success = number != 12
+    with open(f"{top}/{name}/experiment.json", "w") as out:
+        json.dump({"experiment_id": name, "repository": "demo", "model": "net", "hyperparameters": {"batch_size": batch},
+                   "duration_seconds": 60.0, "performance_metrics": {"accuracy": accuracy} if success else {},
+                   "training_success": success, "error_message": "it, \"broke\""}, out)
+    rows.append(f"{name},{end},demo,net,{success},60.0,0,{batch},{accuracy if success else ''},{60 * float(f'{watts:.2f}')!r}")
+with open(f"{top}/summary.csv", "w", newline="") as out:
+    out.write("\r\n".join(rows) + "\r\n")
+END
+}
+
+@test "means, medians, spreads and the front equal those of Python's statistics" {
+    study results 1
+    "$TARE" stats results --json > stats.json
+    python3 - <<'END'
+import json, math, statistics
+(group,) = json.load(open("stats.json"))["groups"]
+assert (group["experiments"], group["failed"], group["left_out"], group["n"]) == (12, 1, 1, 10), group
+power, accuracy, batch = [], [], []
+for number in range(1, 11):
+    batch.append((16, 32, 64)[number % 3])
+    power.append(float(f"{300 - batch[-1] + (number * 7 % 5) / 2:.2f}"))
+    accuracy.append(80 + batch[-1] / 8 + (number * 3 % 4) / 10)
+energy = [59.5 * p for p in power]
+figures = {f["name"]: f for f in group["figures"]}
+def near(found, expected): assert abs(found - expected) <= 1e-9 * abs(expected), (found, expected)
+for name, values in (("gpu_power_w", power), ("gpu_energy_j", energy), ("gpu_energy_kwh", [e / 3.6e6 for e in energy]),
+                     ("accuracy", accuracy), ("duration_s", [60.0] * 10), ("cpu_energy_j", [501.0 + n for n in range(10)])):
+    near(figures[name]["mean"], statistics.mean(values))
+    near(figures[name]["median"], statistics.median(values))
+    if name != "duration_s":
+        near(figures[name]["deviation"], statistics.stdev(values))
+        low, high = figures[name]["mean_interval"]["low"], figures[name]["mean_interval"]["high"]
+        assert figures[name]["mean_interval"]["method"] == "bca" and low < statistics.mean(values) < high
+        # Not far from Student's, whose t(9) is 2.262.
+        assert abs((high - low) / (2 * 2.262 * statistics.stdev(values) / math.sqrt(10)) - 1) < 0.25, (name, low, high)
+    assert figures[name]["median_interval"] == {"low": sorted(values)[1], "high": sorted(values)[8], "method": "order"} or name == "gpu_energy_j" or name == "gpu_energy_kwh"
+sets = [[p for p, b in zip(power, batch) if b == size] for size in (16, 32, 64)]
+pooled = math.sqrt(sum((len(s) - 1) * (statistics.stdev(s) / statistics.mean(s)) ** 2 for s in sets) / 7)
+near(group["power_cv_between"]["value"], pooled)
+assert (group["power_cv_between"]["of"], group["power_cv_between"]["runs"], group["power_cv_between"]["sets"]) == ("identical", 10, 3)
+near(group["energy_cv_between"]["value"], pooled)
+assert group["power_cv_within"] == 0
+assert group["quality"] == "accuracy" and group["quality_is_loss"] is False
+names = [f"demo_net_{n:03}" for n in range(1, 11)]
+front = [n for n, e, a in zip(names, energy, accuracy)
+         if not any(e2 <= e and a2 >= a and (e2, a2) != (e, a) for e2, a2 in zip(energy, accuracy))]
+assert [row["experiment_id"] for row in group["front"]] == sorted(front, key=lambda n: energy[names.index(n)]), (group["front"], front)
+effects = {(e["hyperparameter"], e["on"]): e for e in group["effects"]}
+def ranks(values): return [sum(o < v for o in values) + (sum(o == v for o in values) + 1) / 2 for v in values]
+for target, values in (("gpu_energy_j", energy), ("accuracy", accuracy)):
+    near(effects["batch_size", target]["rho"], statistics.correlation(ranks(batch), ranks(values)) if hasattr(statistics, "correlation")
+         else effects["batch_size", target]["rho"])
+    assert effects["batch_size", target]["p_corrected"] >= effects["batch_size", target]["p"]
+assert effects["batch_size", "gpu_energy_j"]["rho"] < -0.9 and effects["batch_size", "accuracy"]["rho"] > 0.9
+assert effects["batch_size", "accuracy"]["p_corrected"] < 0.01
+END
+}
+
+@test "--verdicts takes contaminated experiments in" {
+    study results 1
+    "$TARE" stats results --json --verdicts all > stats.json
+    python3 -c 'import json; (g,) = json.load(open("stats.json"))["groups"]; assert (g["n"], g["left_out"]) == (11, 0), g'
+}
+
+@test "the same seed gives the same output, another one other intervals" {
+    study results 1
+    "$TARE" stats results --json > one
+    "$TARE" stats results --json > two
+    "$TARE" stats results --json --seed 2 > three
+    cmp one two
+    ! cmp -s one three
+}
+
+@test "stats as CSV has a row for each quantity" {
+    study results 1
+    "$TARE" stats results --csv > stats.csv
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("stats.csv", newline="")))
+assert [r["figure"] for r in rows] == ["gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", "accuracy"], rows
+assert all(r["repository"] == "demo" and r["mode"] == "sequential" and r["n"] == "10" for r in rows)
+assert rows[3]["mean"] == "60.0" and rows[3]["mean_low"] == "60.0"
+END
+}
+
+@test "stats for people names what can be told" {
+    study results 1
+    run -0 "$TARE" stats results
+    [[ "$output" == *"12 experiments: 10 counted, 1 failed, 1 left out for their verdict"* ]]
+    [[ "$output" == *"batch_size lowers gpu_energy_j"* ]]
+    [[ "$output" == *"batch_size raises accuracy"* ]]
+    [[ "$output" == *"of identical runs"* ]]
+}
+
+@test "two folders are compared by blocks of equal hyperparameters" {
+    study one 1
+    study two 1.25
+    "$TARE" compare one two --json --carbon-intensity 500 > compare.json
+    python3 - <<'END'
+import json, math, statistics
+got = json.load(open("compare.json"))
+energy = got["quantities"][0]
+assert energy["name"] == "gpu_energy_j" and energy["blocks"] == 3 and energy["told_apart"] is True, energy
+ratios, means = [], []
+for size in (16, 32, 64):
+    a = [float(f"{300 - size + (n * 7 % 5) / 2:.2f}") for n in range(1, 11) if (16, 32, 64)[n % 3] == size]
+    b = [float(f"{1.25 * (300 - size + (n * 7 % 5) / 2):.2f}") for n in range(1, 11) if (16, 32, 64)[n % 3] == size]
+    ratios.append(math.log(statistics.mean(b) / statistics.mean(a)))
+    means.append(59.5 * statistics.mean(a))
+half = 4.302652729696 * statistics.stdev(ratios) / math.sqrt(3)
+for key, expected in (("low", -half), ("high", half)):
+    assert abs(math.log(energy["interval"][key]) - statistics.mean(ratios) - expected) < 1e-9
+assert abs(energy["ratio"] - math.exp(statistics.mean(ratios))) < 1e-12
+assert abs(energy["a_mean"] - statistics.mean(means)) < 1e-6
+assert abs(energy["a_co2e_g"] - statistics.mean(means) / 3.6e6 * 500) < 1e-9
+assert got["a"]["left_out"] == 2 and got["a"]["temperature_start_c"] == 50
+END
+}
+
+@test "settings are compared within one folder, and an order that did not interleave is said" {
+    study one 1
+    run -0 "$TARE" compare one:batch_size=16 one:batch_size=64
+    [[ "$output" == *"told apart"* && "$output" != *"order confounded"* && "$output" != *"paired by"* ]]
+    study two 1
+    python3 - <<'END'
+import re
+text = open("two/summary.csv", newline="").read()
+open("two/summary.csv", "w", newline="").write(re.sub(r"2025-11-", "2026-01-", text))
+END
+    run -0 "$TARE" compare one:batch_size=16 two:batch_size=16
+    [[ "$output" == *"order confounded"* ]]
+    run -0 "$TARE" compare one:batch_size=32 one:batch_size=32.0 --json
+    python3 -c 'import json, sys; q = json.load(sys.stdin)["quantities"][0]; assert q["ratio"] == 1 and q["told_apart"] is False, q' <<< "$output"
+}
+
+@test "mistakes in what to compare are told" {
+    study one 1
+    run -2 "$TARE" compare one
+    run -2 "$TARE" compare one:batch_size= one
+    run -2 "$TARE" compare one:batch_size=99 one
+    [[ "$output" == *"no successful experiment"* ]]
+    run -2 "$TARE" compare one one --carbon-intensity lots
+    run -3 "$TARE" compare one nowhere
+}
+
+@test "every table is exported, as CSV and as JSON Lines, and says the same" {
+    study results 1
+    "$TARE" export results -o csv > /dev/null
+    "$TARE" export results -o jsonl --format jsonl > /dev/null
+    python3 - <<'END'
+import csv, json, os
+counts = {"experiments": 12, "hyperparameters": 12, "metrics": 11}
+for table in ("experiments", "hyperparameters", "metrics", "evidence"):
+    rows = list(csv.DictReader(open(f"csv/{table}.csv", newline="")))
+    lines = [json.loads(line) for line in open(f"jsonl/{table}.jsonl")]
+    assert len(rows) == len(lines) and len(rows) == counts.get(table, len(rows)), table
+    for row, line in zip(rows, lines):
+        assert list(row) == list(line), (row, line)
+        for key, cell in row.items():
+            value = line[key]
+            assert cell == ("" if value is None else value if isinstance(value, str) else str(value)) or float(cell) == value, (key, cell, value)
+rows = list(csv.DictReader(open("csv/experiments.csv", newline="")))
+assert rows[11]["error"] == 'it, "broke"' and rows[11]["training_success"] == "False" and rows[10]["verdict"] == "contaminated"
+assert [r["kind"] for r in csv.DictReader(open("csv/evidence.csv", newline=""))] == ["gpu_busy_before"]
+END
+    run -0 "$TARE" export results --table metrics
+    [ "${lines[0]}" = "folder,experiment_id,name,value" ]
+    run -2 "$TARE" export results --table metrics -o elsewhere
+    run -2 "$TARE" export results --table samples
+}
