@@ -10,6 +10,10 @@ enum { LONGEST_FILE = 64 << 20 };
 static const char *const global_modes[] = {"mutation", "nonparallel", "default", "parallel", "mixed", NULL};
 static const char *const orders[] = {[ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", NULL};
 
+const char *const preflight_policies[] = {
+    [PREFLIGHT_WAIT] = "wait", [PREFLIGHT_REFUSE] = "refuse", [PREFLIGHT_GO_ON] = "go-on", NULL};
+const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
+
 /* The top of the file, before it goes into struct settings. */
 struct top {
     struct level global;
@@ -98,6 +102,16 @@ static const struct field tare_rows[] = {
      .expected = "an object",
      .initial = "see below",
      .help = "the background of parallel experiments"},
+    {.key = "preflight",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "what a GPU must be like before a training begins"},
+    {.key = "cooldown",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "how long the pauses are on a GPU"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
@@ -167,6 +181,72 @@ static const struct field parallel_rows[] = {
      .help = "time between the end of the background and its next start"},
 };
 
+static const struct field preflight_rows[] = {
+    {.key = "policy",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct preflight_settings, policy),
+     .names = preflight_policies,
+     .initial = "wait",
+     .help = "when a GPU is not free, empty, idle and cool: wait, then go on; refuse: the run ends; or go on at once"},
+    {.key = "wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, wait_s),
+     .initial = "10m",
+     .help = "the longest wait of the policy wait"},
+    {.key = "baseline",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, baseline_s),
+     .initial = "2",
+     .help = "how long the idle GPU is measured before each training, within the pause where there is one; 0: not"},
+    {.key = "memory",
+     .kind = FIELD_SIZE,
+     .offset = offsetof(struct preflight_settings, memory_bytes),
+     .initial = "64MiB",
+     .help = "how much more than an empty GPU's own use still counts as empty"},
+    {.key = "utilisation",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, utilisation_percent),
+     .high = 100,
+     .initial = "5",
+     .help = "up to how many per cent an idle GPU may be busy"},
+    {.key = "temperature_band",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, band_c),
+     .high = 200,
+     .initial = "10",
+     .help = "how many degrees above the coolest start of the run a training may begin"},
+    {.key = "temperature_max",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, temperature_c),
+     .high = 200,
+     .initial = "0",
+     .help = "the highest temperature (degrees Celsius) at which a training may begin; 0: the band decides alone"},
+    {.key = "memory_wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, memory_wait_s),
+     .initial = "10",
+     .help = "how long a GPU may take to give its memory back when a training is gone"},
+};
+
+static const struct field cooldown_rows[] = {
+    {.key = "mode",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct cooldown_settings, mode),
+     .names = cooldown_modes,
+     .initial = "fixed",
+     .help = "fixed: the pauses of timing; adaptive: until the GPUs are idle and cool again, between min and max"},
+    {.key = "min",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct cooldown_settings, min_s),
+     .initial = "5",
+     .help = "adaptive: no pause is shorter"},
+    {.key = "max",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct cooldown_settings, max_s),
+     .initial = "5m",
+     .help = "adaptive: no pause is longer"},
+};
+
 static const struct field limits_rows[] = {
     {.key = "cpu_time",
      .kind = FIELD_DURATION,
@@ -184,6 +264,8 @@ static const struct field_table top_table = FIELD_TABLE("The top of the file", t
 static const struct field_table tare_table = FIELD_TABLE("`tare`", tare_rows);
 static const struct field_table timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
 static const struct field_table parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
+static const struct field_table preflight_table = FIELD_TABLE("`tare.preflight`", preflight_rows);
+static const struct field_table cooldown_table = FIELD_TABLE("`tare.cooldown`", cooldown_rows);
 static const struct field_table limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
 
 #define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
@@ -197,6 +279,8 @@ static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
                                               {"background", IN_AN_ENTRY},
                                               {"timing", "it belongs under 'tare'"},
                                               {"parallel", "it belongs under 'tare'"},
+                                              {"preflight", "it belongs under 'tare'"},
+                                              {"cooldown", "it belongs under 'tare'"},
                                               {"environment", "it belongs under 'tare'"},
                                               {"limits", "it belongs under 'tare'"},
                                               {"log_cap", "it belongs under 'tare'"},
@@ -205,6 +289,17 @@ static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
 const struct parallel_timing parallel_timing_default = {
     .wait_s = 30, .hold_s = 5, .limit_s = 120, .restart_delay_s = 2};
 
+const struct guard_settings guard_settings_default = {
+    .preflight = {.policy = PREFLIGHT_WAIT,
+                  .wait_s = 600,
+                  .baseline_s = 2,
+                  .memory_bytes = 64 << 20,
+                  .utilisation_percent = 5,
+                  .band_c = 10,
+                  .memory_wait_s = 10},
+    .cooldown = {.mode = COOLDOWN_FIXED, .min_s = 5, .max_s = 300},
+};
+
 static void set_defaults(struct settings *settings)
 {
     *settings = (struct settings){
@@ -212,6 +307,7 @@ static void set_defaults(struct settings *settings)
         .parallel = parallel_timing_default,
         .order = ORDER_FILE,
         .limits = {.log_bytes = UINT64_C(1) << 30},
+        .guard = guard_settings_default,
     };
 }
 
@@ -226,12 +322,23 @@ static void read_section(const struct source *source, const char *parent_path, c
     fields_check_keys(source, path, object, table, UNKNOWN_ARE_ERRORS, NULL);
 }
 
+/* What each key allows alone, but not both together. */
+static void check_cooldown(const struct source *source, const struct cooldown_settings *cooldown)
+{
+    if (cooldown->min_s > cooldown->max_s)
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.cooldown",
+                     "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s, cooldown->max_s);
+}
+
 static void read_tare(const struct source *source, const json_t *root, struct settings *settings)
 {
     read_section(source, "$", root, "tare", &tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
     read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
     read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
+    read_section(source, "$.tare", tare, "preflight", &preflight_table, &settings->guard.preflight);
+    read_section(source, "$.tare", tare, "cooldown", &cooldown_table, &settings->guard.cooldown);
+    check_cooldown(source, &settings->guard.cooldown);
     read_section(source, "$.tare", tare, "limits", &limits_table, &settings->limits);
 }
 
@@ -351,6 +458,8 @@ void settings_describe(struct text *out)
                                                 &tare_table,
                                                 &timing_table,
                                                 &parallel_table,
+                                                &preflight_table,
+                                                &cooldown_table,
                                                 &limits_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);

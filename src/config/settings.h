@@ -62,6 +62,32 @@ struct parallel_timing {
     double restart_delay_s; /* 2: between the end of a loop and the start of the next */
 };
 
+/* What the guard asks of a GPU before an attempt, and what it does when that is not so. */
+enum preflight_policy { PREFLIGHT_WAIT, PREFLIGHT_REFUSE, PREFLIGHT_GO_ON };
+struct preflight_settings {
+    int policy;             /* enum preflight_policy */
+    double wait_s;          /* 600: so long for a GPU that is not free; then the attempt begins all the same */
+    double baseline_s;      /* 2: so long the idle GPU is measured before each attempt; 0: not */
+    uint64_t memory_bytes;  /* 64 MiB: so much above the empty GPU's own use is empty still */
+    double utilisation_percent; /* 5 */
+    double band_c;          /* 10: so far above the coolest start of the run an attempt may begin */
+    double temperature_c;   /* 0: no limit of its own */
+    double memory_wait_s;   /* 10: so long after a job for its memory to come back */
+};
+
+/* The pause between trainings, on a GPU. */
+enum cooldown_mode { COOLDOWN_FIXED, COOLDOWN_ADAPTIVE };
+struct cooldown_settings {
+    int mode;     /* enum cooldown_mode */
+    double min_s; /* 5 */
+    double max_s; /* 300 */
+};
+
+struct guard_settings {
+    struct preflight_settings preflight;
+    struct cooldown_settings cooldown;
+};
+
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
 struct limits {
     double cpu_time_s;
@@ -82,6 +108,7 @@ struct settings {
     struct parallel_timing parallel;
     enum plan_order order;
     struct limits limits;
+    struct guard_settings guard;
     struct strv environment; /* NAME=VALUE for every job */
     struct json_doc doc;
 };
@@ -99,6 +126,12 @@ void settings_describe(struct text *out);
 
 /* What holds where nothing is said of it. */
 extern const struct parallel_timing parallel_timing_default;
+
+/* What holds where nothing is said of the guard. */
+extern const struct guard_settings guard_settings_default;
+
+/* Their names in the settings, in the order of the enums; NULL-terminated. */
+extern const char *const preflight_policies[], *const cooldown_modes[];
 
 const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
 

@@ -21,6 +21,7 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_EXPERIMENT_ENDED] = "experiment_ended",
     [EVENT_PAUSE] = "pause",
     [EVENT_EVIDENCE] = "evidence",
+    [EVENT_GUARD] = "guard",
     [EVENT_NOTE] = "note",
     [EVENT_SESSION_ENDED] = "session_ended",
 };

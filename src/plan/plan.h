@@ -58,6 +58,7 @@ struct plan {
     struct timing timing;
     struct parallel_timing parallel;
     struct limits limits;
+    struct guard_settings guard;
     enum plan_order order;
 };
 

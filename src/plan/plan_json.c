@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "plan/job.h"
+#include "plan/plan_guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "cpu_time_s", json_real(plan->limits.cpu_time_s));
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
     json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
+    json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
     return json;
 }
 
@@ -315,7 +317,8 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         !get_number(json, "stop_grace_s", &out->timing.stop_grace_s, err) ||
         !parallel_from_json(json, &out->parallel, err) ||
         !get_number(json, "cpu_time_s", &out->limits.cpu_time_s, err) ||
-        !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err))
+        !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err) ||
+        !plan_guard_from_json(json, &out->guard, err))
         return false;
     out->order = strcmp(order, "blocks") == 0 ? ORDER_BLOCKS : ORDER_FILE;
     out->seed = (uint64_t)seed;

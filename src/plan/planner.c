@@ -292,6 +292,7 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->timing = settings->timing;
     out->parallel = settings->parallel;
     out->limits = settings->limits;
+    out->guard = settings->guard;
     out->order = settings->order;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
     out->count = planner->draft_count;

@@ -9,7 +9,7 @@ static const char *const state_names[STATE_COUNT] = {
 /* An empty cell (0) is no arrow, so a state stands in the table as its number plus one. */
 #define TO(state) ((state) + 1)
 #define STAYS(state)                                                                                                   \
-    [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_NOTE] = TO(state),                                 \
+    [EVENT_PAUSE] = TO(state), [EVENT_EVIDENCE] = TO(state), [EVENT_GUARD] = TO(state), [EVENT_NOTE] = TO(state),      \
     [EVENT_SESSION_STARTED] = TO(state), [EVENT_SESSION_ENDED] = TO(state)
 
 static const unsigned char arrows[STATE_COUNT][EVENT_TYPES] = {

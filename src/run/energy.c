@@ -20,17 +20,11 @@ static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 static void on_sample(void *data, const char *label, const struct gpu_sample *sample)
 {
     struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++)
+    for (size_t i = 0; i < runner->lane_count; i++) {
         lane_energy_sample(&runner->lanes[i], label, sample);
-    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_guard_sample(&runner->lanes[i], label, sample);
         lane_load_sample(&runner->lanes[i], label, sample);
-}
-
-static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
-{
-    struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_load_users(&runner->lanes[i], label, t_ns, users);
+    }
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
@@ -50,7 +44,19 @@ static void say(struct runner *runner, char *text)
 
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
+    struct runner *runner = data;
     say(data, mem_printf("the energy of %s is not measured: %s", label, reason));
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_guard_unavailable(&runner->lanes[i], label);
+}
+
+static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
+{
+    struct runner *runner = data;
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        lane_guard_users(&runner->lanes[i], label, t_ns, users);
+        lane_load_users(&runner->lanes[i], label, t_ns, users);
+    }
 }
 
 static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -60,15 +66,22 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
     (void)events;
     struct runner *runner = context;
     gauge_dispatch(runner->gauge);
-    for (size_t i = 0; i < runner->lane_count; i++)
+    for (size_t i = 0; i < runner->lane_count; i++) {
         lane_energy_look(&runner->lanes[i]);
+        lane_guard_look(&runner->lanes[i]);
+    }
     return 0;
 }
 
 void energy_start(struct runner *runner)
 {
     const struct gauge_options *options = runner->request->gauge;
-    struct gauge_listener listener = {on_gap, on_sample, on_counter, on_unavailable, on_users, runner};
+    struct gauge_listener listener = {.gap = on_gap,
+                                      .sample = on_sample,
+                                      .counter = on_counter,
+                                      .unavailable = on_unavailable,
+                                      .users = on_users,
+                                      .data = runner};
     struct err err = {0};
     if (!options || !gauge_useful(options))
         return;
@@ -84,6 +97,8 @@ void energy_start(struct runner *runner)
         return;
     }
     runner->gauge_until_ns = clock_monotonic_ns() + START_NS;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_guard_start(&runner->lanes[i]);
 }
 
 void energy_stop(struct runner *runner)

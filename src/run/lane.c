@@ -21,6 +21,7 @@ void lane_fini(struct lane *lane)
     lane_energy_fini(lane);
     lane_load_fini(lane);
     lane_background_fini(lane);
+    lane_guard_fini(lane);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
@@ -89,11 +90,6 @@ void lane_cancel_timer(struct lane *lane)
     lane->timer_step = NULL;
 }
 
-static uint64_t pause_us(const struct lane *lane, double seconds)
-{
-    return (uint64_t)(seconds * lane->runner->time_scale * 1e6);
-}
-
 static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
 {
     json_t *json = json_object();
@@ -126,7 +122,8 @@ static void end_experiment(struct lane *lane, enum outcome outcome)
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, write_results);
 }
 
-static void prepare_attempt(struct lane *lane)
+/* The GPUs are free, or the attempt begins all the same. */
+static void make_attempt(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
@@ -146,6 +143,11 @@ static void prepare_attempt(struct lane *lane)
     json_t *data = json_object();
     json_object_set_new(data, "folder", json_string(lane->experiment->id));
     lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_job_start);
+}
+
+static void prepare_attempt(struct lane *lane)
+{
+    lane_guard_preflight(lane, make_attempt);
 }
 
 static void after_attempt(struct lane *lane)
@@ -168,7 +170,7 @@ static void retry_pause(struct lane *lane)
         return;
     }
     lane->phase = LANE_RETRY_WAIT;
-    lane_after(lane, pause_us(lane, lane->runner->plan->timing.before_retry_s), after_attempt);
+    lane_guard_pause(lane, lane->runner->plan->timing.before_retry_s, after_attempt);
 }
 
 /* Once a run: the training cannot know why. */
@@ -193,6 +195,7 @@ void lane_attempt_ended(struct lane *lane)
     if (lane->experiment->parallel)
         json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
+    lane_guard_ended(lane, json_object_get(data, "energy"));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again =
@@ -227,17 +230,17 @@ static void pause_before(struct lane *lane)
     const struct timing *timing = &lane->runner->plan->timing;
     bool same = lane->experiment->entry == lane->last_entry;
     lane->phase = LANE_PAUSING;
-    lane_after(lane, pause_us(lane, same ? timing->between_runs_s : timing->between_configurations_s),
-               begin_experiment);
+    lane_guard_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s, begin_experiment);
 }
 
 void lane_start(struct lane *lane)
 {
     const struct timing *timing = &lane->runner->plan->timing;
     lane->phase = LANE_STEPPING;
-    lane->experiment = runner_halted(lane->runner) ? NULL : runner_take(lane->runner);
+    bool refused = lane_guard_refuses(lane);
+    lane->experiment = refused || runner_halted(lane->runner) ? NULL : runner_take(lane->runner);
     if (!lane->experiment) {
-        finish(lane);
+        lane_guard_close(lane, finish);
         return;
     }
     bool same = lane->experiment->entry == lane->last_entry;
@@ -253,12 +256,15 @@ void lane_start(struct lane *lane)
 void lane_halt(struct lane *lane)
 {
     switch (lane->phase) {
+    case LANE_GUARDING:
+        lane_guard_cancel(lane);
+        break;
     case LANE_PAUSING:
-        lane_cancel_timer(lane);
+        lane_guard_cancel(lane);
         finish(lane);
         break;
     case LANE_RETRY_WAIT:
-        lane_cancel_timer(lane);
+        lane_guard_cancel(lane);
         after_attempt(lane);
         break;
     case LANE_LOADING:

@@ -14,6 +14,7 @@ enum lane_phase {
     LANE_PAUSING,    /* between experiments */
     LANE_RETRY_WAIT, /* between attempts */
     LANE_LOADING,    /* the background runs alone */
+    LANE_GUARDING,   /* the GPUs are looked at before an attempt, or measured idle */
     LANE_RUNNING,    /* the job runs */
     LANE_STOPPING,   /* the job was asked to end */
     LANE_PROVING,    /* killed: is everything gone? */
@@ -49,6 +50,8 @@ struct lane {
     struct lane_energy energy;
     struct lane_background background; /* of a parallel experiment */
     struct lane_load load;
+    struct lane_guard *guard; /* NULL: there is no GPU to guard */
+    int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
     int64_t grace_end_ns, proof_start_ns;
     uint64_t poll_us; /* until the next look */
 };
@@ -99,13 +102,39 @@ void lane_energy_sample(struct lane *lane, const char *label, const struct gpu_s
 void lane_energy_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading);
 void lane_energy_fini(struct lane *lane);
 
-void lane_evidence(struct lane *lane, const char *kind, char *text); /* EVENT_EVIDENCE; takes text */
+/* The guard of the lane's GPUs (lane_guard.c). Without GPUs each does nothing, or what follows at once. */
+void lane_guard_start(struct lane *lane);                          /* the meters were started */
+void lane_guard_preflight(struct lane *lane, lane_step *next);     /* before each attempt */
+void lane_guard_begin(struct lane *lane);                          /* its gate is open */
+void lane_guard_tick(struct lane *lane);                           /* once a second while it is measured */
+void lane_guard_edge(struct lane *lane);                           /* its command has ended */
+void lane_guard_postflight(struct lane *lane);                     /* the job is gone: then lane_attempt_ended */
+void lane_guard_ended(struct lane *lane, const json_t *energy);    /* it is about to be recorded */
+void lane_guard_pause(struct lane *lane, double seconds, lane_step *next); /* seconds: of the settings */
+void lane_guard_close(struct lane *lane, lane_step *next);         /* nothing more will run */
+bool lane_guard_refuses(struct lane *lane);                        /* a GPU did not come back: the lane takes nothing more */
+void lane_guard_cancel(struct lane *lane);                         /* what is on its way has no more purpose */
+void lane_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
+void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+void lane_guard_unavailable(struct lane *lane, const char *label);
+void lane_guard_look(struct lane *lane);                           /* the meters have answered something */
+void lane_guard_host(struct lane *lane, const struct host_window *host); /* of the attempt's whole time */
+void lane_guard_fini(struct lane *lane);
+
+/* EVENT_EVIDENCE. In what follows, text is taken. */
+struct lane_evidence_entry {
+    const char *kind, *device; /* device: NULL: none */
+    char *text;
+    struct reading from_s, to_s; /* from the attempt's start */
+};
+void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry);
+void lane_evidence(struct lane *lane, const char *kind, char *text); /* without a span */
 void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
 
 /* Guardian and state folder know of the job while it lives. */
-void lane_guard_job(struct lane *lane, const struct job *job);
-void lane_unguard_job(struct lane *lane, const struct job *job);
+void lane_job_watch(struct lane *lane, const struct job *job);
+void lane_job_release(struct lane *lane, const struct job *job);
 
 /* The run breaks off: the attempt's survivors cannot be ended. */
 void lane_break_unkillable(struct lane *lane, const struct attempt *attempt);

@@ -48,6 +48,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     (void)us;
     struct lane *lane = context;
     gauge_tick(lane->runner->gauge);
+    lane_guard_tick(lane);
     int code = sd_event_source_set_time_relative(source, next_us(lane));
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -87,6 +88,7 @@ void lane_energy_edge(struct lane *lane)
         return;
     energy->edged = true;
     gauge_edge(lane->runner->gauge);
+    lane_guard_edge(lane);
 }
 
 void lane_energy_finish(struct lane *lane)
@@ -95,22 +97,24 @@ void lane_energy_finish(struct lane *lane)
     const struct job_usage *usage = &lane->attempt.usage;
     energy->timer = sd_event_source_disable_unref(energy->timer);
     if (!energy->on) {
-        lane_attempt_ended(lane);
+        lane_guard_postflight(lane);
         return;
     }
     lane_energy_edge(lane);
     gauge_end(lane->runner->gauge, usage->has_cpu ? usage->cpu_s : -1);
     energy->waiting = true;
-    lane_after(lane, ANSWER_US, lane_attempt_ended);
+    lane_after(lane, ANSWER_US, lane_guard_postflight);
     lane_energy_look(lane);
 }
 
 void lane_energy_look(struct lane *lane)
 {
-    if (!lane->energy.waiting || gauge_waiting(lane->runner->gauge) > 0)
+    struct lane_energy *energy = &lane->energy;
+    if (!energy->waiting || gauge_waiting(lane->runner->gauge) > 0)
         return;
+    energy->waiting = false;
     lane_cancel_timer(lane);
-    lane_attempt_ended(lane);
+    lane_guard_postflight(lane);
 }
 
 void lane_energy_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
@@ -119,8 +123,13 @@ void lane_energy_gap(struct lane *lane, const char *label, const struct meter_ga
     if (!energy->on || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
         return;
     double at_s = (double)(gap->start_ns - lane->attempt.start_ns) / (double)NS_PER_S;
-    lane_evidence(lane, "sampling_gap",
-                  mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0, gap->reason));
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "sampling_gap",
+                               .device = label,
+                               .text = mem_printf("%s: nothing was read from %.1f s on: %s", label, at_s > 0 ? at_s : 0,
+                                                  gap->reason),
+                               .from_s = {at_s > 0 ? at_s : 0, true},
+                           });
 }
 
 /* Rows are of the attempt alone, though readings of the moments around it are used. */
@@ -186,6 +195,7 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
     struct text text = {0};
     for (size_t i = 0; i < result->device_count; i++)
         tell_device(lane, &result->devices[i]);
+    lane_guard_host(lane, &result->host);
     if (host_window_evidence(&result->host, &text))
         lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
     text_fini(&text);

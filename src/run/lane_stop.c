@@ -8,6 +8,7 @@
 #include "state/state.h"
 #include "tare_build.h"
 
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ enum {
     GRACE_POLL_MAX_US = 100000,
 };
 
-void lane_unguard_job(struct lane *lane, const struct job *job)
+void lane_job_release(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct state *state = lane->runner->request->state;
@@ -33,16 +34,29 @@ void lane_unguard_job(struct lane *lane, const struct job *job)
 static void unguard(struct lane *lane, const struct attempt *attempt)
 {
     if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
-        lane_unguard_job(lane, attempt->job);
+        lane_job_release(lane, attempt->job);
+}
+
+static json_t *seconds_json(struct reading seconds)
+{
+    return seconds.valid ? json_real(round(seconds.value * 1000) / 1000) : json_null();
+}
+
+void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "kind", json_string(entry.kind));
+    json_object_set_new(data, "text", json_string(entry.text));
+    json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
+    json_object_set_new(data, "from_s", seconds_json(entry.from_s));
+    json_object_set_new(data, "to_s", seconds_json(entry.to_s));
+    lane_record(lane, EVENT_EVIDENCE, data, NULL);
+    free(entry.text);
 }
 
 void lane_evidence(struct lane *lane, const char *kind, char *text)
 {
-    json_t *data = json_object();
-    json_object_set_new(data, "kind", json_string(kind));
-    json_object_set_new(data, "text", json_string(text));
-    lane_record(lane, EVENT_EVIDENCE, data, NULL);
-    free(text);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = text});
 }
 
 void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)

@@ -440,6 +440,10 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_EVIDENCE:
         say_text(progress, event, "evidence: ");
         break;
+    case EVENT_GUARD:
+        if (json_get_text(event->data, "text"))
+            say_text(progress, event, "");
+        break;
     case EVENT_NOTE:
         /* That a metric was not found stands in the line of the experiment's end. */
         if (!json_get_text(event->data, "metric"))

@@ -12,6 +12,12 @@ setup() {
     export TARE_NVML=$LIBRARY TARE_FAKE_NVML=$WORK/scenario
 }
 
+# Their load is played by steps of the scenario, before the training begins too: the guard is to let that pass.
+eval "machine_$(declare -f settings)"
+settings() {
+    machine_settings "$1" '"preflight": {"policy": "go-on", "utilisation": 100, "baseline": 0}'"${2:+, $2}" "${@:3}"
+}
+
 uuid() { printf 'GPU-00000000-0000-4000-8000-%012x' "$1"; }
 
 # scenario COUNT LINES: so many GPUs, whose time 0 is a second ago.

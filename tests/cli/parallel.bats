@@ -133,8 +133,7 @@ assert e["foreground"]["energy_metrics"]["gpu_energy_total_joules"] == total
 }
 
 @test "where processes cannot be told apart the board's own memory and utilisation tell of the load, and there is no split" {
-    scenario 1 "users $WORK/users
-step 0 600"
+    scenario 1 "users $WORK/users"
     parallel '"parallel": {"wait": 2, "hold": 0.5, "limit": 200}'
     # As in a container: the driver lists a number that is none of ours.
     mkdir users

@@ -234,6 +234,29 @@ static void the_additions_under_tare_are_read(void **state)
     assert_string_equal(settings.environment.items[1], "_b2=x y=z");
 }
 
+static void the_guard_is_read_from_preflight_and_cooldown(void **state)
+{
+    (void)state;
+    AUTO(settings_fini)
+    struct settings settings =
+        parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
+                   "\"preflight\": {\"policy\": \"go-on\", \"wait\": \"2m\", \"baseline\": 0, \"memory\": \"1GiB\","
+                   "\"utilisation\": 12.5, \"temperature_band\": 3, \"temperature_max\": 55, \"memory_wait\": 4},"
+                   "\"cooldown\": {\"mode\": \"adaptive\", \"min\": 1, \"max\": \"1m\"}}}");
+    const struct preflight_settings *preflight = &settings.guard.preflight;
+    assert_int_equal(preflight->policy, PREFLIGHT_GO_ON);
+    assert_true(preflight->wait_s == 120);
+    assert_true(preflight->baseline_s == 0);
+    assert_true(preflight->memory_bytes == UINT64_C(1) << 30);
+    assert_true(preflight->utilisation_percent == 12.5);
+    assert_true(preflight->band_c == 3);
+    assert_true(preflight->temperature_c == 55);
+    assert_true(preflight->memory_wait_s == 4);
+    assert_int_equal(settings.guard.cooldown.mode, COOLDOWN_ADAPTIVE);
+    assert_true(settings.guard.cooldown.min_s == 1);
+    assert_true(settings.guard.cooldown.max_s == 60);
+}
+
 static void a_log_cap_of_0_is_none(void **state)
 {
     (void)state;
@@ -325,6 +348,7 @@ int main(void)
         cmocka_unit_test(mutate_is_a_list_a_name_names_with_commas_or_all),
         cmocka_unit_test(entries_of_comments_are_left_out_and_free_keys_are_free),
         cmocka_unit_test(the_additions_under_tare_are_read),
+        cmocka_unit_test(the_guard_is_read_from_preflight_and_cooldown),
         cmocka_unit_test(a_log_cap_of_0_is_none),
         cmocka_unit_test(flags_make_one_entry),
         cmocka_unit_test(flags_without_mutation_are_mode_default),

@@ -304,6 +304,18 @@ static void under_tare_every_unknown_key_is_an_error(void **state)
                  "s:7:1: error: 'wall_time' is no known key (at $.tare.limits.wall_time)"));
 }
 
+static void wrong_values_of_the_guard_are_told(void **state)
+{
+    (void)state;
+    expect("{" RIGHT ", \"tare\": {\n\"preflight\": {\"policy\": \"wiat\", \"utilisation\": 101},\n"
+           "\"cooldown\": {\"mode\": \"fixed\", \"min\": 10, \"max\": 2}}}",
+           LINES("s:2:25: error: 'policy': expected \"wait\", \"refuse\" or \"go-on\", not \"wiat\"; did you mean "
+                 "'wait'? (at $.tare.preflight.policy)",
+                 "s:2:48: error: 'utilisation': expected a number from 0.0 to 100.0, not 101 "
+                 "(at $.tare.preflight.utilisation)",
+                 "s:3:13: error: 'cooldown': min (10 s) is more than max (2 s) (at $.tare.cooldown)"));
+}
+
 static void wrong_values_under_tare_are_told(void **state)
 {
     (void)state;
@@ -380,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_parallel_entry_needs_both_sides),
         cmocka_unit_test(the_sides_of_a_parallel_entry_are_checked),
         cmocka_unit_test(under_tare_every_unknown_key_is_an_error),
+        cmocka_unit_test(wrong_values_of_the_guard_are_told),
         cmocka_unit_test(wrong_values_under_tare_are_told),
         cmocka_unit_test(long_values_are_shown_shortened_at_a_whole_character),
         cmocka_unit_test(what_is_right_is_read_beside_what_is_wrong),

@@ -237,6 +237,8 @@ static void the_head_survives_the_way_through_json(void **state)
             .timing = {60, 0.5, 1e-7, 10},
             .limits = {.cpu_time_s = 0.1, .memory_bytes = UINT64_C(1) << 40, .log_bytes = 3},
             .order = i % 2 ? ORDER_BLOCKS : ORDER_FILE,
+            .guard = {.preflight = {PREFLIGHT_REFUSE, 1, 0.25, UINT64_C(1) << 33, 7.5, 12, 60, 3},
+                      .cooldown = {COOLDOWN_ADAPTIVE, 4, 8.5}},
         };
         struct plan back;
         json_t *json = through_text(plan_head_to_json(&plan));
@@ -255,6 +257,17 @@ static void the_head_survives_the_way_through_json(void **state)
         assert_true(back.limits.memory_bytes == UINT64_C(1) << 40);
         assert_int_equal(back.limits.log_bytes, 3);
         assert_int_equal(back.order, plan.order);
+        assert_int_equal(back.guard.preflight.policy, PREFLIGHT_REFUSE);
+        assert_true(back.guard.preflight.wait_s == 1);
+        assert_true(back.guard.preflight.baseline_s == 0.25);
+        assert_true(back.guard.preflight.memory_bytes == UINT64_C(1) << 33);
+        assert_true(back.guard.preflight.utilisation_percent == 7.5);
+        assert_true(back.guard.preflight.band_c == 12);
+        assert_true(back.guard.preflight.temperature_c == 60);
+        assert_true(back.guard.preflight.memory_wait_s == 3);
+        assert_int_equal(back.guard.cooldown.mode, COOLDOWN_ADAPTIVE);
+        assert_true(back.guard.cooldown.min_s == 4);
+        assert_true(back.guard.cooldown.max_s == 8.5);
         assert_int_equal(back.count, 0);
         plan_fini(&plan);
         plan_fini(&back);
@@ -292,6 +305,25 @@ static void a_command_can_be_pasted_into_a_shell(void **state)
     plan_job_fini(&job);
 }
 
+static void a_plan_from_before_the_guard_has_its_defaults(void **state)
+{
+    (void)state;
+    struct plan plan = {.order = ORDER_FILE}, back;
+    json_t *json = plan_head_to_json(&plan);
+    json_object_del(json, "guard");
+    assert_true(plan_head_from_json(json, &back, NULL));
+    assert_int_equal(back.guard.preflight.policy, PREFLIGHT_WAIT);
+    assert_true(back.guard.preflight.wait_s == 600);
+    assert_true(back.guard.preflight.baseline_s == 2);
+    assert_int_equal(back.guard.cooldown.mode, COOLDOWN_FIXED);
+    plan_fini(&back);
+    json_t *guard = json_object();
+    json_object_set_new(guard, "policy", json_string("perhaps"));
+    json_object_set_new(json, "guard", guard);
+    assert_false(plan_head_from_json(json, &back, NULL));
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_job_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_plan_from_before_there_were_marks_is_read),
         cmocka_unit_test(the_head_survives_the_way_through_json),
+        cmocka_unit_test(a_plan_from_before_the_guard_has_its_defaults),
         cmocka_unit_test(a_head_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_command_can_be_pasted_into_a_shell),
     };

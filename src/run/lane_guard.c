@@ -1,0 +1,205 @@
+/* The guard of a lane: its life, its rounds of questions, and what it writes down. */
+#include "run/lane_guard.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A GPU that does not answer for so long is left out until it does. */
+enum { ANSWER_US = 3000000 };
+
+double guard_since_s(int64_t ns)
+{
+    return (double)(clock_monotonic_ns() - ns) / (double)NS_PER_S;
+}
+
+void lane_guard_start(struct lane *lane)
+{
+    const struct gauge_options *options = lane->runner->request->gauge;
+    if (options->gpu_count == 0)
+        return;
+    struct lane_guard *guard = mem_alloc(sizeof *guard);
+    guard->count = options->gpu_count;
+    guard->devices = mem_array(guard->count, sizeof *guard->devices);
+    guard->former.devices = mem_array(guard->count, sizeof *guard->former.devices);
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].label = options->gpus[i].label;
+    lane->guard = guard;
+}
+
+void lane_guard_fini(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    if (!guard)
+        return;
+    for (size_t i = 0; i < guard->count; i++) {
+        watch_fini(&guard->devices[i].watch);
+        free(guard->devices[i].users);
+    }
+    guard_findings_fini(&guard->pending);
+    guard_people_fini(guard);
+    free(guard->devices);
+    free(guard->former.devices);
+    free(guard);
+    lane->guard = NULL;
+}
+
+static struct guard_device *device_of(const struct lane *lane, const char *label)
+{
+    const struct lane_guard *guard = lane->guard;
+    for (size_t i = 0; guard && i < guard->count; i++)
+        if (strcmp(guard->devices[i].label, label) == 0)
+            return &guard->devices[i];
+    return NULL;
+}
+
+void lane_guard_unavailable(struct lane *lane, const char *label)
+{
+    struct guard_device *device = device_of(lane, label);
+    if (!device)
+        return;
+    device->unavailable = true;
+    lane_guard_look(lane);
+}
+
+void lane_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct guard_device *device = device_of(lane, label);
+    if (device)
+        device->sample = *sample;
+}
+
+void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out)
+{
+    bool fresh = device->sample.t_ns >= asked_ns && device->sample.t_ns > 0;
+    *out = (struct guard_look){
+        .device = device->label,
+        .t_ns = fresh && device->sample.t_ns > device->users_ns ? device->sample.t_ns : device->users_ns,
+        .readings = fresh ? &device->sample.readings : NULL,
+        .listed = device->listed && device->users_ns >= asked_ns,
+        .users = device->users,
+        .user_count = device->listed && device->users_ns >= asked_ns ? device->user_count : 0,
+    };
+}
+
+bool guard_blind(const struct lane_guard *guard)
+{
+    for (size_t i = 0; i < guard->count; i++)
+        if (!guard->devices[i].unavailable && !guard->devices[i].deaf)
+            return false;
+    return true;
+}
+
+static bool all_answered(const struct lane_guard *guard)
+{
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct guard_device *device = &guard->devices[i];
+        if (!device->answered && !device->unavailable && !device->deaf)
+            return false;
+    }
+    return true;
+}
+
+static void end_round(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    lane_step *step = guard->round_step;
+    guard->round_step = NULL;
+    lane_cancel_timer(lane);
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].deaf = !guard->devices[i].answered;
+    step(lane);
+}
+
+void guard_ask(struct lane *lane, lane_step *step)
+{
+    struct lane_guard *guard = lane->guard;
+    guard->round_step = step;
+    guard->asked_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].answered = false;
+    gauge_tick(lane->runner->gauge);
+    gauge_users(lane->runner->gauge);
+    /* The deaf are asked too; with nobody else they get a moment. */
+    lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
+}
+
+void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+{
+    struct guard_device *device = device_of(lane, label);
+    if (!device)
+        return;
+    guard_users_take(lane, device, users);
+    device->users_ns = t_ns;
+    device->answered = device->listed = true;
+    device->deaf = false;
+    if (!lane->guard->running)
+        return;
+    struct guard_look look;
+    guard_look_of(device, lane->attempt.start_ns, &look);
+    watch_take(&device->watch, &device->known, &look);
+    for (const struct watch_span *span; (span = watch_news(&device->watch));)
+        lane_say(lane, mem_printf("%s: %s", lane->experiment->id, span->text));
+}
+
+void lane_guard_look(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    if (guard && guard->waiting_edges)
+        guard_idle_look(lane);
+    else if (guard && guard->round_step && all_answered(guard) && !guard_blind(guard))
+        end_round(lane);
+}
+
+void lane_guard_cancel(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    bool at_work = lane->phase == LANE_GUARDING;
+    lane_cancel_timer(lane);
+    if (!guard)
+        return;
+    guard->round_step = NULL;
+    guard->waiting_edges = false;
+    if (!at_work)
+        return;
+    lane->phase = LANE_STEPPING;
+    guard->next(lane); /* which finds the run halted */
+}
+
+void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next)
+{
+    runner_record(lane->runner, (struct runner_entry){.type = EVENT_GUARD,
+                                                      .experiment = experiment,
+                                                      .attempt = attempt,
+                                                      .data = data,
+                                                      .lane = lane,
+                                                      .next = next});
+}
+
+static json_t *reading_json(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+static json_t *bytes_json(struct reading reading)
+{
+    return reading.valid ? json_integer((json_int_t)reading.value) : json_null();
+}
+
+json_t *guard_device_json(const struct guard_device *device)
+{
+    const struct gpu_readings *readings = &device->sample.readings;
+    const struct reading *of = readings->of;
+    json_t *json = json_object();
+    json_object_set_new(json, "device", json_string(device->label));
+    json_object_set_new(json, "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES]));
+    json_object_set_new(json, "empty_bytes", bytes_json(device->known.empty_bytes));
+    json_object_set_new(json, "power_w", reading_json(gpu_readings_power_w(readings)));
+    json_object_set_new(json, "utilisation_percent", reading_json(of[GPU_UTILISATION_PERCENT]));
+    json_object_set_new(json, "temperature_c", reading_json(of[GPU_TEMPERATURE_C]));
+    json_object_set_new(json, "sm_clock_mhz", reading_json(of[GPU_SM_CLOCK_MHZ]));
+    json_object_set_new(json, "memory_clock_mhz", reading_json(of[GPU_MEMORY_CLOCK_MHZ]));
+    return json;
+}

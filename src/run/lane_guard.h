@@ -1,0 +1,98 @@
+/* lane_guard: the guard of a lane's GPUs: asks them through the gauge, lets guard/ judge, and carries out what follows. Nothing
+ * here waits: every answer and every pause comes back through the loop. Private to run/. */
+#ifndef TARE_RUN_LANE_GUARD_H
+#define TARE_RUN_LANE_GUARD_H
+
+#include "guard/cooldown.h"
+#include "guard/look.h"
+#include "guard/postflight.h"
+#include "guard/preflight.h"
+#include "guard/watch.h"
+#include "run/lane.h"
+
+/* Somebody who was seen on a GPU. */
+struct guard_person {
+    int32_t pid;
+    uint64_t start_time;
+    enum guard_owner owner;
+    bool known; /* was there when the attempt began, and was told */
+    char *text;
+    char *tag;
+};
+
+struct guard_device {
+    const char *label;
+    bool unavailable;  /* its meter was given up */
+    bool deaf;         /* did not answer in time: not waited for until it does */
+    bool answered;     /* in this round */
+    bool listed;
+    bool quarantined;
+    struct gpu_sample sample; /* the newest; t_ns 0: none */
+    int64_t users_ns;  /* of the newest list */
+    struct guard_user *users;
+    size_t user_count;
+    struct guard_known known;
+    struct watch watch;
+    struct cooldown cooldown;
+    enum postflight_state back;
+    double back_s;
+    struct reading before_bytes; /* in use when the command had ended */
+    struct idle_window idle;     /* the newest */
+};
+
+/* The attempt whose net energy waits for the baseline after it. */
+struct guard_former {
+    bool waits;
+    int64_t experiment, attempt;
+    double duration_s;
+    struct former_device {
+        struct reading energy_j, half_width_j;
+        struct idle_window before;
+    } *devices; /* as many as the guard's */
+};
+
+struct lane_guard {
+    struct guard_device *devices;
+    size_t count;
+    struct guard_person *people;
+    size_t person_count, person_capacity;
+    lane_step *next;       /* what follows when the guard is done */
+    lane_step *round_step; /* when all have answered; NULL: no round is on its way */
+    int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
+    bool running;          /* an attempt is measured */
+    bool ran_one;          /* a job ran before: its heat may still be going */
+    bool waiting_edges;    /* of the idle window */
+    int64_t idle_from_ns, idle_to_ns;
+    double waited_s;       /* of this preflight: until the GPUs were clear, or the wait was over */
+    bool said;             /* that it waits */
+    struct guard_findings pending; /* evidence of the attempt to come */
+    int64_t pending_ns;    /* since when */
+    double planned_s;      /* the pause */
+    struct guard_former former;
+    bool closing;          /* the last baseline: what follows is the end of the lane */
+    uint64_t job_born;     /* start time of the job's init */
+};
+
+/* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that do not
+ * answer. (lane_guard.c) */
+void guard_ask(struct lane *lane, lane_step *step);
+void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out);
+bool guard_blind(const struct lane_guard *guard); /* nothing can be read of any of them */
+json_t *guard_device_json(const struct guard_device *device);
+void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
+double guard_since_s(int64_t ns);
+
+/* Who they are. (lane_guard_users.c) */
+void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);
+void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
+void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
+void guard_people_fini(struct lane_guard *guard);
+
+/* The idle window, then done; false: none is wanted. (lane_idle.c) */
+bool guard_idle_begin(struct lane *lane, lane_step *done);
+void guard_idle_look(struct lane *lane); /* the gauge has answered something */
+void guard_idle_settle_former(struct lane *lane); /* the attempt before has the baseline after it now, or never will */
+void guard_former_take(struct lane *lane, const json_t *energy);
+json_t *guard_idle_json(const struct idle_window *window);
+
+#endif

@@ -1,0 +1,164 @@
+/* Who has a lane's GPUs: told apart once for each process, by number and start time. */
+#include "run/lane_guard.h"
+
+#include "base/mem.h"
+#include "contain/procfs.h"
+#include "guard/who.h"
+#include "state/leftovers.h"
+#include "state/state.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536 };
+
+/* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than that. */
+static const double RECOVERY_S = 0.2;
+
+static const struct census_roots machine = {"/proc", "/dev"};
+
+static const struct census_roots *roots_of(const struct lane *lane)
+{
+    const struct census_roots *roots = lane->runner->request->roots;
+    return roots ? roots : &machine;
+}
+
+static bool has_member(struct job *job, pid_t pid)
+{
+    for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
+        AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
+        size_t count = job_members(job, members, room);
+        for (size_t i = 0; i < count && i < room; i++)
+            if (members[i].pid == pid)
+                return true;
+        if (count <= room)
+            return false;
+    }
+    return false;
+}
+
+static bool is_of(struct job *job, pid_t pid)
+{
+    return job && (job_identity(job)->pid == pid || has_member(job, pid));
+}
+
+static bool is_ours(const struct lane *lane, pid_t pid)
+{
+    return is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
+}
+
+static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t start_time)
+{
+    for (size_t i = 0; i < guard->person_count; i++)
+        if (guard->people[i].pid == pid && guard->people[i].start_time == start_time)
+            return &guard->people[i];
+    return NULL;
+}
+
+static void forget(struct guard_person *person)
+{
+    free(person->text);
+    free(person->tag);
+}
+
+static struct guard_person *add(struct lane_guard *guard, struct guard_person person)
+{
+    guard->people = mem_room(guard->people, guard->person_count, &guard->person_capacity, sizeof *guard->people);
+    guard->people[guard->person_count] = person;
+    return &guard->people[guard->person_count++];
+}
+
+static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_time)
+{
+    struct lane_guard *guard = lane->guard;
+    struct guard_person *person = find(guard, pid, start_time);
+    struct who who;
+    if (person || !who_look(roots_of(lane)->proc, pid, &who))
+        return person;
+    person = add(guard, (struct guard_person){.pid = pid,
+                                              .start_time = who.start_time,
+                                              .owner = is_ours(lane, pid) ? GUARD_OURS : GUARD_FOREIGN,
+                                              .text = who_text(&who, "/etc/passwd"),
+                                              .tag = mem_strdup(who.tag)});
+    who_fini(&who);
+    return person;
+}
+
+void guard_people_fini(struct lane_guard *guard)
+{
+    for (size_t i = 0; i < guard->person_count; i++)
+        forget(&guard->people[i]);
+    free(guard->people);
+    guard->people = NULL;
+    guard->person_count = guard->person_capacity = 0;
+}
+
+void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users)
+{
+    int proc = open(roots_of(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    device->users = mem_resize(device->users, users->count + 1U, sizeof *device->users);
+    device->user_count = users->count;
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct gpu_user *user = &users->users[i];
+        struct proc_stat stat;
+        bool lives = proc >= 0 && proc_stat_read(proc, user->pid, &stat) && proc_stat_alive(&stat);
+        const struct guard_person *person = lives ? meet(lane, user->pid, stat.start_time) : NULL;
+        device->users[i] = (struct guard_user){.owner = person ? person->owner : GUARD_UNSEEN,
+                                               .pid = user->pid,
+                                               .start_time = person ? person->start_time : 0,
+                                               .graphics = user->graphics,
+                                               .known = person && person->known,
+                                               .memory_bytes = user->memory_bytes,
+                                               .sm_percent = user->sm_percent};
+    }
+    /* The list of people may have moved while it grew. */
+    for (uint32_t i = 0; i < users->count; i++) {
+        const struct guard_person *person = find(lane->guard, device->users[i].pid, device->users[i].start_time);
+        device->users[i].text = person ? person->text : "a process of unknown owner";
+    }
+    if (proc >= 0)
+        close(proc);
+}
+
+void guard_users_know(struct lane_guard *guard)
+{
+    for (size_t d = 0; d < guard->count; d++)
+        for (size_t i = 0; i < guard->devices[d].user_count; i++) {
+            struct guard_user *user = &guard->devices[d].users[i];
+            struct guard_person *person = find(guard, user->pid, user->start_time);
+            if (person)
+                person->known = user->known = true;
+        }
+}
+
+static bool any_tagged(const struct lane_guard *guard)
+{
+    for (size_t d = 0; d < guard->count; d++)
+        for (size_t i = 0; i < guard->devices[d].user_count; i++) {
+            const struct guard_user *user = &guard->devices[d].users[i];
+            const struct guard_person *person =
+                find((struct lane_guard *)(uintptr_t)guard, user->pid, user->start_time);
+            if (guard_is_foreign(user) && person && person->tag)
+                return true;
+        }
+    return false;
+}
+
+void guard_users_end_leftovers(struct lane *lane)
+{
+    struct state *state = lane->runner->request->state;
+    struct leftovers leftovers;
+    if (!state || !any_tagged(lane->guard))
+        return;
+    state_recover(state, RECOVERY_S, NULL, NULL, NULL);
+    if (!leftovers_find(state, roots_of(lane), &leftovers, NULL))
+        return;
+    for (size_t i = 0; i < leftovers.count; i++)
+        if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftover_kill(roots_of(lane), &leftovers.items[i], NULL))
+            lane_say(lane,
+                     mem_printf("%s: ended pid %d (%s), which a dead run had left", lane->experiment->id,
+                                (int)leftovers.items[i].process->stat.pid, leftovers.items[i].process->stat.comm));
+    leftovers_fini(&leftovers);
+}

@@ -1,0 +1,279 @@
+/* What a lane's idle GPUs draw, measured before each attempt and after the last; and what an attempt drew beyond that. */
+#include "run/lane_guard.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+/* For the meters' answers at the edges. */
+enum { ANSWER_US = 2000000, TICK_US = 1000000 };
+
+/* After the last attempt nothing waits any more: its GPUs get that long to settle. */
+static const double CLOSE_S = 30;
+
+static double window_s(const struct lane *lane)
+{
+    return lane->runner->plan->guard.preflight.baseline_s * lane->runner->time_scale;
+}
+
+static struct reading power_of(const struct lane *lane, const char *label, int64_t from_ns, int64_t to_ns,
+                               struct reading *half_width_w)
+{
+    struct gauge_result result;
+    struct reading power = {0};
+    double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    gauge_measure(lane->runner->gauge, from_ns, to_ns, NULL, 0, &result);
+    *half_width_w = (struct reading){0};
+    for (size_t i = 0; i < result.device_count; i++) {
+        const struct gauge_figures *figures = &result.devices[i];
+        if (figures->scope != GAUGE_GPU || strcmp(figures->name, label) != 0 || !figures->window.energy_j.valid)
+            continue;
+        power = (struct reading){figures->window.energy_j.value / seconds, true};
+        *half_width_w =
+            (struct reading){figures->window.half_width_j.value / seconds, figures->window.half_width_j.valid};
+    }
+    gauge_result_fini(&result);
+    return power;
+}
+
+static void measure(const struct lane *lane, struct guard_device *device)
+{
+    const struct lane_guard *guard = lane->guard;
+    int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns, middle_ns = from_ns + (to_ns - from_ns) / 2;
+    struct reading half_width, ignored;
+    struct reading whole = power_of(lane, device->label, from_ns, to_ns, &half_width);
+    struct reading first = power_of(lane, device->label, from_ns, middle_ns, &ignored);
+    struct reading second = power_of(lane, device->label, middle_ns, to_ns, &ignored);
+    device->idle = (struct idle_window){0};
+    if (!whole.valid || !half_width.valid)
+        return;
+    device->idle.seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
+    device->idle.power_w = whole.value;
+    device->idle.half_width_w = half_width.value;
+    device->idle.drift_w = first.valid && second.valid ? second.value - first.value : 0;
+}
+
+static void measured(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    lane_step *done = guard->round_step;
+    guard->waiting_edges = false;
+    guard->round_step = NULL;
+    for (size_t i = 0; i < guard->count; i++)
+        measure(lane, &guard->devices[i]);
+    done(lane);
+}
+
+void guard_idle_look(struct lane *lane)
+{
+    if (gauge_waiting(lane->runner->gauge) > 0)
+        return;
+    lane_cancel_timer(lane);
+    measured(lane);
+}
+
+static void end_window(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    guard->idle_to_ns = clock_monotonic_ns();
+    gauge_edge(lane->runner->gauge);
+    guard->waiting_edges = true;
+    lane_after(lane, ANSWER_US, measured);
+    lane_guard_look(lane);
+}
+
+/* The driver keeps its samples for some seconds only. */
+static void tick(struct lane *lane)
+{
+    const struct lane_guard *guard = lane->guard;
+    double left_s = window_s(lane) - guard_since_s(guard->idle_from_ns);
+    if (left_s <= 0) {
+        end_window(lane);
+        return;
+    }
+    gauge_tick(lane->runner->gauge);
+    uint64_t left_us = (uint64_t)(left_s * 1e6);
+    lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick);
+}
+
+bool guard_idle_begin(struct lane *lane, lane_step *done)
+{
+    struct lane_guard *guard = lane->guard;
+    if (window_s(lane) <= 0)
+        return false;
+    guard->round_step = NULL;
+    gauge_prepare(lane->runner->gauge);
+    guard->idle_from_ns = clock_monotonic_ns();
+    gauge_edge(lane->runner->gauge);
+    tick(lane);
+    guard->round_step = done;
+    return true;
+}
+
+json_t *guard_idle_json(const struct idle_window *window)
+{
+    if (window->seconds <= 0)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "proven", json_boolean(window->proven));
+    json_object_set_new(json, "seconds", json_real(window->seconds));
+    json_object_set_new(json, "power_w", json_real(window->power_w));
+    json_object_set_new(json, "half_width_w", json_real(window->half_width_w));
+    json_object_set_new(json, "drift_w", json_real(window->drift_w));
+    return json;
+}
+
+/* Of the attempt that is about to be recorded. */
+void guard_former_take(struct lane *lane, const json_t *energy)
+{
+    struct lane_guard *guard = lane->guard;
+    struct guard_former *former = &guard->former;
+    const json_t *devices = json_object_get(energy, "devices");
+    bool valid;
+    former->duration_s = attempt_duration_s(&lane->attempt, &valid);
+    former->experiment = (int64_t)lane->experiment->number;
+    former->attempt = lane->attempt.number;
+    former->waits = valid && json_array_size(devices) > 0;
+    for (size_t i = 0; i < guard->count; i++) {
+        former->devices[i] = (struct former_device){.before = guard->devices[i].idle};
+        for (size_t k = 0; k < json_array_size(devices); k++) {
+            const json_t *json = json_array_get(devices, k);
+            const char *name = json_get_text(json, "device");
+            struct reading joules = {0}, half_width = {0};
+            if (!name || strcmp(name, guard->devices[i].label) != 0)
+                continue;
+            joules.valid = json_get_number(json, "joules", &joules.value);
+            half_width.valid = json_get_number(json, "half_width_j", &half_width.value);
+            former->devices[i].energy_j = joules;
+            former->devices[i].half_width_j = half_width;
+        }
+    }
+}
+
+static json_t *number_json(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+static json_t *net_json(struct lane_guard *guard, bool *any)
+{
+    const struct guard_former *former = &guard->former;
+    struct reading sum = {0, true}, variance = {0, true};
+    json_t *data = json_object(), *devices = json_array();
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct former_device *device = &former->devices[i];
+        struct idle_net net = idle_net_of(&device->before, &guard->devices[i].idle, device->energy_j,
+                                          device->half_width_j, former->duration_s);
+        json_t *json = json_object();
+        json_object_set_new(json, "device", json_string(guard->devices[i].label));
+        json_object_set_new(json, "net_of_bare_idle_j", number_json(net.energy_j));
+        json_object_set_new(json, "half_width_j", number_json(net.half_width_j));
+        json_object_set_new(json, "before", guard_idle_json(&device->before));
+        json_object_set_new(json, "after", guard_idle_json(&guard->devices[i].idle));
+        json_array_append_new(devices, json);
+        *any = *any || net.energy_j.valid;
+        sum = (struct reading){sum.value + net.energy_j.value, sum.valid && net.energy_j.valid};
+        variance = (struct reading){variance.value + net.half_width_j.value * net.half_width_j.value,
+                                    variance.valid && net.half_width_j.valid};
+    }
+    json_object_set_new(data, "phase", json_string("net"));
+    json_object_set_new(data, "net_of_bare_idle_j", number_json(sum));
+    json_object_set_new(data, "half_width_j", number_json((struct reading){sqrt(variance.value), variance.valid}));
+    json_object_set_new(data, "devices", devices);
+    return data;
+}
+
+void guard_idle_settle_former(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    struct guard_former *former = &guard->former;
+    bool any = false;
+    if (!former->waits)
+        return;
+    former->waits = false;
+    json_t *data = net_json(guard, &any);
+    if (!any) {
+        json_decref(data);
+        return;
+    }
+    guard_record(lane, former->experiment, former->attempt, data, NULL);
+    if (runner_experiment_ended(lane->runner, (size_t)former->experiment))
+        runner_write_results(lane->runner, (size_t)former->experiment, NULL, NULL);
+}
+
+static void close_looked(struct lane *lane);
+
+static void close_poll(struct lane *lane)
+{
+    guard_ask(lane, close_looked);
+}
+
+static void close_end(struct lane *lane)
+{
+    lane->phase = LANE_STEPPING;
+    lane->guard->next(lane);
+}
+
+/* The last window counts when its GPUs are free after it, and it was even. */
+static void close_judge(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    const struct preflight_settings *settings = &lane->runner->plan->guard.preflight;
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_device *device = &guard->devices[i];
+        struct guard_findings findings = {0};
+        struct guard_look look;
+        guard_look_of(device, guard->asked_ns, &look);
+        preflight_look(settings, &device->known, &look, &findings);
+        device->idle.proven = findings.count == 0 && device->idle.seconds > 0 && idle_is_even(&device->idle);
+        guard_findings_fini(&findings);
+    }
+    guard_idle_settle_former(lane);
+    close_end(lane);
+}
+
+static void close_window(struct lane *lane)
+{
+    guard_ask(lane, close_judge);
+}
+
+static void close_looked(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    bool settled = true, over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_device *device = &guard->devices[i];
+        struct guard_look look;
+        guard_look_of(device, guard->asked_ns, &look);
+        settled = cooldown_look(&device->cooldown, &device->known, &look) && settled;
+    }
+    if (settled && guard_idle_begin(lane, close_window))
+        return;
+    if (over || guard_blind(guard))
+        close_end(lane);
+    else
+        lane_after(lane, (uint64_t)(TICK_US / 2 * lane->runner->time_scale), close_poll);
+}
+
+void lane_guard_close(struct lane *lane, lane_step *next)
+{
+    struct lane_guard *guard = lane->guard;
+    bool wanted = guard && guard->former.waits && !runner_halted(lane->runner) && window_s(lane) > 0;
+    bool proven_before = false;
+    for (size_t i = 0; wanted && i < guard->count; i++)
+        proven_before = proven_before || guard->former.devices[i].before.proven;
+    if (!proven_before) {
+        next(lane);
+        return;
+    }
+    lane->phase = LANE_GUARDING;
+    guard->next = next;
+    guard->closing = true;
+    guard->begun_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < guard->count; i++)
+        cooldown_begin(&guard->devices[i].cooldown);
+    close_poll(lane);
+}

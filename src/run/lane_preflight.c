@@ -1,0 +1,224 @@
+/* Before an attempt: are the lane's GPUs free, empty, idle and cool? By the policy of the settings that is waited for, asked for, or
+ * only written down; then the idle GPUs are measured. */
+#include "run/lane_guard.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/store.h"
+
+/* Between two looks. */
+enum { POLL_US = 300000 };
+
+/* An idle window that was not proven is measured again, for so long. */
+static const double IDLE_TRIES_S = 30;
+
+static const struct preflight_settings *settings_of(const struct lane *lane)
+{
+    return &lane->runner->plan->guard.preflight;
+}
+
+static void poll(struct lane *lane);
+
+static void ask_again(struct lane *lane)
+{
+    lane_after(lane, (uint64_t)(POLL_US * lane->runner->time_scale), poll);
+}
+
+static void find(const struct lane *lane, struct guard_findings *out)
+{
+    const struct lane_guard *guard = lane->guard;
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_look look;
+        guard_look_of(&guard->devices[i], guard->asked_ns, &look);
+        guard_known_learn(&guard->devices[i].known, &look);
+        preflight_look(settings_of(lane), &guard->devices[i].known, &look, out);
+    }
+}
+
+static json_t *findings_json(const struct guard_findings *findings)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < findings->count; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s}", "kind", findings->items[i].kind, "text", findings->items[i].text));
+    return list;
+}
+
+/* "GPU 0 is free: 0 MiB in use, idle at 77.2 W, 31 °C": of one GPU; of several, how many. */
+static char *clear_text(const struct lane_guard *guard)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct guard_device *device = &guard->devices[i];
+        const struct reading *of = device->sample.readings.of;
+        struct reading power = gpu_readings_power_w(&device->sample.readings);
+        if (device->idle.proven)
+            power = (struct reading){device->idle.power_w, true};
+        text_addf(&text, "%s%s is free", i ? "; " : "", device->label);
+        if (of[GPU_MEMORY_USED_BYTES].valid)
+            text_addf(&text, ", %.0f MiB in use", of[GPU_MEMORY_USED_BYTES].value / 1048576);
+        if (power.valid)
+            text_addf(&text, ", idle at %.1f W", power.value);
+        if (of[GPU_TEMPERATURE_C].valid)
+            text_addf(&text, ", %.0f °C", of[GPU_TEMPERATURE_C].value);
+    }
+    return text_take(&text);
+}
+
+static void keep_coolest(struct guard_device *device, int64_t asked_ns)
+{
+    struct guard_look look;
+    guard_look_of(device, asked_ns, &look);
+    struct reading temperature = guard_reading(&look, GPU_TEMPERATURE_C);
+    struct reading *start = &device->known.start_c;
+    if (temperature.valid && (!start->valid || temperature.value < start->value))
+        *start = temperature;
+}
+
+/* What there is to say goes to the journal; the attempt follows. */
+static void finish(struct lane *lane, const struct guard_findings *findings)
+{
+    struct lane_guard *guard = lane->guard;
+    bool clear = !guard_findings_block(findings);
+    json_t *data = json_object(), *devices = json_array();
+    guard_findings_fini(&guard->pending);
+    guard->pending_ns = guard->begun_ns;
+    preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_device *device = &guard->devices[i];
+        if (clear)
+            keep_coolest(device, guard->asked_ns);
+        json_t *json = guard_device_json(device);
+        json_object_set_new(json, "idle", guard_idle_json(&device->idle));
+        json_array_append_new(devices, json);
+    }
+    if (!clear)
+        guard_users_know(guard);
+    AUTO_FREE char *text = clear ? clear_text(guard) : NULL;
+    json_object_set_new(data, "phase", json_string("preflight"));
+    json_object_set_new(data, "clear", json_boolean(clear));
+    json_object_set_new(data, "waited_s", json_real(guard->waited_s));
+    json_object_set_new(data, "findings", findings_json(findings));
+    json_object_set_new(data, "devices", devices);
+    json_object_set_new(data, "text", text ? json_string(text) : json_null());
+    int64_t number = (int64_t)lane->experiment->number;
+    int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
+    lane->phase = LANE_STEPPING;
+    guard_record(lane, number, before + 1, data, guard->next);
+}
+
+/* Nobody's energies are believed to be net of an idle draw that was not measured. */
+static void forget_idle(struct lane_guard *guard)
+{
+    for (size_t i = 0; i < guard->count; i++)
+        guard->devices[i].idle = (struct idle_window){0};
+}
+
+/* Are they still free, now that they were measured? */
+static void after_idle(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    struct guard_findings findings = {0};
+    find(lane, &findings);
+    bool clear = !guard_findings_block(&findings), even = true;
+    for (size_t i = 0; i < guard->count; i++) {
+        struct idle_window *idle = &guard->devices[i].idle;
+        even = even && (idle->seconds <= 0 || idle_is_even(idle));
+        idle->proven = clear && idle->seconds > 0 && idle_is_even(idle);
+    }
+    bool again =
+        !clear || (!even && guard_since_s(guard->begun_ns) - guard->waited_s < IDLE_TRIES_S * lane->runner->time_scale);
+    if (again) {
+        guard_findings_fini(&findings);
+        ask_again(lane);
+        return;
+    }
+    for (size_t i = 0; i < guard->count; i++) {
+        struct guard_device *device = &guard->devices[i];
+        struct reading *lowest = &device->known.idle_power_w;
+        if (device->idle.proven && (!lowest->valid || device->idle.power_w < lowest->value))
+            *lowest = (struct reading){device->idle.power_w, true};
+    }
+    guard_idle_settle_former(lane);
+    finish(lane, &findings);
+    guard_findings_fini(&findings);
+}
+
+static void look_again(struct lane *lane)
+{
+    guard_ask(lane, after_idle);
+}
+
+static void say_wait(struct lane *lane, const struct guard_findings *findings)
+{
+    struct lane_guard *guard = lane->guard;
+    const struct preflight_settings *settings = settings_of(lane);
+    /* Not for what is gone in a moment. */
+    if (guard->said || guard_since_s(guard->begun_ns) < 1 || settings->policy != PREFLIGHT_WAIT)
+        return;
+    char limit[32];
+    guard->said = true;
+    AUTO_FREE char *text = guard_findings_text(findings);
+    clock_format_duration(settings->wait_s * lane->runner->time_scale, limit);
+    lane_say(lane, mem_printf("%s: waits, at most %s: %s", lane->experiment->id, limit, text));
+}
+
+static void refuse(struct lane *lane, const struct guard_findings *findings)
+{
+    struct err err;
+    AUTO_FREE char *text = guard_findings_text(findings);
+    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text,
+            lane->runner->run_dir);
+    lane->phase = LANE_STEPPING;
+    runner_break(lane->runner, &err);
+    lane->guard->next(lane); /* which finds the run halted */
+}
+
+/* All have answered, or were given up. */
+static void looked(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    const struct preflight_settings *settings = settings_of(lane);
+    struct guard_findings findings = {0};
+    double looked_s = guard_since_s(guard->begun_ns);
+    find(lane, &findings);
+    if (guard_findings_block(&findings))
+        guard_users_end_leftovers(lane);
+    enum preflight_step step =
+        preflight_decide(settings, &findings, looked_s, guard->ran_one, lane->runner->time_scale);
+    if (step == PREFLIGHT_LOOK_ON || step == PREFLIGHT_OVERRIDE || step == PREFLIGHT_CLEAR)
+        guard->waited_s = looked_s;
+    if (step == PREFLIGHT_LOOK_ON) {
+        say_wait(lane, &findings);
+        ask_again(lane);
+    } else if (step == PREFLIGHT_STOP) {
+        refuse(lane, &findings);
+    } else if (step == PREFLIGHT_CLEAR && !guard_blind(guard) && guard_idle_begin(lane, look_again)) {
+        /* goes on when the window has been measured */
+    } else {
+        guard_idle_settle_former(lane);
+        finish(lane, &findings);
+    }
+    guard_findings_fini(&findings);
+}
+
+static void poll(struct lane *lane)
+{
+    guard_ask(lane, looked);
+}
+
+void lane_guard_preflight(struct lane *lane, lane_step *next)
+{
+    struct lane_guard *guard = lane->guard;
+    if (!guard || runner_halted(lane->runner)) {
+        next(lane);
+        return;
+    }
+    lane->phase = LANE_GUARDING;
+    guard->next = next;
+    guard->begun_ns = clock_monotonic_ns();
+    guard->waited_s = 0;
+    guard->said = guard->closing = false;
+    forget_idle(guard);
+    poll(lane);
+}
