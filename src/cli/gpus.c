@@ -61,24 +61,20 @@ static const char *job_variable(const struct plan_job *job, const struct strv *e
     return own ? own : strv_env_get(environment, name);
 }
 
-/* Every experiment's foreground (at the even places) and background (NULL: it has none). */
+/* Every experiment's foreground at the even places, at the odd ones its background, where it has one. */
 static const struct plan_job *planned_job(const struct plan *plan, size_t place)
 {
     const struct plan_experiment *experiment = &plan->experiments[place / 2];
-    if (place % 2 == 0)
-        return &experiment->foreground;
-    return experiment->parallel ? &experiment->background : NULL;
+    return place % 2 == 1 && experiment->parallel ? &experiment->background : &experiment->foreground;
 }
 
 bool gpus_are_chosen(const struct strv *environment, const struct plan *plan)
 {
     if (strv_env_get(environment, "CUDA_VISIBLE_DEVICES"))
         return true;
-    for (size_t i = 0; plan && i < 2 * plan->count; i++) {
-        const struct plan_job *job = planned_job(plan, i);
-        if (job && !strv_env_get(&job->env, "CUDA_VISIBLE_DEVICES"))
+    for (size_t i = 0; plan && i < 2 * plan->count; i++)
+        if (!strv_env_get(&planned_job(plan, i)->env, "CUDA_VISIBLE_DEVICES"))
             return false;
-    }
     return plan != NULL;
 }
 
@@ -89,8 +85,6 @@ static size_t select_all(const struct gpu_devices *devices, const struct strv *e
     size_t count = 0, jobs = plan ? 2 * plan->count : 1;
     for (size_t i = 0; i < jobs; i++) {
         const struct plan_job *job = plan ? planned_job(plan, i) : NULL;
-        if (plan && !job)
-            continue;
         const char *value = job_variable(job, environment, "CUDA_VISIBLE_DEVICES");
         const char *order = job_variable(job, environment, "CUDA_DEVICE_ORDER");
         /* Usually all experiments have the same, and one warning is enough. */

@@ -145,8 +145,8 @@ void lane_stop(struct lane *lane, enum stop_reason reason);
 void lane_kill(struct lane *lane);
 
 /* Guardian and state folder know of the job while it lives. */
-void lane_guard_job(struct lane *lane, const struct job *job);
-void lane_unguard_job(struct lane *lane, const struct job *job);
+void lane_job_watch(struct lane *lane, const struct job *job);
+void lane_job_release(struct lane *lane, const struct job *job);
 
 /* The run breaks off: the attempt's survivors cannot be ended. */
 void lane_break_unkillable(struct lane *lane, const struct attempt *attempt);

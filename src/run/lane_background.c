@@ -198,12 +198,28 @@ static void give_up(struct lane *lane, const char *error)
         lane_stop(lane, STOP_NOT_STARTED);
         return;
     }
-    lane_evidence(
-        lane, "background_stopped_early",
-        mem_printf("the background failed %zu times in a row, %.1f s after the foreground's start, and was not "
-                   "started again: %s",
-                   background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"));
+    lane_evidence_at(
+        lane, (struct lane_evidence_entry){
+                  .kind = "background_stopped_early",
+                  .text = mem_printf("the background failed %zu times in a row and was not started again, "
+                                     "%.1f s after the foreground's start: %s",
+                                     background->tally.failed_in_a_row, beside_s(lane), error ? error : "unknown"),
+                  .from_s = {beside_s(lane), lane->attempt.gate_open},
+              });
     lane_say(lane, mem_printf("%s: the rest of the foreground runs without its background", id));
+}
+
+static void tell_deaths(struct lane *lane, const char *error)
+{
+    const struct lane_background *background = &lane->background;
+    lane_evidence_at(lane,
+                     (struct lane_evidence_entry){
+                         .kind = "background_died",
+                         .text = mem_printf("the background failed %zu times beside the foreground, the last time "
+                                            "%.1f s after the foreground's start: %s",
+                                            background->tally.failed_beside, beside_s(lane), error ? error : "unknown"),
+                         .from_s = {background->first_death_s, lane->attempt.gate_open},
+                     });
 }
 
 /* A loop is over and nothing of it lives. */
@@ -212,6 +228,8 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
     struct lane_background *background = &lane->background;
     double delay_s = lane->runner->plan->parallel.restart_delay_s * lane->runner->time_scale;
     enum background_next next = background_ended(&background->tally, outcome, !is_alone(lane));
+    if (background->tally.failed_beside == 1 && outcome == OUTCOME_FAILED)
+        background->first_death_s = beside_s(lane);
     if (background->halted)
         return;
     if (next == BACKGROUND_GIVE_UP) {
@@ -222,11 +240,7 @@ static void loop_over(struct lane *lane, enum outcome outcome, const char *error
         lane_say(lane, mem_printf("%s: loop %zu of the background failed: %s; again in %g s", lane->experiment->id,
                                   background->tally.started, error ? error : "unknown", delay_s));
     if (next == BACKGROUND_TELL)
-        lane_evidence(
-            lane, "background_died",
-            mem_printf("the background failed %zu times beside the foreground, the last time %.1f s after the "
-                       "foreground's start: %s",
-                       background->tally.failed_beside, beside_s(lane), error ? error : "unknown"));
+        tell_deaths(lane, error);
     background->phase = BACKGROUND_PAUSING;
     after(lane, (uint64_t)(delay_s * 1e6), start_loop);
 }
@@ -251,7 +265,7 @@ static void prove_loop(struct lane *lane)
     attempt_take_usage(loop);
     enum outcome outcome = close_loop(lane, &error);
     if (gone)
-        lane_unguard_job(lane, loop->job);
+        lane_job_release(lane, loop->job);
     else if (!background->unproven_told) {
         background->unproven_told = true;
         lane_evidence(lane, "not_proven",
@@ -331,7 +345,7 @@ static void loop_born(struct lane *lane)
     struct err err = {0};
     if (background->halted || runner_halted(lane->runner))
         return; /* it waits at its gate until the stop ends it */
-    lane_guard_job(lane, background->loop.job);
+    lane_job_watch(lane, background->loop.job);
     if (!open_gate(lane, &err)) {
         background->loop.detail = mem_printf("cannot start: %s", err.text);
         end_loop(lane, STOP_NOT_STARTED);

@@ -27,6 +27,7 @@ struct lane_background {
     size_t gauge_number;
     struct background_tally tally;
     uint64_t first_start_time; /* of the first loop's init, in clock ticks; 0: none was born */
+    double first_death_s; /* beside the foreground, from its start */
     bool leftovers_told, log_held_told, unproven_told;
     json_t *loops;    /* what is told of the first ones */
     size_t loops_more; /* of which nothing is told one by one */

@@ -39,10 +39,14 @@ static bool has_member(struct job *job, pid_t pid)
     return false;
 }
 
+static bool is_of(struct job *job, pid_t pid)
+{
+    return job && (job_identity(job)->pid == pid || has_member(job, pid));
+}
+
 static bool is_ours(const struct lane *lane, pid_t pid)
 {
-    struct job *job = lane->attempt.job;
-    return job && (job_identity(job)->pid == pid || has_member(job, pid));
+    return is_of(lane->attempt.job, pid) || is_of(lane->background.loop.job, pid);
 }
 
 static struct guard_person *find(struct lane_guard *guard, int32_t pid, uint64_t start_time)

@@ -139,7 +139,7 @@ static bool watch_job(struct lane *lane, struct err *err)
 }
 
 /* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
-void lane_guard_job(struct lane *lane, const struct job *job)
+void lane_job_watch(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct err err = {0};
@@ -171,7 +171,7 @@ static void open_gate(struct lane *lane)
         lane_stop(lane, STOP_INTERRUPTED);
         return;
     }
-    lane_guard_job(lane, lane->attempt.job);
+    lane_job_watch(lane, lane->attempt.job);
     say_memory(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {

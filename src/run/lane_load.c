@@ -240,10 +240,10 @@ static void decide(struct lane *lane)
 static void order_look(struct lane *lane)
 {
     struct gauge *gauge = lane->runner->gauge;
-    if (!gauge)
+    /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
+    if (!gauge || lane->load.beside)
         return;
-    if (!lane->load.beside)
-        gauge_tick(gauge); /* beside the foreground lane_energy.c sees to that */
+    gauge_tick(gauge);
     gauge_users(gauge);
 }
 

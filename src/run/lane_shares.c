@@ -124,9 +124,14 @@ static void tell_stall(struct lane *lane)
     const struct lane_load *load = &lane->load;
     double share;
     if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
-        lane_evidence(lane, "background_stalled",
-                      mem_printf("the background loaded the GPU in %.0f %% of the looks beside the foreground only",
-                                 100 * share));
+        lane_evidence_at(lane, (struct lane_evidence_entry){
+                                   .kind = "background_stalled",
+                                   .text = mem_printf("the background loaded the GPU in only %.0f %% of the looks "
+                                                      "beside the foreground",
+                                                      100 * share),
+                                   .from_s = {0, true},
+                                   .to_s = {seconds_of(lane->attempt.end_ns - lane->attempt.start_ns), true},
+                               });
 }
 
 json_t *lane_shares_take(struct lane *lane)

@@ -21,7 +21,7 @@ enum {
     GRACE_POLL_MAX_US = 100000,
 };
 
-void lane_unguard_job(struct lane *lane, const struct job *job)
+void lane_job_release(struct lane *lane, const struct job *job)
 {
     struct guardian *guardian = lane->runner->request->guardian;
     struct state *state = lane->runner->request->state;
@@ -34,7 +34,7 @@ void lane_unguard_job(struct lane *lane, const struct job *job)
 static void unguard(struct lane *lane, const struct attempt *attempt)
 {
     if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
-        lane_unguard_job(lane, attempt->job);
+        lane_job_release(lane, attempt->job);
 }
 
 static json_t *seconds_json(struct reading seconds)

@@ -77,7 +77,8 @@ void lane_guard_begin(struct lane *lane)
         device->before_bytes = (struct reading){0};
     }
     guard->running = guard->ran_one = true;
-    guard->job_born = job_identity(lane->attempt.job)->start_time;
+    guard->job_born = lane_background_was_born(lane) ? lane->background.first_start_time
+                                                     : job_identity(lane->attempt.job)->start_time;
     tell_pending(lane);
 }
 

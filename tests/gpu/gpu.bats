@@ -138,3 +138,49 @@ bench_meter() { [ -x "${BUILD:-$ROOT/build}/bench/bench_meter" ] && echo "${BUIL
 @test "the memory of a meter while it measures" {
     told "$PYTHON" "$GPU/memory.py" "$TARE"
 }
+
+# parallel FOREGROUND BACKGROUND: a parallel experiment of two commands for Python.
+parallel() {
+    job "case \$1 in --n) exec $PYTHON $1;; *) exec $PYTHON $2;; esac"
+    cat >registry.json <<END
+{"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 9]}}},
+ "load": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
+  "supported_hyperparams": {"m": {"flag": "--m", "type": "int", "default": 1, "range": [1, 9]}}}}}
+END
+    cat >settings.json <<END
+{"mode": "parallel", "max_retries": 0, "seed": 7, "timeout": 300,
+ "experiments": [{"foreground": {"repo": "repo", "model": "net", "mode": "default"},
+                  "background": {"repo": "load", "model": "net"}}],
+ "tare": {"parallel": {"wait": 15}}}
+END
+}
+
+@test "of two trainings in parallel the background's load is seen, the estimates add up, and nothing of either is left" {
+    parallel "$GPU/steady.py 20 5" "$GPU/steady.py 1000 10"
+    before=$(used_mib)
+    tare_run
+    wait_until is_used $((before + 64))
+    "$PYTHON" - "$(run_dir)" <<'CHECK'
+import json, sys
+tare = json.load(open(sys.argv[1] + "/repo_net_001_parallel/experiment.json"))["tare"]
+p, total = tare["parallel"], tare["energy"]["gpu"]["joules"]
+print(json.dumps({key: p[key] for key in ("background_only", "foreground_marginal", "sm_share")}), p["background"]["load"])
+assert not [e for e in tare["evidence"] if e["kind"].startswith("background_")], tare["evidence"]
+load = p["background"]["load"]
+assert load["seen_by"] == "processes" and load["held"] and load["share_of_looks_beside"] > 0.8, load
+assert p["background_only"]["power_w"] > 200, p
+s = p["sm_share"]
+assert s["foreground_mj"] + s["background_mj"] + s["unattributed_mj"] == s["total_mj"] == round(1000 * total), s
+# The same work from both, half of the time each.
+assert 0.6 < s["foreground_mj"] / s["background_mj"] < 1.7 and s["covered_share"] > 0.9, s
+CHECK
+}
+
+@test "a background that crashes at start fails its experiment, and the foreground never has the GPU" {
+    parallel "$GPU/steady.py 20 5" "-c 'raise RuntimeError(\"no data\")'"
+    run tare_run
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"the background training does not run: it failed 3 times in a row: "*"RuntimeError: no data"* ]]
+    [ ! -s "$(run_dir)/repo_net_001_parallel/training.log" ]
+}

@@ -104,6 +104,31 @@ static void what_cannot_be_killed_breaks_the_run_and_a_resume_goes_on_later(void
     assert_int_equal(count, 1);
 }
 
+static void a_loop_that_cannot_be_killed_breaks_the_run_before_the_foreground_begins(void **state)
+{
+    struct world *world = *state;
+    struct plan_experiment *experiment = world_add(world, "echo $TARE_ATTEMPT >>$1/done");
+    world_add_background(world, experiment, "[ $TARE_ATTEMPT = 1 ] || sleep 1000");
+    world->plan.parallel.wait_s = 600;
+    stuck_processes = 1;
+    world_run(world);
+    stuck_processes = 0;
+    assert_int_equal(world->summary.outcome, RUN_BROKEN);
+    assert_non_null(
+        strstr(world->err.text, "repo_model_001: SIGKILL does not end: 4711 python (state D, in nvidia_ioctl)"));
+    assert_string_equal(evidence_text(world, "unkillable"),
+                        "still alive 15 s after SIGKILL: 4711 python (state D, in nvidia_ioctl)");
+    assert_string_equal(world_text(world, "job_proven", 1, "role"), "background");
+    assert_int_equal(json_array_size(json_object_get(world_last(world, "job_proven", 1), "survivors")), 1);
+
+    strv_env_set(&world->environment, "TARE_TIME_SCALE", "0.001");
+    world_run(world);
+    assert_true(world->ok);
+    assert_int_equal(world->summary.succeeded, 1);
+    AUTO_FREE char *done = world_read_root(world, "done");
+    assert_string_equal(done, "2\n");
+}
+
 /* A foreign process opens the pipe by the job's descriptor in /proc when the job says that it runs. */
 struct thief {
     const char *root;
@@ -331,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define RUN_TEST(name) cmocka_unit_test_setup_teardown(name, world_make, world_remove)
         RUN_TEST(what_cannot_be_killed_breaks_the_run_and_a_resume_goes_on_later),
+        RUN_TEST(a_loop_that_cannot_be_killed_breaks_the_run_before_the_foreground_begins),
         RUN_TEST(who_keeps_the_logs_pipe_is_named_and_left_alone),
         RUN_TEST(a_job_that_leaves_nothing_gives_no_evidence),
         cmocka_unit_test(a_gpu_held_by_what_came_after_the_job_is_told),
