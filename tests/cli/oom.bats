@@ -110,3 +110,34 @@ END
     run "$TARE" oom linked
     [ "$status" -eq 3 ]
 }
+
+@test "recorded failures that expandable segments did avoid are foretold, every one" {
+    need_python
+    [ -e "$SHARED/memory/allocator-traces-2.tar.xz" ] || skip "../shared/data/memory is not there"
+    cat > outcomes.py <<'END'
+import glob, json, subprocess, sys, tarfile
+told = []
+for archive in sorted(glob.glob(sys.argv[1] + "/memory/*.tar.xz")):
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.name.endswith(".json"):
+                told.append(json.load(tar.extractfile(member)))
+# The least cap under which each workload ran with expandable segments.
+least = {}
+for one in told:
+    if "expandable" in (one["alloc_conf"] or "") and not one["oom"] and one["cap_gib"]:
+        least[one["workload"]] = min(one["cap_gib"], least.get(one["workload"], 1e9))
+asked = 0
+for one in told:
+    if "expandable" in (one["alloc_conf"] or "") or not one["oom"] or one["cap_gib"] < least.get(one["workload"], 1e9):
+        continue
+    run = subprocess.run([sys.argv[2], "oom", "--json", "-"], input=one["oom"], capture_output=True, text=True, check=True)
+    message = json.loads(run.stdout)["logs"][0]["messages"][0]
+    assert message["cause"] == "cap", (one["workload"], one["cap_gib"], message["cause"])
+    assert message["expandable_segments_would_fit"], (one["workload"], one["alloc_conf"], one["cap_gib"])
+    asked += 1
+print(asked)
+assert asked >= 10, asked
+END
+    python3 outcomes.py "$SHARED" "$TARE"
+}
