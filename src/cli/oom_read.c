@@ -68,15 +68,11 @@ static void read_growth(const json_t *tare, struct oom_log *log)
     free(peaks);
 }
 
-/* The last setting of the two names wins, as PyTorch reads the newer one first. */
-static enum oom_setting read_setting(const json_t *environment)
+/* As the run found it in the training's environment: null there means that nothing was set. */
+static enum oom_setting read_setting(const json_t *attempt)
 {
-    static const char *const names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
-    enum oom_setting setting = OOM_SETTING_UNKNOWN;
-    for (size_t n = 0; n < 2 && setting == OOM_SETTING_UNKNOWN; n++)
-        setting = json_get_text(environment, names[n]) ? oom_expandable(json_get_text(environment, names[n]))
-                                                       : OOM_SETTING_UNKNOWN;
-    return setting;
+    const json_t *setting = json_object_get(json_get(attempt, "oom"), "allocator_setting");
+    return setting ? oom_expandable(json_string_value(setting)) : OOM_SETTING_UNKNOWN;
 }
 
 /* What an experiment's folder says of the attempt; nothing where it cannot be read. */
@@ -92,7 +88,7 @@ static void read_circumstances(int folder, int64_t attempt, struct oom_log *log)
     json_get_number(json_get(measured, "hyperparameters"), "batch_size", &log->batch_size);
     bool last = attempt == 0 || (size_t)attempt == json_array_size(attempts);
     const json_t *own = json_array_get(attempts, attempt > 0 ? (size_t)attempt - 1 : json_array_size(attempts) - 1);
-    log->expandable = read_setting(json_get(json_get(own, "memory"), "allocator"));
+    log->expandable = read_setting(own);
     if (last)
         read_growth(tare, log);
     json_doc_fini(&doc);

@@ -234,7 +234,7 @@ static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
     else if (out->unallocated.valid)
         SAY(out, "The %s that was reserved and in no tensor would not have held it even in one piece with the rest.",
             SHOW(out->unallocated));
-    decide(out, OOM_CAUSE_CAPACITY, !out->expandable_fits);
+    decide(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
 }
 
 static void say_details(const struct oom *message, struct oom_diagnosis *out)

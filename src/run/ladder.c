@@ -56,15 +56,17 @@ static const char *effective(const struct lane *lane, const struct plan_job *job
     return own ? own : strv_env_get(lane->runner->request->environment, name);
 }
 
-static enum oom_setting expandable_now(const struct lane *lane)
+/* The allocator's setting that the attempt had, NULL: none. Where both names are set, the newer one counts. */
+static const char *setting_now(const struct lane *lane)
 {
     const struct plan_job *job = &ladder_experiment(lane)->foreground;
-    for (size_t i = 0; i < CONF_NAMES; i++) {
-        const char *conf = effective(lane, job, conf_names[i]);
-        if (conf && oom_expandable(conf) == OOM_SETTING_ON)
-            return OOM_SETTING_ON;
-    }
-    return OOM_SETTING_OFF;
+    const char *newer = effective(lane, job, conf_names[0]);
+    return newer ? newer : effective(lane, job, conf_names[1]);
+}
+
+static enum oom_setting expandable_now(const struct lane *lane)
+{
+    return oom_expandable(setting_now(lane));
 }
 
 /* The setting without what it says of expandable segments, and with them on; the caller frees. */
@@ -258,7 +260,9 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
     struct growth growth = lane_memory_growth(lane);
     struct oom_circumstances known = {.expandable = expandable_now(lane), .growth = &growth};
     oom_diagnose(&message, &known, &diagnosis);
-    json_object_set_new(data, "oom", oom_message_json(&message, &diagnosis));
+    json_t *oom = oom_message_json(&message, &diagnosis);
+    json_object_set_new(oom, "allocator_setting", json_text_or_null(setting_now(lane)));
+    json_object_set_new(data, "oom", oom);
     if (may_retry)
         may_retry = decide(lane, &diagnosis, data);
     oom_diagnosis_fini(&diagnosis);

@@ -171,7 +171,6 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
     text_addf(&text, " in %s %lld, of ", memory->mark, (long long)last);
     oom_size_add_text(oom_size_of((uint64_t)limit), &text);
     text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark, (long long)last + (long long)left);
-    lane_say(lane, mem_printf("%s: %s", lane->experiment->id, text_get(&text)));
     lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
 }
 

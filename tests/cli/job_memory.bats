@@ -1,0 +1,96 @@
+#!/usr/bin/env bats
+# The memory of a job on the GPU while it runs: peak, curve, growth from epoch to epoch, and the warning before it runs out. The
+# driver is a fake one: this file says how much of its GPU the training has.
+
+load energy
+
+GIB=1073741824
+
+# The training prints an epoch's line and ends the epoch when the file go_N is there.
+trainer() {
+    job "for epoch in $(seq -s ' ' 1 "$1"); do echo \"epoch \$epoch\"; until [ -e $WORK/go_\$epoch ]; do sleep 0.05; done; done"
+    registry '"marks": {"epoch": "^epoch ([0-9]+)"}'
+}
+
+# The pid of the training as this shell sees it: the child of the job's init.
+training() {
+    local init
+    init=$(event_value job_born 1 pid 2>/dev/null) || return 1
+    TRAINING=$(cat "/proc/$init/task/$init/children" 2>/dev/null) || return 1
+    TRAINING=${TRAINING%% *}
+    [ -n "$TRAINING" ]
+}
+
+rows() { wc -l < "$(run_dir)/repo_net_001/energy/gpu.csv"; }
+more_rows() { [ "$(rows)" -ge "$1" ]; }
+log_says() { grep -qx "$1" "$(run_dir)/repo_net_001/training.log"; }
+
+# epoch NUMBER GIB: in this epoch the training has so much, and that was read several times.
+epoch() {
+    wait_until log_says "epoch $1"
+    echo "0 $(($2 * GIB)) 50" > users/new
+    mv users/new "users/$TRAINING"
+    wait_until more_rows $(($(rows) + 4))
+}
+
+begin() {
+    scenario 1 "memory_total $((40 * GIB))
+users $WORK/users"
+    mkdir users
+    settings 1
+    start_run
+    wait_until training
+}
+
+@test "a job that leaks is warned of, epochs before, with the epoch in which memory runs out" {
+    trainer 5
+    begin
+    for n in 1 2 3; do
+        epoch $n $((4 + 6 * n))
+        if grep -q 'runs out' out; then return 1; fi
+        touch go_$n
+    done
+    # 10, 16, 22 GiB, 6 more with each epoch: 40 GiB in the sixth, more in the seventh.
+    wait_until grep -q 'GPU 0: the job.s memory grows by 6.00 GiB with every epoch (22.00 GiB in epoch 3, of 40.00 GiB); if it goes on so, it runs out in epoch 7' out
+    if log_says "epoch 5"; then return 1; fi
+    epoch 4 28
+    touch go_4 go_5
+    end_program
+    [ "$CODE" -eq 0 ]
+    [ "$(grep -c 'runs out' out)" -eq 1 ]
+    look '
+memory = e["tare"]["attempts"][0]["memory"]
+gpu = memory["gpus"][0]
+GIB = 1 << 30
+assert gpu["device"] == "GPU 0" and gpu["of"] == "job" and gpu["total_bytes"] == 40 * GIB, gpu
+assert gpu["curve"]["peak_bytes"] == 28 * GIB and row["gpu_mem_peak_mib"] == "28672.0", (gpu, row)
+seen = [n for n in gpu["curve"]["bytes"] if n]
+assert seen == sorted(seen) and set(seen) == {10 * GIB, 16 * GIB, 22 * GIB, 28 * GIB}, seen
+assert gpu["growth"]["grows"] and gpu["growth"]["bytes_per_epoch"] == 6 * GIB, gpu["growth"]
+warned = [x for x in e["tare"]["evidence"] if x["kind"] == "memory_growth"]
+assert len(warned) == 1 and "runs out in epoch 7" in warned[0]["text"], warned
+assert "host" in memory, memory
+'
+}
+
+@test "a job whose memory stays level is not warned of, nor is one that ends in time" {
+    trainer 4
+    begin
+    # Warming up: the second epoch has more, then it is level.
+    epoch 1 10
+    touch go_1
+    epoch 2 20
+    touch go_2
+    epoch 3 20
+    touch go_3
+    epoch 4 20
+    touch go_4
+    end_program
+    [ "$CODE" -eq 0 ]
+    if grep -q 'runs out' out; then return 1; fi
+    look '
+gpu = e["tare"]["attempts"][0]["memory"]["gpus"][0]
+assert gpu["curve"]["peak_bytes"] == 20 << 30 and not gpu["growth"]["grows"], gpu
+assert "memory_growth" not in evidence, evidence
+'
+}

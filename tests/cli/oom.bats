@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# Why a GPU's memory ran out: what "oom" finds in logs, and what it says of it.
+
+load helpers
+
+# A message of PyTorch 2.2 or later: message REQUESTED FREE OWN ALLOCATED UNALLOCATED
+message() {
+    printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 44.53 GiB of which %s is free. Including non-PyTorch memory, this process has %s memory in use. Of the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated.\n' "$@"
+}
+
+pieces() { message "4.15 GiB" "3.84 GiB" "40.68 GiB" "36.78 GiB" "3.56 GiB"; }
+
+# json EXPRESSION: of "found", the parsed file out.
+json() { python3 -c 'import json, sys; found = json.load(open("out")); print(eval(sys.argv[1]))' "$1"; }
+
+@test "a message deep in a log is found with its line, its cause and its remedies" {
+    { seq 1 5000; printf '\033[31m 50%%|##  | 1/2\r'; pieces; echo "end"; } > log
+    run "$TARE" oom log
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" == "log:5001: PyTorch, GPU 0" ]]
+    [[ "$output" == *"reserved, in no tensor"*"3.56 GiB"* ]]
+    [[ "$output" == *"Cause: fragmentation: memory was there, in pieces"* ]]
+    [[ "$output" == *"1. set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"* ]]
+    [[ "$output" == *"Effect: this request fits, with up to 3.25 GiB to spare"* ]]
+}
+
+@test "no line is wider than 80 columns" {
+    { pieces; message "1.00 GiB" "0.10 GiB" "44.00 GiB" "43.00 GiB" "0.50 GiB"; echo "RuntimeError: CUDA error: out of memory"; } > log
+    "$TARE" oom log > out
+    awk 'length($0) > 80 { print; wide = 1 } END { exit wide }' out
+    # Three messages, three causes.
+    [ "$(grep -c '^Cause: ' out)" -eq 3 ]
+}
+
+@test "a log without a message is told by the exit code, as grep does" {
+    echo "epoch 1 loss 0.5" > log
+    run --separate-stderr "$TARE" oom log
+    [ "$status" -eq 1 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *"no out-of-memory message in log"* ]]
+    run "$TARE" oom --json log
+    [ "$status" -eq 1 ]
+    [[ "$output" == *'"found": 0'* ]]
+}
+
+@test "what cannot be read is another exit code" {
+    run "$TARE" oom nothing.log
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"nothing.log"* ]]
+    mkdir empty
+    run "$TARE" oom empty
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"neither an experiment's folder nor a run's"* ]]
+    run "$TARE" oom one two
+    [ "$status" -eq 2 ]
+}
+
+@test "standard input is read, with - and without an argument" {
+    pieces | "$TARE" oom - > out
+    grep -q '^standard input:1: PyTorch' out
+    pieces | "$TARE" oom --json > out
+    need_python
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = fragmentation ]
+}
+
+@test "the JSON has every size in bytes with its bounds" {
+    need_python
+    pieces > log
+    "$TARE" oom --json log > out
+    [ "$(json 'found["found"]')" = 1 ]
+    [ "$(json 'found["logs"][0]["messages"][0]["says"]["requested"]')" = "{'bytes': 4456028570, 'low': 4450659861, 'high': 4461397278}" ]
+    [ "$(json 'found["logs"][0]["messages"][0]["says"]["allowed"]')" = None ]
+    # 40.34 GiB, and half a unit of the last decimal of each of its two parts: 43314745180.16
+    [ "$(json 'abs(found["logs"][0]["messages"][0]["worked_out"]["reserved"]["bytes"] - 43314745180) <= 1')" = True ]
+    [ "$(json 'found["logs"][0]["messages"][0]["expandable_segments_would_fit"]')" = True ]
+    [ "$(json '[r["name"] for r in found["logs"][0]["messages"][0]["remedies"]]')" = "['expandable_segments', 'empty_cache', 'smaller_batch']" ]
+    [ "$(json 'all(r["what"] and r["effect"] and r["cost"] for r in found["logs"][0]["messages"][0]["remedies"])')" = True ]
+}
+
+@test "a setting that is on already is not advised" {
+    pieces > log
+    "$TARE" oom --alloc-conf max_split_size_mb:64,expandable_segments:True log > out
+    grep -q 'Cause: fragmentation' out
+    if grep -q 'expandable_segments:True' out; then return 1; fi
+}
+
+@test "a run's folder gives the logs of all its experiments and attempts, and follows no link" {
+    need_python
+    make_trainer <<'END'
+#!/bin/sh
+echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.15 GiB. GPU 0 has a total capacity of 44.53 GiB of which 3.84 GiB is free. Including non-PyTorch memory, this process has 40.68 GiB memory in use. Of the allocated memory 36.78 GiB is allocated by PyTorch, and 3.56 GiB is reserved by PyTorch but unallocated."
+exit 1
+END
+    make_registry
+    cat > settings.json <<'END'
+{"max_retries": 1, "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "before_retry": 0, "stop_grace": 1}},
+ "experiments": [{"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 2}]}
+END
+    "$TARE" run settings.json > /dev/null 2>&1 || true
+    folder=$(run_folder)
+    "$TARE" oom --json "$folder" > out
+    [ "$(json 'found["found"]')" = 4 ]
+    [ "$(json '[log["log"].split("/", 2)[2] for log in found["logs"]]')" = "['toy_small_001/attempt_1/training.log', 'toy_small_001/training.log', 'toy_small_002/attempt_1/training.log', 'toy_small_002/training.log']" ]
+    # The second attempt had expandable segments on.
+    [ "$(json '[any(r["name"] == "expandable_segments" for r in log["messages"][0]["remedies"]) for log in found["logs"]]')" = "[True, False, True, False]" ]
+    "$TARE" oom "$folder/toy_small_002/" > out
+    [ "$(grep -c '^Cause: ' out)" -eq 2 ]
+    mkdir linked
+    ln -s "$WORK/$folder/toy_small_001/training.log" linked/training.log
+    run "$TARE" oom linked
+    [ "$status" -eq 3 ]
+}
+
+@test "recorded failures that expandable segments did avoid are foretold, every one" {
+    need_python
+    [ -e "$SHARED/memory/allocator-traces-2.tar.xz" ] || skip "../shared/data/memory is not there"
+    cat > outcomes.py <<'END'
+import glob, json, subprocess, sys, tarfile
+told = []
+for archive in sorted(glob.glob(sys.argv[1] + "/memory/*.tar.xz")):
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.name.endswith(".json"):
+                told.append(json.load(tar.extractfile(member)))
+# The least cap under which each workload ran with expandable segments.
+least = {}
+for one in told:
+    if "expandable" in (one["alloc_conf"] or "") and not one["oom"] and one["cap_gib"]:
+        least[one["workload"]] = min(one["cap_gib"], least.get(one["workload"], 1e9))
+asked = 0
+for one in told:
+    if "expandable" in (one["alloc_conf"] or "") or not one["oom"] or one["cap_gib"] < least.get(one["workload"], 1e9):
+        continue
+    run = subprocess.run([sys.argv[2], "oom", "--json", "-"], input=one["oom"], capture_output=True, text=True, check=True)
+    message = json.loads(run.stdout)["logs"][0]["messages"][0]
+    assert message["cause"] == "cap", (one["workload"], one["cap_gib"], message["cause"])
+    assert message["expandable_segments_would_fit"], (one["workload"], one["alloc_conf"], one["cap_gib"])
+    asked += 1
+print(asked)
+assert asked >= 10, asked
+END
+    python3 outcomes.py "$SHARED" "$TARE"
+}
