@@ -33,7 +33,7 @@ exec 9>../lock; flock 9; touch ../up; sleep 1000; fi'
     rm -f tries
 }
 
-rerun() { "$TARE" run --rerun-contaminated "$(run_dir)" "$@"; }
+rerun() { "$TARE" run --rerun-contaminated "$(run_dir)"; }
 
 # What the rows hold that is measured.
 figures() { summary attempt && summary perf_loss && summary duration_seconds && summary timestamp; }
