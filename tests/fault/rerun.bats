@@ -148,3 +148,12 @@ repo_net_002 5"
     [ "$status" -eq 2 ]
     [[ "$output" == *"holds no run"* ]]
 }
+
+@test "60 random kill -9 of a rerun: each experiment has a whole result at every moment" {
+    job 'echo "loss $TARE_ATTEMPT"'
+    settings 3
+    tare_run
+    run python3 "$BATS_TEST_DIRNAME/rerun_kill.py" "$TARE" "$(run_dir)"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
