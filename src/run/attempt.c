@@ -19,7 +19,7 @@ static const char times_name[] = "training.times.csv";
 static const char fifo_name[] = "marks.fifo";
 
 /* What one attempt leaves in the experiment's folder. */
-static const char *const attempt_files[] = {log_name, times_name, "energy"};
+static const char *const attempt_files[] = {log_name, times_name, "energy", NULL};
 
 void attempt_init(struct attempt *attempt, const struct plan_experiment *experiment, int64_t number)
 {
