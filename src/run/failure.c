@@ -138,9 +138,9 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
                  sigabbrev_np(exit->code - SHELL_SIGNAL));
     else
         snprintf(out->why, sizeof out->why, "exit code %d", exit->code);
-    if (facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION)
-        take_words(facts, out);
-    else if (error)
+    /* The end of a traceback says more than its head, which error patterns match. */
+    bool has_exception = facts->words && facts->words->kind == JOBLOG_WORDS_EXCEPTION;
+    if (error && !has_exception)
         take_line(out, error->line, error->text);
     else
         take_words(facts, out);
@@ -170,15 +170,20 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
     out->cause = FAILURE_UNKNOWN;
 }
 
+/* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
+static bool take_shortage(const struct outcome_facts *facts, struct failure *out)
+{
+    return (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) || take_sign(facts, out) ||
+           take_oom_kill(facts, out);
+}
+
 /* The command ended by itself. */
 static void take_end(const struct plan_job *job, const struct outcome_facts *facts, struct failure *out)
 {
     if (facts->exit.exec_failed) {
         out->cause = FAILURE_NOT_STARTED;
         snprintf(out->why, sizeof out->why, "%s", strerror(facts->exit.exec_errno));
-    } else if (ended_by(&facts->exit, SIGKILL) && take_oom_kill(facts, out)) {
-        return;
-    } else if (take_sign(facts, out) || take_oom_kill(facts, out)) {
+    } else if (take_shortage(facts, out)) {
         return;
     } else if (facts->exit.ended && outcome_exit_fails(job, facts)) {
         take_exit(facts, out);

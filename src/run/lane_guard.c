@@ -135,8 +135,9 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     device->users_ns = t_ns;
     device->answered = device->listed = true;
     device->deaf = false;
-    if (!lane->guard->running)
+    if (!lane->guard->running || device->seen_off)
         return;
+    device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
     struct guard_look look;
     guard_look_of(device, lane->attempt.start_ns, &look);
     watch_take(&device->watch, &device->known, &look);

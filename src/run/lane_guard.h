@@ -27,6 +27,7 @@ struct guard_device {
     bool answered;     /* in this round */
     bool listed;
     bool quarantined;
+    bool seen_off;     /* it was looked at once when the command had ended: what comes then is not of its time */
     struct gpu_sample sample; /* the newest; t_ns 0: none */
     int64_t users_ns;  /* of the newest list */
     struct guard_user *users;
@@ -60,8 +61,10 @@ struct lane_guard {
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
+    int64_t edge_ns;       /* its command has ended; 0: not yet */
     bool ran_one;          /* a job ran before: its heat may still be going */
-    bool waiting_edges;    /* of the idle window */
+    lane_step *idle_done;  /* when the idle window has been measured */
+    bool waiting_edges;    /* at its end, for the meters */
     int64_t idle_from_ns, idle_to_ns;
     double waited_s;       /* of this preflight: until the GPUs were clear, or the wait was over */
     bool said;             /* that it waits */

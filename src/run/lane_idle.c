@@ -59,12 +59,10 @@ static void measure(const struct lane *lane, struct guard_device *device)
 static void measured(struct lane *lane)
 {
     struct lane_guard *guard = lane->guard;
-    lane_step *done = guard->round_step;
     guard->waiting_edges = false;
-    guard->round_step = NULL;
     for (size_t i = 0; i < guard->count; i++)
         measure(lane, &guard->devices[i]);
-    done(lane);
+    guard->idle_done(lane);
 }
 
 void guard_idle_look(struct lane *lane)
@@ -104,12 +102,11 @@ bool guard_idle_begin(struct lane *lane, lane_step *done)
     struct lane_guard *guard = lane->guard;
     if (window_s(lane) <= 0)
         return false;
-    guard->round_step = NULL;
+    guard->idle_done = done;
     gauge_prepare(lane->runner->gauge);
     guard->idle_from_ns = clock_monotonic_ns();
     gauge_edge(lane->runner->gauge);
     tick(lane);
-    guard->round_step = done;
     return true;
 }
 

@@ -73,10 +73,11 @@ void lane_guard_begin(struct lane *lane)
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
         watch_begin(&device->watch, device->label, lane->attempt.start_ns, tolerance);
-        device->listed = false;
+        device->listed = device->seen_off = false;
         device->before_bytes = (struct reading){0};
     }
     guard->running = guard->ran_one = true;
+    guard->edge_ns = 0;
     guard->job_born = lane_background_was_born(lane) ? lane->background.first_start_time
                                                      : job_identity(lane->attempt.job)->start_time;
     tell_pending(lane);
@@ -85,7 +86,7 @@ void lane_guard_begin(struct lane *lane)
 void lane_guard_tick(struct lane *lane)
 {
     look_for_sleep(lane);
-    if (lane->guard && lane->guard->running)
+    if (lane->guard && lane->guard->running && lane->guard->edge_ns == 0)
         gauge_users(lane->runner->gauge);
 }
 
@@ -95,6 +96,7 @@ void lane_guard_edge(struct lane *lane)
     look_for_sleep(lane);
     if (!guard || !guard->running)
         return;
+    guard->edge_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
     gauge_users(lane->runner->gauge);

@@ -7,6 +7,7 @@
 #include "store/energy.h"
 #include "store/epochs_file.h"
 #include "store/evidence.h"
+#include "store/guard_json.h"
 #include "store/memory.h"
 
 #include <fcntl.h>
@@ -70,7 +71,7 @@ static bool load_energy(sqlite3 *db, int64_t number, json_t **out, struct err *e
                  "i", number);
     int step = query ? db_step(query, err) : -1;
     *out = step > 0 ? db_json(query, 0) : NULL;
-    return step >= 0;
+    return step >= 0 && guard_json_net(db, number, 0, *out, err);
 }
 
 static json_t *usage_json(sqlite3_stmt *row, int first)
@@ -125,9 +126,13 @@ static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *e
                  " WHERE a.experiment=? ORDER BY a.number",
                  "i", number);
     int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0)
-        json_array_append_new(out, attempt_json(query));
-    return step == 0;
+    bool ok = true;
+    while (query && ok && (step = db_step(query, err)) > 0) {
+        json_t *attempt = attempt_json(query);
+        ok = guard_json_net(db, number, sqlite3_column_int64(query, 0), json_object_get(attempt, "energy"), err);
+        json_array_append_new(out, attempt);
+    }
+    return ok && step == 0;
 }
 
 static void extend(json_t *list, json_t *more)
@@ -198,6 +203,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *epochs = json_array();
     json_t *containment = json_object();
     json_t *evidence = json_array();
+    json_t *guard = json_array();
     json_t *energy = NULL;
     bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
@@ -207,6 +213,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "epochs", epochs);
     json_object_set_new(out, "containment", containment);
     json_object_set_new(out, "evidence", evidence);
+    json_object_set_new(out, "guard", guard);
     json_object_set_new(out, "mutated", names_of_mutated(job));
     json_object_set_new(out, "command", strv_json(&job->argv));
     json_object_set_new(out, "cwd", json_text_or_null(job->cwd));
@@ -217,7 +224,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return loaded && add_attempts(db, number, attempts, err) && memory_add(db, number, attempts, err) &&
            epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
-           evidence_add(db, number, evidence, err);
+           evidence_add(db, number, evidence, err) && guard_json_add(db, number, guard, err);
 }
 
 /* What the study says of the job that is measured. */

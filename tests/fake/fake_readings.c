@@ -1,5 +1,6 @@
 /* What the GPUs read. */
 #include "fake.h"
+#include "planted.h"
 
 #include <stdio.h>
 
@@ -30,7 +31,10 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, unsigned sensor, unsi
     ENTER("nvmlDeviceGetTemperature", device);
     if (sensor != 0)
         return INVALID;
-    *out = garbage ? 4000 : (unsigned)(fake_temperature_c(gpu, now_ns()) + 0.5);
+    *out =
+        garbage
+            ? 4000
+            : (unsigned)(fake_temperature_c(gpu, now_ns()) + fake_planted(&scenario, "heat", number_of(device)) + 0.5);
     return OK;
 }
 
@@ -59,7 +63,7 @@ static ull memory_used(nvmlDevice_t device)
 {
     struct fake_users users;
     fake_users_read(&scenario, number_of(device), &users);
-    ull used = scenario.gpus[number_of(device)].leak;
+    ull used = scenario.gpus[number_of(device)].leak + (ull)fake_planted(&scenario, "leak", number_of(device));
     for (int i = 0; i < users.count; i++)
         used += users.users[i].bytes;
     return used;
@@ -81,6 +85,8 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, ull *ou
     ENTER("nvmlDeviceGetCurrentClocksEventReasons", device);
     double power = power_now(device);
     *out = garbage ? ~0ULL : power >= gpu->limit_w - 10 ? 0x4ULL : busy(device) ? 0 : 0x1ULL;
+    if (!garbage)
+        *out |= (ull)fake_planted(&scenario, "reasons", number_of(device));
     return OK;
 }
 
@@ -111,7 +117,8 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *o
     ENTER("nvmlDeviceGetTemperatureV", device);
     if (out->version != (sizeof *out | 1U << 24))
         return MISMATCH;
-    out->temperature = (int)(fake_temperature_c(gpu, now_ns()) + 0.5);
+    out->temperature =
+        (int)(fake_temperature_c(gpu, now_ns()) + fake_planted(&scenario, "heat", number_of(device)) + 0.5);
     return OK;
 }
 

@@ -33,7 +33,7 @@ exec 9>../lock; flock 9; touch ../up; sleep 1000; fi'
     rm -f tries
 }
 
-rerun() { "$TARE" run --rerun-contaminated "$(run_dir)" "$@"; }
+rerun() { "$TARE" run --rerun-contaminated "$(run_dir)"; }
 
 # What the rows hold that is measured.
 figures() { summary attempt && summary perf_loss && summary duration_seconds && summary timestamp; }
@@ -147,4 +147,13 @@ repo_net_002 5"
     run "$TARE" run --rerun-contaminated "$WORK/repo"
     [ "$status" -eq 2 ]
     [[ "$output" == *"holds no run"* ]]
+}
+
+@test "60 random kill -9 of a rerun: each experiment has a whole result at every moment" {
+    job 'echo "loss $TARE_ATTEMPT"'
+    settings 3
+    tare_run
+    run python3 "$BATS_TEST_DIRNAME/rerun_kill.py" "$TARE" "$(run_dir)"
+    echo "$output"
+    [ "$status" -eq 0 ]
 }

@@ -117,6 +117,24 @@ static void what_tare_itself_did_is_said_as_that(void **state)
     assert_judged(&job, &facts, OUTCOME_INTERRUPTED, "disk full");
 }
 
+static void who_sent_the_kill_is_said_as_far_as_it_is_known(void **state)
+{
+    (void)state;
+    static const struct limits limits = {.memory_bytes = 1 << 30};
+    struct plan_job job = job_that(true);
+    struct outcome_facts facts = killed_by(SIGKILL);
+    facts.kills.machine = 1;
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "ended by signal 9 (SIGKILL): probably by the kernel, which ended processes for want of memory "
+                  "meanwhile");
+    facts.kills.own = 2;
+    assert_judged(&job, &facts, OUTCOME_FAILED, "ended by signal 9 (SIGKILL): the kernel ended it for want of memory");
+    facts.limits = &limits;
+    assert_judged(&job, &facts, OUTCOME_FAILED,
+                  "ended by signal 9 (SIGKILL): the kernel ended it for want of memory (the memory limit of the "
+                  "settings)");
+}
+
 static void a_command_that_cannot_be_run_fails_whatever_the_exit_code_means(void **state)
 {
     (void)state;
@@ -172,6 +190,7 @@ static void limits_are_named_when_a_signal_fits_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_sent_the_kill_is_said_as_far_as_it_is_known),
         cmocka_unit_test(a_required_exit_code_must_be_0),
         cmocka_unit_test(an_ignored_exit_code_leaves_it_to_the_patterns),
         cmocka_unit_test(every_success_pattern_and_no_error_pattern_must_match),

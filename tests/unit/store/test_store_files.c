@@ -143,7 +143,8 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         ", 'energy': null, 'verdict': 'clean', 'failure': null}], 'epochs': [],"
         " 'containment': {'layers': ['pidns', 'sweep'], 'kernel_backed': true,"
         "   'leftovers': [{'pid': 5000, 'command': 'worker'}, {'pid': 5000, 'command': 'worker'}], 'survivors': []},"
-        " 'evidence': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': "
+        " 'evidence': [], 'guard': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], "
+        "'cwd': "
         "'/srv/demo',"
         " 'seed': 42}}");
     json_decref(json);

@@ -1,0 +1,271 @@
+#!/usr/bin/env bats
+# The guard: what is on a GPU before, while and after an experiment is measured. The program itself against the fake driver.
+
+load guard
+
+@test "a clean machine: nothing speaks against the experiments, and the proof is printed" {
+    scenario 1
+    job "$(job_holds 4096); sleep 1.5; echo loss 0.5"
+    settings 2
+    tare_run >out
+    is "$(kinds 1)" ""
+    is "$(kinds 2)" ""
+    grep -q 'GPU 0 is free, 0 MiB in use, idle at 77.0 W' out
+    grep -q 'GPU 0 memory: 4096 MiB before, 0 MiB after, 4096 MiB freed' out
+    look '
+for number in (1, 2):
+    before, = guard(number, "preflight")
+    assert before["clear"] and before["findings"] == [] and before["devices"][0]["memory_bytes"] == 0, before
+    assert before["devices"][0]["temperature_c"] in (25, 26) and before["devices"][0]["sm_clock_mhz"] == 345, before
+    after, = guard(number, "postflight")
+    device, = after["devices"]
+    assert device["state"] == "back" and device["freed_bytes"] == 4096 << 20 and device["after_bytes"] == 0, device
+'
+}
+
+@test "an outside process before the experiment: it is waited for, named, and gone when the experiment begins" {
+    scenario 1
+    plant 0 5632
+    job "echo loss 0.5"
+    settings 1
+    start_run
+    wait_until grep -q "waits, at most 10 min 00 s: GPU 0 is used by pid $OUTSIDER of user .*'sleep 600', .* old.*, 5632 MiB" out
+    kill "$OUTSIDER"
+    end_program
+    is "$CODE" 0
+    is "$(kinds)" ""
+}
+
+@test "when the wait is over the experiment begins all the same, and is suspect" {
+    scenario 1
+    plant 0 5632
+    job "sleep 2; echo loss 0.5"
+    settings 1 '"wait": 2'
+    tare_run >out
+    is "$(kinds)" went_on_after_wait
+    look '
+found, = evidence(1)
+assert "5632 MiB" in found["text"] and found["from_s"] < -1.9 and found["to_s"] is None, found
+assert not guard(1, "preflight")[0]["clear"]
+'
+}
+
+@test "an outside process that works all the while is contamination, wait or not" {
+    scenario 1
+    plant 0 5632 80
+    job "sleep 2; echo loss 0.5"
+    settings 1 '"wait": 2'
+    tare_run >out
+    is "$(kinds)" "foreign_process gpu_busy_before went_on_after_wait"
+}
+
+@test "with the policy go-on nobody waits, and what is there counts" {
+    scenario 1
+    plant 0 5632
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on"'
+    tare_run >out
+    is "$(kinds)" foreign_process
+}
+
+@test "with the policy refuse the run ends with 3, and goes on by --resume" {
+    scenario 1
+    plant 0 5632
+    job "echo loss 0.5"
+    settings 1 '"policy": "refuse"'
+    run --separate-stderr tare_run
+    [ "$status" -eq 3 ]
+    grep -q "repo_net_001 is not begun: GPU 0 is used by pid $OUTSIDER " <<<"$stderr"
+    grep -q -- "--resume $(run_dir)" <<<"$stderr"
+    kill "$OUTSIDER"
+    "$TARE" run --resume "$(run_dir)"
+    is "$(summary outcome)" succeeded
+    is "$(kinds)" ""
+}
+
+@test "an outside process while the experiment is measured is evidence with its time" {
+    scenario 1
+    job "$(job_holds 1000); touch began; until [ -e go ]; do sleep 0.05; done; sleep 2; echo loss 0.5"
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    sleep 2
+    plant 0 500 30
+    wait_until grep -q "GPU 0 is used by pid $OUTSIDER " out
+    kill "$OUTSIDER"
+    touch repo/go
+    end_program
+    is "$(kinds)" foreign_process
+    look '
+found, = evidence(1)
+duration = ended(1)[0]["duration_s"]
+assert found["device"] == "GPU 0" and "500 MiB" in found["text"], found
+assert 0.5 < found["from_s"] < found["to_s"] < duration, (found, duration)
+'
+}
+
+@test "an outside process that comes after the measurement is told and does not count against it" {
+    scenario 1
+    job "$(job_holds 1000); sleep 1.2; echo loss 0.5
+sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
+    settings 1 '' '' '"max_retries": 0'
+    sed -i 's/"stop_grace": 20/"stop_grace": 3/' settings.json
+    start_run
+    # While what the command left is being ended, the measurement is over already.
+    wait_until has_event attempt_stopping
+    sleep 1
+    plant 0 700
+    end_program
+    is "$(kinds)" "foreign_after leftover_processes"
+}
+
+@test "work that was handed to a process outside is possibly delegated, and left alone" {
+    scenario 1
+    job "$(job_holds 1000); touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    sleep 1
+    plant 0 900
+    wait_until grep -q "GPU 0 is used by pid $OUTSIDER " out
+    touch repo/go
+    end_program
+    is "$(kinds)" "foreign_process possibly_delegated"
+    kill -0 "$OUTSIDER"
+}
+
+@test "memory that nobody holds is a leak: the run ends with 3, the experiment counts, and --resume goes on" {
+    scenario 1
+    job "echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
+    settings 2 '"memory_wait": 1'
+    run --separate-stderr tare_run
+    [ "$status" -eq 3 ]
+    grep -q 'GPU 0 did not give its memory back' <<<"$stderr"
+    grep -q 'nvidia-smi --gpu-reset' <<<"$stderr"
+    is "$(kinds)" memory_leaked
+    is "$(summary outcome)" succeeded
+    rm "$USERS/leak0"
+    job "echo loss 0.5"
+    "$TARE" run --resume "$(run_dir)"
+    is "$(summary outcome | tr '\n' ' ')" "succeeded succeeded "
+    is "$(kinds 2)" ""
+}
+
+@test "memory that comes back late is no leak" {
+    scenario 1
+    job "echo $((300 * 1048576)) >$USERS/leak0; touch began; sleep 1; echo loss 0.5"
+    settings 2
+    start_run
+    wait_until has_event job_proven
+    sleep 1
+    rm "$USERS/leak0"
+    job "echo loss 0.5"
+    end_program
+    is "$CODE" 0
+    is "$(kinds 1)$(kinds 2)" ""
+}
+
+@test "a hot start is waited for, and is evidence when it lasts" {
+    scenario 1
+    job "echo 30 >$USERS/heat0; sleep 1; echo loss 0.5"
+    settings 2 '"wait": 2'
+    tare_run >out
+    is "$(kinds 1)" ""
+    is "$(kinds 2)" went_on_after_wait
+    grep -q 'waits, at most 2.0 s: GPU 0 has 56 °C, the start band ends at 36 °C' out
+    rm -r results "$USERS/heat0"
+    settings 2 '"policy": "go-on", "temperature_max": 20'
+    job "sleep 1; echo loss 0.5"
+    tare_run >out
+    is "$(kinds 1) $(kinds 2)" "hot_start hot_start"
+}
+
+@test "brakes of the hardware are contamination, of the driver suspicion, a power cap is neither" {
+    scenario 1
+    local bits
+    for bits in 64:hw_thermal 72:hw_thermal 128:hw_power_brake 8:hw_slowdown 32:sw_thermal 4:; do
+        job "sleep 1; echo ${bits%:*} >$USERS/reasons0; sleep 2.5; rm $USERS/reasons0; sleep 1.5; echo loss 0.5"
+        settings 1
+        tare_run >out
+        is "$(kinds)" "${bits#*:}"
+        look '
+for found in evidence(1):
+    assert found["device"] == "GPU 0" and 0 <= found["from_s"] <= 1.6 and found["to_s"] >= 2.4, found
+'
+        rm -r results
+    done
+}
+
+@test "an Xid of the GPU is contamination, one of a program is not" {
+    local xid
+    for xid in 79:xid 31:xid_program; do
+        scenario 1
+        printf 'origin_ns %s\nxid 3000 %s\n' "$(python3 -c 'import time; print(time.monotonic_ns())')" "${xid%:*}" >>scenario
+        job "sleep 5; echo loss 0.5"
+        settings 1
+        tare_run >out
+        is "$(kinds)" "${xid#*:}"
+        rm -r results
+    done
+}
+
+@test "displays belong to the empty GPU" {
+    scenario 1
+    plant 0 400 0 graphics
+    job "sleep 1.2; echo loss 0.5"
+    settings 1
+    tare_run >out
+    is "$(kinds)" ""
+}
+
+@test "where the driver does not answer the run goes on, and is suspect" {
+    scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=999
+fault nvmlDeviceGetGraphicsRunningProcesses error code=999'
+    job "sleep 1; echo loss 0.5"
+    settings 1
+    tare_run >out
+    is "$(kinds)" processes_unseen
+    is "$(summary outcome)" succeeded
+}
+
+@test "energy net of the bare idle comes from the windows before and after, and is there only when both are" {
+    scenario 1
+    job "$(job_holds 1000); sleep 3; echo loss 0.5"
+    settings 2 '"baseline": 1'
+    tare_run >out
+    look '
+for number in (1, 2):
+    net, = guard(number, "net")
+    gross = [d for d in ended(number)[0]["energy"]["devices"] if d["device"] == "GPU 0"][0]
+    duration = ended(number)[0]["duration_s"]
+    idle = net["devices"][0]
+    assert idle["before"]["proven"] and idle["after"]["proven"], idle
+    # The scenario idles at 77 W.
+    for window in (idle["before"], idle["after"]):
+        assert abs(window["power_w"] - 77) <= 3 * window["half_width_w"] and window["half_width_w"] < 5, window
+    expected = gross["joules"] - duration * (idle["before"]["power_w"] + idle["after"]["power_w"]) / 2
+    assert abs(net["net_of_bare_idle_j"] - expected) < 1e-6 * gross["joules"], (net, expected)
+    assert abs(net["net_of_bare_idle_j"] - (gross["joules"] - 77 * duration)) <= 3 * net["half_width_j"], net
+    stored = experiment(number)["tare"]["energy"]
+    assert abs(stored["gpu"]["net_of_bare_idle_j"] - expected) < 1e-6 * gross["joules"], stored["gpu"]
+'
+    rm -r results
+    plant 0 600
+    settings 1 '"baseline": 1, "wait": 1'
+    tare_run >out
+    look 'assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None'
+}
+
+@test "an adaptive pause ends when the GPU is idle and cool, and says what it saved" {
+    scenario 1
+    job "$(job_holds 1000); sleep 1; echo loss 0.5"
+    settings 2 '' '"cooldown": {"mode": "adaptive", "min": 1, "max": 60}'
+    sed -i 's/"between_runs": 0/"between_runs": 40/' settings.json
+    tare_run >out
+    grep -q 'GPUs cool after .* less than the pause of the settings' out
+    look '
+pause, = guard(1, "cooldown")
+assert pause["settled"] and pause["planned_s"] == 40 and 1 <= pause["took_s"] < 30, pause
+assert abs(pause["saved_s"] - (40 - pause["took_s"])) < 1e-9, pause
+'
+}
