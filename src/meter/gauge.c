@@ -274,6 +274,27 @@ void gauge_end(struct gauge *gauge, double cpu_s)
     host_meter_edge(gauge->host, &gauge->to);
 }
 
+static struct reading power_of(const struct meter *meter)
+{
+    size_t count = 0;
+    const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
+    if (count == 0 || clock_monotonic_ns() - samples[count - 1].t_ns > KEPT_NS)
+        return (struct reading){0};
+    const struct reading *of = samples[count - 1].readings.of;
+    return of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
+}
+
+struct reading gauge_power_w(const struct gauge *gauge)
+{
+    struct reading sum = {0, gauge->count > 0};
+    for (size_t i = 0; i < gauge->count; i++) {
+        struct reading power_w = power_of(gauge->meters[i].meter);
+        sum.value += power_w.value;
+        sum.valid &= power_w.valid;
+    }
+    return sum;
+}
+
 size_t gauge_waiting(const struct gauge *gauge)
 {
     size_t waiting = 0;

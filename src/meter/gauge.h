@@ -65,6 +65,9 @@ void gauge_end(struct gauge *gauge, double cpu_s);
  * call takes milliseconds; their trace tells the course between two readings. */
 void gauge_mark(struct gauge *gauge);
 
+/* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
+struct reading gauge_power_w(const struct gauge *gauge);
+
 /* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
 size_t gauge_waiting(const struct gauge *gauge);
 

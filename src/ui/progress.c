@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
+#include "ui/drawn.h"
 #include "ui/estimate.h"
 #include "ui/output.h"
 #include "ui/width.h"
@@ -36,8 +37,10 @@ struct progress {
     bool from_first;     /* the attempts of this experiment all belong to this session */
     char *metric_name;   /* the last one seen */
     double metric_value;
-    char *attempt_error; /* of the attempt that ended last */
-    bool drawn;          /* a live line stands there */
+    struct reading power_w; /* now */
+    char *attempt_error;    /* of the attempt that ended last */
+    struct drawn drawn_by;  /* it */
+    bool drawn;             /* a live line stands there */
     bool detached;
 };
 
@@ -160,6 +163,8 @@ void progress_line(const struct progress *progress, struct text *out)
     } else {
         text_add(out, "  ");
         add_seconds(out, floor(seconds_since(progress, progress->attempt_ns)));
+        if (progress->power_w.valid)
+            text_addf(out, "  %.0f W", progress->power_w.value);
     }
     double elapsed_s = seconds_since(progress, progress->experiment_ns);
     double left_s;
@@ -226,6 +231,8 @@ static void begin_experiment(struct progress *progress, const struct event *even
     progress->from_first = false;
     free(steal_ptr(progress->metric_name));
     free(steal_ptr(progress->attempt_error));
+    progress->drawn_by = (struct drawn){0};
+    progress->power_w = (struct reading){0};
     if (progress->options.style != PROGRESS_PLAIN)
         return;
     AUTO_TEXT struct text line = {0};
@@ -240,6 +247,7 @@ static void begin_attempt(struct progress *progress, const struct event *event)
     progress->from_first = progress->from_first || event->attempt == 1;
     progress->attempt_ns = now_ns(progress);
     progress->pause_end_ns = 0;
+    progress->power_w = (struct reading){0};
 }
 
 /* A job that has ended by itself is gone at once, most often. */
@@ -314,6 +322,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    drawn_add(&progress->drawn_by, &line);
     if (succeeded)
         add_metrics(&line, json_object_get(event->data, "metrics"));
     else if (error && !(outcome && strcmp(error, outcome) == 0))
@@ -351,10 +360,20 @@ static void say_text(struct progress *progress, const struct event *event, const
     say(progress, &line, *kind ? YELLOW : NULL, coloured_from);
 }
 
+/* What the GPUs draw now: told beside the metrics, as it moves as they do. */
+static bool is_power(const struct event *event)
+{
+    return event->type == EVENT_METRIC && json_get_text(event->data, "sensor") != NULL;
+}
+
 static void take_metric(struct progress *progress, const struct event *event)
 {
     const char *name = json_get_text(event->data, "name");
     double value;
+    if (is_power(event)) {
+        progress->power_w.valid = json_get_number(event->data, "value", &progress->power_w.value);
+        return;
+    }
     if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
     free(progress->metric_name);
@@ -410,6 +429,8 @@ static void take_event(struct progress *progress, const struct event *event)
         progress->stop_end_ns = 0;
         free(progress->attempt_error);
         progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        progress->drawn_by = drawn_read(json_object_get(event->data, "energy"));
+        progress->power_w = (struct reading){0};
         break;
     case EVENT_RETRY_PAUSE:
         begin_pause(progress, event, true);
@@ -448,7 +469,8 @@ void progress_event(void *context, const struct event *event)
     if (progress->detached)
         return;
     if (progress->options.style == PROGRESS_JSON) {
-        print_json(progress, event);
+        if (!is_power(event)) /* the readings are in energy/gpu.csv */
+            print_json(progress, event);
         return;
     }
     take_event(progress, event);

@@ -46,7 +46,9 @@ with sqlite3.connect(sys.argv[1] + "/run.db") as db:
     is "$(grep -c 'energy is not measured: no NVIDIA GPU is seen here' err)" 1
     look '
 assert all(row[key] == "" for key in row if key.startswith("energy_")) and row["gpu_mem_peak_mib"] == "", row
-assert e["energy_metrics"] == {} and energy is None, e
+assert e["energy_metrics"] == {} and energy["gpu"] is energy["cpu_package"] is None and energy["devices"] == [], e
+# What the job used of the host needs no sensor.
+assert energy["host"]["cpu_s"] is not None and energy["host"]["processes_peak"] is not None, energy
 assert not os.path.exists(folder + "energy")
 '
     if grep -q 'ENERGY' out; then return 1; fi
