@@ -64,9 +64,10 @@ static void tell_gap(void *data, const struct meter_gap *gap)
 }
 
 static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const struct gauge_gpu *gpu,
-                        const char *library)
+                        const struct gauge_options *given)
 {
-    struct meter_options options = {.device = gpu->device, .library = library, .gap = tell_gap, .data = meter};
+    struct meter_options options = {
+        .device = gpu->device, .program = given->program, .library = given->library, .gap = tell_gap, .data = meter};
     *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};
     meter->meter = meter_start(&options, &meter->why);
     struct epoll_event event = {.events = EPOLLIN};
@@ -91,7 +92,7 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
     gauge->count = options->gpu_count;
     gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);
     for (size_t i = 0; i < gauge->count; i++)
-        start_meter(gauge, &gauge->meters[i], &options->gpus[i], options->library);
+        start_meter(gauge, &gauge->meters[i], &options->gpus[i], options);
     return gauge;
 }
 

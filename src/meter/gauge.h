@@ -32,6 +32,7 @@ struct gauge_options {
     const struct gauge_gpu *gpus;
     size_t gpu_count;
     const char *library;     /* of the driver; NULL: the usual one */
+    const char *program;     /* of the meters; NULL: this one */
     struct host_meter *host; /* stays the caller's */
 };
 
