@@ -29,9 +29,9 @@ struct host_tree {
     struct tree known; /* the last pass: what lost its parents since is still known by it */
     struct member *members;
     size_t count;
-    struct use gone;      /* of those that ended and were nobody's children here */
-    struct use base;      /* at the first sample */
-    struct use most;      /* since then */
+    struct use gone; /* of those that ended and were nobody's children here */
+    struct use base; /* at the first sample */
+    struct use most; /* since then */
     bool begun;
     bool io_seen, io_refused; /* of one at least; of one at least that was ever seen */
 };

@@ -205,6 +205,11 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
         tell_device(lane, &result->devices[i]);
     if (host_window_evidence(&result->host, &text))
         lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
+    if (result->host.clock_set_s != 0)
+        lane_say(lane,
+                 mem_printf("%s: the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
+                            "match; durations, epochs and energies do not come from it",
+                            lane->experiment->id, result->host.clock_set_s));
     text_fini(&text);
 }
 
