@@ -389,8 +389,9 @@ END
     wait_until test -e there
     "$TARE" measure --json --pid $pid >page.json 3>&- &
     local meter=$! code=0
-    # Its first look is over when it has counted the processes: nothing tells that from outside but time.
-    sleep 1.5
+    # Its first look comes right after it has blocked the signals that end it, which is all that can be seen of it.
+    wait_until grep -q '^SigBlk:.*[1-9a-f]' /proc/$meter/status
+    sleep 2
     touch burn
     wait_until test -e burnt0
     wait_until test -e burnt1
@@ -440,7 +441,7 @@ whole = start, end
 for epoch in epochs:
     start, end = (whole[0] + epoch[key] * 1e9 for key in ("start_s", "end_s"))
     assert abs(epoch["gpu_energy_j"] - truth(0)) <= 3 * epoch["gpu_half_width_j"], (epoch, truth(0))
-assert all(0.6 <= e["duration_s"] and e["source"] == "fifo" for e in epochs[1:4]), epochs
+assert all(0.2 <= e["duration_s"] < 60 and e["source"] == "fifo" for e in epochs[1:4]), epochs
 assert "1 lines in $TARE_MARKS were no marks" in page["notes"], page
 assert page["host"]["cpu_s"] > 0 and page["host"]["processes_peak"] >= 1, page'
 }
