@@ -58,12 +58,13 @@ void gauge_prepare(struct gauge *gauge);
 /* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
  * measured is no job). end: cpu_s as host_meter_end takes it. */
 void gauge_begin(struct gauge *gauge, const struct job_identity *job);
-void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time); /* of one that is no job, and its descendants */
+/* of a process that is no job, and its descendants */
+void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time);
 void gauge_edge(struct gauge *gauge);
 void gauge_end(struct gauge *gauge, double cpu_s);
 
-/* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own. GPUs' are not, as a
- * call takes milliseconds; their trace tells the course between two readings. */
+/* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own.
+ * GPUs' are not, as a call takes milliseconds; their trace tells the course between two readings. */
 void gauge_mark(struct gauge *gauge);
 
 /* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */

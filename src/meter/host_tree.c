@@ -101,7 +101,7 @@ static void add_use(struct use *to, const struct use *more)
     to->written_bytes += more->written_bytes;
 }
 
-/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere any more. */
+/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere. */
 static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -8,7 +8,8 @@
 static const double OTHERS_MAX_SHARE = 0.05;
 static const double EVIDENCE_MIN_S = 1.0;
 
-/* A clock that is slewed gains or loses 500 ppm at most; the two clocks are read one after the other, maybe with a pause. */
+/* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other, maybe with a pause
+ * in between. */
 static const double SET_MIN_S = 0.1, SLEW_MAX = 0.001;
 
 static struct reading share(double part_s, double whole_s)

@@ -467,6 +467,23 @@ for row in table[1:]:
 END
 }
 
+@test "what a killed exec left of its marks is taken away by the next one" {
+    scenario 1 'step 0 300'
+    export XDG_RUNTIME_DIR='' TMPDIR=$WORK/temporary
+    mkdir temporary
+    start_program exec --energy -- sh -c 'touch begun; sleep 300'
+    wait_until test -e begun
+    is "$(ls temporary | wc -l)" 1
+    # One that lives keeps its own.
+    "$TARE" exec --energy -- true 2>/dev/null
+    is "$(ls temporary | wc -l)" 1
+    kill -KILL "$PID"
+    end_program
+    is "$(ls temporary | wc -l)" 1
+    "$TARE" exec --energy -- true 2>/dev/null
+    is "$(ls temporary | wc -l)" 0
+}
+
 @test "inside of a run, marks are the run's: exec leaves the variable alone" {
     scenario 1 'step 0 300'
     TARE_MARKS=/some/where "$TARE" exec --json page.json -- sh -c 'echo "$TARE_MARKS"' >out

@@ -1,4 +1,5 @@
-/* All meters of a run together, on GPUs whose energy is known in closed form (tests/fake): sums, epochs, what is missing. */
+/* All meters of a run together, on GPUs whose energy is known in closed form (tests/fake): sums, epochs, what is
+ * missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -362,7 +363,8 @@ static void at_a_mark_the_hosts_counters_are_read_once(void **state)
     sysroot_fini(&root);
 }
 
-/* A package of 50 W whose counter is read in step with the marks, as a run does it: what epochs of a third of a second draw. */
+/* A package of 50 W whose counter is read in step with the marks, as a run does it: what epochs of a third of a second
+ * draw. */
 static double epoch_half_width_j(bool with_marks, double *worst_error_j)
 {
     enum { EPOCHS = 6 };
