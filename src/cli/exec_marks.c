@@ -6,13 +6,17 @@
 #include "meter/marks.h"
 #include "tare_build.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define VARIABLE  "TARE_MARKS"
 #define FIFO_NAME "marks"
+#define PREFIX    TARE_NAME "-exec-"
 
 enum { DRAIN_READS_MAX = 16 };
 
@@ -24,19 +28,68 @@ struct exec_marks {
     struct measuring *measuring; /* while it takes */
 };
 
-/* The user's own folder of this login goes with the login, should we be killed; else beside other temporary files. */
-static char *make_folder(const struct strv *environment, struct err *err)
+static int open_folder(int parent, const char *path)
+{
+    return openat(parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Of an exec that was killed: whoever lives holds the lock. Only this user's own are looked at. */
+static void remove_stale(int parent, const char *name)
+{
+    AUTO_CLOSE int dir = open_folder(parent, name);
+    struct stat status;
+    if (dir < 0 || fstat(dir, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 0077) != 0 ||
+        flock(dir, LOCK_EX | LOCK_NB) != 0)
+        return;
+    mark_fifo_remove(dir, FIFO_NAME);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void remove_all_stale(const char *path)
+{
+    int parent = open_folder(AT_FDCWD, path);
+    DIR *listing = parent >= 0 ? fdopendir(parent) : NULL;
+    if (!listing && parent >= 0)
+        close(parent);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0)
+            remove_stale(dirfd(listing), entry->d_name);
+    if (listing)
+        closedir(listing);
+}
+
+/* Another exec may take a folder that is not locked yet for a stale one: then it is made anew. */
+static bool make_locked(struct exec_marks *marks, const char *parent)
+{
+    for (int tries = 0; tries < 10; tries++) {
+        AUTO_FREE char *path = mem_printf("%s/" PREFIX "XXXXXX", parent);
+        struct stat status;
+        if (!mkdtemp(path))
+            return false;
+        AUTO_CLOSE int dir = open_folder(AT_FDCWD, path);
+        if (dir < 0 || flock(dir, LOCK_EX | LOCK_NB) != 0 || fstat(dir, &status) != 0 || status.st_nlink == 0)
+            continue;
+        marks->folder = steal_ptr(path);
+        marks->dir = steal_fd(&dir);
+        return true;
+    }
+    errno = EAGAIN;
+    return false;
+}
+
+/* The user's own folder of this login, else beside other temporary files. */
+static bool make_folder(struct exec_marks *marks, const struct strv *environment, struct err *err)
 {
     static const char *const names[] = {"XDG_RUNTIME_DIR", "TMPDIR", NULL};
     for (size_t i = 0;; i++) {
         const char *parent = names[i] ? strv_env_get(environment, names[i]) : "/tmp";
-        AUTO_FREE char *path = mem_printf("%s/" TARE_NAME "-exec-XXXXXX", parent ? parent : "");
-        if (parent && parent[0] == '/' && mkdtemp(path))
-            return steal_ptr(path);
-        if (!names[i]) {
-            err_sys(err, "make a folder for marks in %s", parent);
-            return NULL;
+        if (parent && parent[0] == '/') {
+            remove_all_stale(parent);
+            if (make_locked(marks, parent))
+                return true;
         }
+        if (!names[i])
+            return err_sys(err, "make a folder for marks in %s", parent);
     }
 }
 
@@ -46,14 +99,9 @@ struct exec_marks *exec_marks_new(struct strv *environment, struct err *err)
     if (other && *other)
         return NULL;
     struct exec_marks *marks = mem_alloc(sizeof *marks);
-    *marks = (struct exec_marks){.folder = make_folder(environment, err), .dir = -1};
-    if (marks->folder) {
-        marks->dir = open(marks->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (marks->dir < 0)
-            err_sys(err, "open folder %s", marks->folder);
-        else
-            marks->fifo = mark_fifo_new(marks->dir, FIFO_NAME, (uid_t)-1, err);
-    }
+    *marks = (struct exec_marks){.dir = -1};
+    if (make_folder(marks, environment, err))
+        marks->fifo = mark_fifo_new(marks->dir, FIFO_NAME, (uid_t)-1, err);
     if (!marks->fifo) {
         exec_marks_free(marks);
         return NULL;

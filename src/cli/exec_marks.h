@@ -8,8 +8,8 @@
 
 struct exec_marks;
 
-/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the environment names one already, of
- * the run that this is a part of, and marks are that one's. */
+/* Makes it in a folder of its own and names it in environment. NULL with an empty err: the environment names one
+ * already, of the run that this is a part of, and marks are that one's. */
 struct exec_marks *exec_marks_new(struct strv *environment, struct err *err);
 void exec_marks_free(struct exec_marks *marks); /* removes FIFO and folder; NULL: nothing */
 

@@ -64,11 +64,12 @@ static void tell_gap(void *data, const struct meter_gap *gap)
 }
 
 static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const struct gauge_gpu *gpu,
-                        const struct gauge_options *wanted)
+                        const struct gauge_options *given)
 {
     struct meter_options options = {.device = gpu->device,
-                                    .library = wanted->library,
-                                    .time_scale = wanted->time_scale,
+                                    .program = given->program,
+                                    .library = given->library,
+                                    .time_scale = given->time_scale,
                                     .gap = tell_gap,
                                     .data = meter};
     *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};
@@ -295,6 +296,27 @@ void gauge_end(struct gauge *gauge, double cpu_s)
     host_meter_end(gauge->host, gauge->job, cpu_s);
     gauge->has_job = false;
     host_meter_edge(gauge->host, &gauge->to);
+}
+
+static struct reading power_of(const struct meter *meter)
+{
+    size_t count = 0;
+    const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
+    if (count == 0 || clock_monotonic_ns() - samples[count - 1].t_ns > KEPT_NS)
+        return (struct reading){0};
+    const struct reading *of = samples[count - 1].readings.of;
+    return of[GPU_POWER_INSTANT_W].valid ? of[GPU_POWER_INSTANT_W] : of[GPU_POWER_AVERAGE_W];
+}
+
+struct reading gauge_power_w(const struct gauge *gauge)
+{
+    struct reading sum = {0, gauge->count > 0};
+    for (size_t i = 0; i < gauge->count; i++) {
+        struct reading power_w = power_of(gauge->meters[i].meter);
+        sum.value += power_w.value;
+        sum.valid &= power_w.valid;
+    }
+    return sum;
 }
 
 size_t gauge_waiting(const struct gauge *gauge)

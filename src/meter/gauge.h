@@ -33,6 +33,7 @@ struct gauge_options {
     const struct gauge_gpu *gpus;
     size_t gpu_count;
     const char *library;     /* of the driver; NULL: the usual one */
+    const char *program;     /* of the meters; NULL: this one */
     struct host_meter *host; /* stays the caller's */
     double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
@@ -59,7 +60,8 @@ void gauge_prepare(struct gauge *gauge);
 /* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
  * measured is no job). end: cpu_s as host_meter_end takes it. */
 void gauge_begin(struct gauge *gauge, const struct job_identity *job);
-void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time); /* of one that is no job, and its descendants */
+/* of a process that is no job, and its descendants */
+void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time);
 void gauge_edge(struct gauge *gauge);
 void gauge_end(struct gauge *gauge, double cpu_s);
 
@@ -77,6 +79,9 @@ void gauge_mark(struct gauge *gauge);
 
 /* The job's host memory as it was read last. */
 struct reading gauge_job_memory(const struct gauge *gauge);
+
+/* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
+struct reading gauge_power_w(const struct gauge *gauge);
 
 /* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
 size_t gauge_waiting(const struct gauge *gauge);

@@ -115,6 +115,7 @@ static json_t *host_json(const struct gauge_result *result)
     set(json, "others_share", result->host.others_share);
     set(json, "stolen_share", result->host.stolen_share);
     json_object_set_new(json, "suspended_s", json_real(number_round(result->host.suspended_s, DIGITS)));
+    json_object_set_new(json, "clock_set_s", json_real(number_round(result->host.clock_set_s, DIGITS)));
     return json;
 }
 

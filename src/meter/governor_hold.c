@@ -70,7 +70,8 @@ static bool relied_on(int file)
     return flock(file, LOCK_EX | LOCK_NB) != 0;
 }
 
-/* What is written there of this boot: governors do not outlive a boot. False: nothing, or only a part: then it was not set yet. */
+/* What is written there of this boot: governors do not outlive a boot. False: nothing, or only a part: then it was not
+ * set yet. */
 static bool record_read(int file, struct governor_change *out)
 {
     AUTO_TEXT struct text bytes = {0};

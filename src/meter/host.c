@@ -165,13 +165,15 @@ static double own_cpu_s(struct host_meter *meter)
            (double)usage.ru_stime.tv_usec / 1e6 + (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-static int64_t suspended_ns(void)
+/* CLOCK_MONOTONIC stands still while the machine sleeps, CLOCK_BOOTTIME does not. */
+static void clocks_read(struct host_edge *out)
 {
-    struct timespec with, without;
-    clock_gettime(CLOCK_MONOTONIC, &without);
+    struct timespec with;
+    int64_t without_ns = clock_monotonic_ns();
     clock_gettime(CLOCK_BOOTTIME, &with);
-    int64_t between = (int64_t)(with.tv_sec - without.tv_sec) * NS_PER_S + (int64_t)(with.tv_nsec - without.tv_nsec);
-    return between > 0 ? between : 0;
+    int64_t wall_ns = clock_realtime_ns(), with_ns = (int64_t)with.tv_sec * NS_PER_S + (int64_t)with.tv_nsec;
+    out->suspended_ns = with_ns > without_ns ? with_ns - without_ns : 0;
+    out->wall_ns = wall_ns - with_ns;
 }
 
 void host_meter_counters(struct host_meter *meter)
@@ -227,7 +229,7 @@ void host_meter_edge(struct host_meter *meter, struct host_edge *out)
     out->has_cpu = length > 0 && host_cpu_parse(meter->stat, (size_t)length, &out->cpu);
     jobs_add_up(meter, out);
     out->own_cpu_s = own_cpu_s(meter);
-    out->suspended_ns = suspended_ns();
+    clocks_read(out);
     pressure_read(meter, out);
 }
 

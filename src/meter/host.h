@@ -43,6 +43,7 @@ const char *host_resource_name(enum host_resource resource); /* "cpu", "memory",
 struct host_edge {
     int64_t t_ns;         /* CLOCK_MONOTONIC */
     int64_t suspended_ns; /* the machine slept, since boot */
+    int64_t wall_ns;      /* the wall clock less CLOCK_BOOTTIME: sleep does not move it, only who sets the clock */
     struct host_cpu cpu;
     bool has_cpu;
     struct reading jobs_cpu_s; /* of all jobs, those that ended too; absent when a living one cannot be seen */
@@ -66,6 +67,7 @@ const struct host_job_figures *host_meter_job(const struct host_meter *meter, si
 struct host_window {
     double duration_s;
     double suspended_s;
+    double clock_set_s;          /* by so much the wall clock was set, forward or back; 0: not, or only slewed */
     struct reading busy_share;   /* of all processes */
     struct reading jobs_share;
     struct reading own_share;    /* of tare itself */

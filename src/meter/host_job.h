@@ -16,7 +16,7 @@ struct host_job_figures {
     struct reading written_bytes;
     struct reading processes;         /* alive, the job's init not counted */
     struct reading processes_peak;    /* the most that were seen at once */
-    size_t io_refused;                /* of so many processes what they read and wrote may not be seen: then there is no sum */
+    size_t io_refused;                /* so many processes' reads and writes may not be seen: then there is no sum */
 };
 
 struct host_job;
@@ -26,9 +26,10 @@ struct host_job;
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity);
 void host_job_free(struct host_job *job);
 
-/* The same of a process that is nobody's job, and of all that descend from it: what they use from the first sample on (of memory: what
- * they have). No right over it is needed, but for what it reads and writes, which its own user and root may see. Descendants
- * that lost their parents are followed from when they were first seen. What is used between the last sample and an end is missed. */
+/* The same of a process that is nobody's job, and of all that descend from it: what they use from the first sample on
+ * (of memory: what they have). No right over it is needed, but for what it reads and writes, which its own user and
+ * root may see. Descendants that lost their parents are followed from when they were first seen. What is used between
+ * the last sample and an end is missed. */
 struct host_job *host_job_new_tree(const char *sysroot, pid_t pid, uint64_t start_time);
 
 /* Costs some 10 µs for each process of the job, less where the cgroup has the controllers; without a cgroup some 10

@@ -29,9 +29,9 @@ struct host_tree {
     struct tree known; /* the last pass: what lost its parents since is still known by it */
     struct member *members;
     size_t count;
-    struct use gone;      /* of those that ended and were nobody's children here */
-    struct use base;      /* at the first sample */
-    struct use most;      /* since then */
+    struct use gone; /* of those that ended and were nobody's children here */
+    struct use base; /* at the first sample */
+    struct use most; /* since then */
     bool begun;
     bool io_seen, io_refused; /* of one at least; of one at least that was ever seen */
 };
@@ -101,7 +101,7 @@ static void add_use(struct use *to, const struct use *more)
     to->written_bytes += more->written_bytes;
 }
 
-/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere any more. */
+/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere. */
 static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -1,4 +1,5 @@
-/* host_tree: what a process that is nobody's job uses, with all that descend from it, seen from outside. Private to meter/. */
+/* host_tree: what a process that is nobody's job uses, with all that descend from it, seen from outside. Private to
+ * meter/. */
 #ifndef TARE_METER_HOST_TREE_H
 #define TARE_METER_HOST_TREE_H
 
@@ -6,7 +7,7 @@
 
 struct host_tree;
 
-/* sysroot stays the caller's: where /proc/PID/statm and io are; who descends from whom is asked of the machine itself. */
+/* sysroot stays the caller's: where /proc/PID/statm and io are; who descends from whom the machine itself tells. */
 struct host_tree *host_tree_new(const char *sysroot, pid_t pid, uint64_t start_time);
 void host_tree_free(struct host_tree *tree); /* NULL: nothing */
 

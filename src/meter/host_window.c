@@ -2,10 +2,15 @@
 #include "base/clock.h"
 #include "meter/host.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static const double OTHERS_MAX_SHARE = 0.05;
 static const double EVIDENCE_MIN_S = 1.0;
+
+/* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other, maybe with a pause
+ * in between. */
+static const double SET_MIN_S = 0.1, SLEW_MAX = 0.001;
 
 static struct reading share(double part_s, double whole_s)
 {
@@ -52,6 +57,9 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     /* The two clocks are read one after the other. */
     if (out->suspended_s < 0.001)
         out->suspended_s = 0;
+    out->clock_set_s = (double)(to->wall_ns - from->wall_ns) / 1e9;
+    if (fabs(out->clock_set_s) < SET_MIN_S + SLEW_MAX * (out->duration_s + out->suspended_s))
+        out->clock_set_s = 0;
     cpu_between(from, to, out);
     for (int i = 0; i < HOST_RESOURCES; i++) {
         const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];

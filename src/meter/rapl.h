@@ -65,7 +65,7 @@ struct rapl_domain {
     struct rapl_track track;
     uint64_t last; /* count */
     int64_t first_ns, last_ns, calls_ns;
-    int64_t change_ns, spans_ns; /* of changes that were seen as they came: the last one (0: none), and from each to the next */
+    int64_t change_ns, spans_ns; /* of changes seen as they came: the last one (0: none), and from each to the next */
     uint64_t changes, spans, calls;
     uint64_t values[RAPL_VALUES_MAX]; /* different ones */
     size_t value_count;

@@ -13,7 +13,7 @@ enum event_type {
     EVENT_ATTEMPT_PREPARED,    /* folder: preparing; no process yet */
     EVENT_JOB_BORN,            /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,     /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
-    EVENT_METRIC,              /* name, value: told, not journaled */
+    EVENT_METRIC,              /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
     EVENT_MARK,                /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */

@@ -83,8 +83,8 @@ void lane_foreground_start(struct lane *lane); /* what comes before it is done *
 void lane_attempt_ended(struct lane *lane);  /* the attempt is over and nothing of it lives: judge and record */
 void lane_job_sources_fini(struct lane *lane);
 
-/* The CPU frequency governor (lane_governor.c): the experiment's is set, then lane_prepare. Where it is not, each attempt has it as
- * evidence. */
+/* The CPU frequency governor (lane_governor.c): the experiment's is set, then lane_prepare. Where it is not, each
+ * attempt has it as evidence. */
 void lane_governor_set(struct lane *lane);
 void lane_governor_tell(struct lane *lane);  /* the attempt has begun */
 void lane_governor_check(struct lane *lane); /* it has ended */

@@ -43,10 +43,26 @@ static uint64_t next_us(struct lane *lane)
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
 }
 
+/* For whoever watches: never journaled. */
+static void tell_power(struct lane *lane)
+{
+    struct reading power_w = gauge_power_w(lane->runner->gauge);
+    if (!power_w.valid)
+        return;
+    json_t *data = json_object();
+    json_object_set_new(data, "sensor", json_string("gpu_power_w"));
+    json_object_set_new(data, "value", json_real(power_w.value));
+    runner_tell(lane->runner, (struct runner_entry){.type = EVENT_METRIC,
+                                                    .experiment = (int64_t)lane->experiment->number,
+                                                    .attempt = lane->attempt.number,
+                                                    .data = data});
+}
+
 static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
     (void)us;
     struct lane *lane = context;
+    tell_power(lane);
     gauge_tick(lane->runner->gauge);
     lane_guard_tick(lane);
     lane_memory_tick(lane);
@@ -200,6 +216,11 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
     lane_guard_host(lane, &result->host);
     if (host_window_evidence(&result->host, &text))
         lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
+    if (result->host.clock_set_s != 0)
+        lane_say(lane,
+                 mem_printf("%s: the wall clock was set by %+.1f s meanwhile: times of day before and after do not "
+                            "match; durations, epochs and energies do not come from it",
+                            lane->experiment->id, result->host.clock_set_s));
     text_fini(&text);
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/value.h"
 #include "guard/evidence.h"
+#include "ui/drawn.h"
 #include "ui/estimate.h"
 #include "ui/output.h"
 #include "ui/width.h"
@@ -40,6 +41,8 @@ struct progress {
     double metric_value;
     char *attempt_error;                    /* of the attempt that ended last */
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
+    struct reading power_w;                 /* now */
+    struct drawn drawn_by;                  /* by the attempt that ended last */
     bool drawn;                             /* a live line stands there */
     bool detached;
 };
@@ -163,6 +166,8 @@ void progress_line(const struct progress *progress, struct text *out)
     } else {
         text_add(out, progress->alone ? "  background alone " : "  ");
         add_seconds(out, floor(seconds_since(progress, progress->attempt_ns)));
+        if (progress->power_w.valid)
+            text_addf(out, "  %.0f W", progress->power_w.value);
     }
     double elapsed_s = seconds_since(progress, progress->experiment_ns);
     double left_s;
@@ -230,6 +235,8 @@ static void begin_experiment(struct progress *progress, const struct event *even
     progress->of_experiment = progress->of_attempt = VERDICT_CLEAN;
     free(steal_ptr(progress->metric_name));
     free(steal_ptr(progress->attempt_error));
+    progress->drawn_by = (struct drawn){0};
+    progress->power_w = (struct reading){0};
     if (progress->options.style != PROGRESS_PLAIN)
         return;
     AUTO_TEXT struct text line = {0};
@@ -244,6 +251,7 @@ static void begin_attempt(struct progress *progress, const struct event *event)
     progress->from_first = progress->from_first || event->attempt == 1;
     progress->attempt_ns = now_ns(progress);
     progress->pause_end_ns = 0;
+    progress->power_w = (struct reading){0};
     progress->alone = false;
 }
 
@@ -348,6 +356,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    drawn_add(&progress->drawn_by, &line);
     add_verdict(progress, &line);
     if (succeeded)
         add_metrics(&line, json_object_get(event->data, "metrics"));
@@ -398,10 +407,20 @@ static void take_evidence(struct progress *progress, const struct event *event)
         say_text(progress, event, head);
 }
 
+/* What the GPUs draw now: told beside the metrics, as it moves as they do. */
+static bool is_power(const struct event *event)
+{
+    return event->type == EVENT_METRIC && json_get_text(event->data, "sensor") != NULL;
+}
+
 static void take_metric(struct progress *progress, const struct event *event)
 {
     const char *name = json_get_text(event->data, "name");
     double value;
+    if (is_power(event)) {
+        progress->power_w.valid = json_get_number(event->data, "value", &progress->power_w.value);
+        return;
+    }
     if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
     free(progress->metric_name);
@@ -455,6 +474,8 @@ static void take_event(struct progress *progress, const struct event *event)
         progress->alone = false;
         free(progress->attempt_error);
         progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        progress->drawn_by = drawn_read(json_object_get(event->data, "energy"));
+        progress->power_w = (struct reading){0};
         break;
     case EVENT_RETRY_PAUSE:
         begin_pause(progress, event, true);
@@ -498,7 +519,8 @@ void progress_event(void *context, const struct event *event)
     if (progress->detached)
         return;
     if (progress->options.style == PROGRESS_JSON) {
-        print_json(progress, event);
+        if (!is_power(event)) /* the readings are in energy/gpu.csv */
+            print_json(progress, event);
         return;
     }
     take_event(progress, event);

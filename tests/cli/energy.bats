@@ -46,7 +46,9 @@ with sqlite3.connect(sys.argv[1] + "/run.db") as db:
     is "$(grep -c 'energy is not measured: no NVIDIA GPU is seen here' err)" 1
     look '
 assert all(row[key] == "" for key in row if key.startswith("energy_")) and row["gpu_mem_peak_mib"] == "", row
-assert e["energy_metrics"] == {} and energy is None, e
+assert e["energy_metrics"] == {} and energy["gpu"] is energy["cpu_package"] is None and energy["devices"] == [], e
+# What the job used of the host needs no sensor.
+assert energy["host"]["cpu_s"] is not None and energy["host"]["processes_peak"] is not None, energy
 assert not os.path.exists(folder + "energy")
 '
     if grep -q 'ENERGY' out; then return 1; fi
@@ -201,4 +203,47 @@ assert os.path.exists(folder + "attempt_1/energy/gpu.csv") and os.path.exists(fo
     is "$(summary energy_gpu_total_joules | head -n 1)" "$before"
     look 'near(energy["gpu"]["joules"], truth(), energy["gpu"]["half_width_j"])'
     EXPERIMENT=2 look 'near(energy["gpu"]["joules"], truth(), energy["gpu"]["half_width_j"])'
+}
+
+# used LAYER: what a job of three processes uses, held together by that layer.
+used() {
+    rm -rf results
+    tare_run --containment "$1" >out 2>&1 || { cat out; return 1; }
+    look '
+host, usage = energy["host"], e["tare"]["attempts"][0]["usage"]
+# Each of both workers burns 0.4 s; clock ticks round down, for user and system apart, where nothing else tells.
+assert 0.7 <= host["cpu_s"] < 60 and 0.7 <= usage["cpu_seconds"] < 60, (host, usage)
+assert host["processes_peak"] >= 3, host
+assert 48 << 20 <= host["memory_peak_bytes"] < 8 << 30, host
+assert usage["peak_memory_bytes"] is None or usage["peak_memory_bytes"] >= 24 << 20, usage
+assert host["suspended_s"] == 0, host
+# Where the kernel tells storage at all, it is a number of bytes, and the same was read or written by nobody twice.
+assert host["written_bytes"] is None or 0 <= host["written_bytes"] < 1 << 30, host
+assert host["job_share"] is None or 0 < host["job_share"] <= 1.05, host
+'
+}
+
+@test "what a job uses of the host is told, from its cgroup or from /proc, with sensors or without" {
+    unset TARE_SYSROOT TARE_NVML
+    export CUDA_VISIBLE_DEVICES=
+    cat >work.py <<'END'
+import os, time
+for worker in range(2):
+    if os.fork() == 0:
+        memory = bytearray(b"x") * (24 << 20)
+        while time.process_time() < 0.4:
+            pass
+        while not os.path.exists("go%d" % os.getppid()):
+            time.sleep(0.02)
+        os._exit(0)
+# Long enough for looks a second, also where one look makes the next ones wait.
+time.sleep(4)
+open("go%d" % os.getpid(), "w").close()
+os.wait()
+os.wait()
+END
+    job "cd '$WORK' && exec python3 work.py"
+    settings 1
+    used auto
+    used sweep
 }

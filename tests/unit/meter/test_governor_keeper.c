@@ -1,4 +1,5 @@
-/* The CPU frequency governor of runs that live and die: several at once, without root's rights, killed; in a tree of files. */
+/* The CPU frequency governor of runs that live and die: several at once, without root's rights, killed; in a tree of
+ * files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,8 +59,8 @@ static int machine(const struct sysroot *root)
     return folder;
 }
 
-/* In another process, so that its locks are another's: takes the governor and tells by the pipe's end how that went; lives until
- * killed. */
+/* In another process, so that its locks are another's: takes the governor and tells by the pipe's end how that went;
+ * lives until killed. */
 static pid_t another_run(int folder, const char *sysroot, const char *wanted)
 {
     int ends[2];

@@ -118,6 +118,36 @@ static void waiting_and_sleep_are_told(void **state)
     assert_false(window.pressure[HOST_CPU].some_share.valid);
 }
 
+static void a_wall_clock_that_was_set_is_told_from_one_that_is_slewed_and_from_sleep(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t moved_ms, slept_ms;
+        double set_s;
+    } rows[] = {{0, 0, 0},
+                {5, 0, 0},
+                {-5, 0, 0},
+                {3600000, 0, 3600},
+                {-3600000, 0, -3600},
+                {2500, 0, 2.5},
+                {0, 8 * 3600000, 0},
+                {-7200000, 8 * 3600000, -7200}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct host_edge from, to;
+        struct host_window window;
+        ten_seconds(&from, &to);
+        from.wall_ns = INT64_C(1700000000) * 1000000000;
+        to.wall_ns = from.wall_ns + rows[i].moved_ms * 1000000;
+        to.suspended_ns = from.suspended_ns + rows[i].slept_ms * 1000000;
+        host_window_between(&from, &to, &window);
+        assert_true(window.clock_set_s == rows[i].set_s);
+        assert_true(window.suspended_s == (double)rows[i].slept_ms / 1000);
+        /* Ten seconds of CLOCK_MONOTONIC are ten, whatever the others do. */
+        assert_true(window.duration_s == 10);
+        assert_near(window.busy_share, 0.5);
+    }
+}
+
 static void stat_file(const struct sysroot *root, unsigned user, unsigned stolen)
 {
     AUTO_FREE char *text =
@@ -209,6 +239,7 @@ int main(void)
         cmocka_unit_test(ticks_that_were_counted_late_make_nothing_negative),
         cmocka_unit_test(others_are_unknown_where_the_jobs_are),
         cmocka_unit_test(waiting_and_sleep_are_told),
+        cmocka_unit_test(a_wall_clock_that_was_set_is_told_from_one_that_is_slewed_and_from_sleep),
         cmocka_unit_test_setup_teardown(an_edge_reads_the_machine_and_its_jobs, sysroot_setup, sysroot_teardown),
         cmocka_unit_test_setup_teardown(edges_and_ticks_keep_the_counters_readings, sysroot_setup, sysroot_teardown),
     };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "plan_fixture.h"
+#include "ui/drawn.h"
 #include "ui/progress.h"
 
 #include <stdio.h>
@@ -161,6 +162,82 @@ static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **st
     fclose(screen.file);
 }
 
+static void what_was_drawn_stands_in_the_line_of_the_end(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_PLAIN, 0, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 1, 1,
+            "{\"outcome\": \"failed\", \"error\": \"exit code 3\","
+            " \"energy\": {\"gpu\": {\"joules\": 1.0, \"half_width_j\": 1.0}}}");
+    happens(&screen, EVENT_RETRY_PAUSE, 1, 1, "{\"seconds\": 1}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 2, "{}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 1, 2,
+            "{\"outcome\": \"succeeded\", \"energy\": {"
+            "\"gpu\": {\"joules\": 36000.1234, \"half_width_j\": 3.14159},"
+            "\"cpu_package\": {\"joules\": 999.9, \"half_width_j\": 0.52}}}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"succeeded\", \"retries\": 1, \"duration_s\": 60.0, \"metrics\": {\"loss\": 0.5}}");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0, "{\"outcome\": \"interrupted\", \"retries\": 0}");
+    close_screen(&screen);
+    assert_string_equal(
+        written(&screen),
+        "[1/3] digits_mlp_001 started\n"
+        "[1/3] digits_mlp_001 attempt 1 failed: exit code 3; retry in 1 s\n"
+        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 kJ ± 0.003, CPU 999.90 J ± 0.52, "
+        "loss 0.5\n"
+        "[2/3] digits_mlp_002 started\n"
+        "[2/3] digits_mlp_002 interrupted after 0.0 s\n");
+    fclose(screen.file);
+}
+
+static void energies_have_as_many_digits_as_their_half_width_allows(void **state)
+{
+    (void)state;
+    static const struct {
+        double energy_j, half_width_j; /* below 0: unknown */
+        const char *expected;
+    } rows[] = {
+        {0, 0.3, "0.00 J ± 0.30"},
+        {52.3456, 0.0123, "52.346 J ± 0.012"},
+        {52.3456, 0.00001, "52.346 J ± 0.001"},
+        {999.4, 12, "999 J ± 12"},
+        {999.9999, 1, "1.000 kJ ± 0.001"},
+        {1914.2, 130, "1.91 kJ ± 0.13"},
+        {2.5e6, 1500, "2.500 MJ ± 0.002"},
+        {4e12, 3e9, "4000.0 GJ ± 3.0"},
+        {123.4567, -1, "123.457 J"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_TEXT struct text text = {0};
+        drawn_add_energy((struct reading){rows[i].energy_j, true},
+                         (struct reading){rows[i].half_width_j, rows[i].half_width_j >= 0}, &text);
+        assert_string_equal(text_get(&text), rows[i].expected);
+    }
+}
+
+static void the_live_line_says_what_is_drawn_now(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    run_first(&screen);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(5);
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  612 W  about 45 s left  loss 0.25");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\"}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  0 s  about 45 s left  loss 0.25");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
 static void the_live_line_says_how_long_a_stop_may_take(void **state)
 {
     (void)state;
@@ -293,6 +370,8 @@ static void json_is_one_object_a_line_and_nothing_else(void **state)
     struct screen screen;
     open_screen(&screen, PROGRESS_JSON, 0, true);
     run_first(&screen);
+    happens(&screen, EVENT_METRIC, 1, 1,
+            "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}"); /* once a second: is none of it */
     close_screen(&screen);
     char *text = strdup(written(&screen));
     static const char *const types[] = {"experiment_started", "attempt_started", "metric", "attempt_ended",
@@ -343,6 +422,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_lines_tell_starts_ends_retries_and_evidence),
         cmocka_unit_test(the_live_line_says_what_runs_how_long_and_how_much_is_left),
+        cmocka_unit_test(what_was_drawn_stands_in_the_line_of_the_end),
+        cmocka_unit_test(energies_have_as_many_digits_as_their_half_width_allows),
+        cmocka_unit_test(the_live_line_says_what_is_drawn_now),
         cmocka_unit_test(the_live_line_says_how_long_a_stop_may_take),
         cmocka_unit_test(after_a_resume_no_number_of_attempts_is_promised),
         cmocka_unit_test(a_tick_asks_for_the_next_one_only_where_something_moves),
