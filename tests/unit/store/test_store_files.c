@@ -142,7 +142,8 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         ", 'energy': null}], 'epochs': [],"
         " 'containment': {'layers': ['pidns', 'sweep'], 'kernel_backed': true,"
         "   'leftovers': [{'pid': 5000, 'command': 'worker'}, {'pid': 5000, 'command': 'worker'}], 'survivors': []},"
-        " 'evidence': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], 'cwd': "
+        " 'evidence': [], 'guard': [], 'mutated': ['learning_rate'], 'command': ['/usr/bin/train', '--lr', '1e-7'], "
+        "'cwd': "
         "'/srv/demo',"
         " 'seed': 42}}");
     json_decref(json);
@@ -189,7 +190,8 @@ static void layers_and_evidence_of_the_job_itself_are_told(void **state)
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
     add(store, EVENT_JOB_BORN, 1, 1, "{'pid': 1, 'layers': {'sweep': true, 'kernel_backed': false}}");
     add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'log_pipe_held', 'text': 'by 7 sh'}");
-    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'gpu_held', 'text': 'by 8 python'}");
+    add(store, EVENT_EVIDENCE, 1, 1,
+        "{'kind': 'gpu_held', 'text': 'by 8 python', 'device': 'GPU 0', 'from_s': -2.5, 'to_s': null}");
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     char *text = run_read(&run, "demo_net_001/experiment.json");
@@ -197,9 +199,11 @@ static void layers_and_evidence_of_the_job_itself_are_told(void **state)
     assert_json(json_object_get(json_object_get(json, "tare"), "containment"),
                 "{'layers': {'sweep': true, 'kernel_backed': false}, 'kernel_backed': false, 'leftovers': [],"
                 " 'survivors': []}");
-    assert_json(json_object_get(json_object_get(json, "tare"), "evidence"),
-                "[{'attempt': 1, 'kind': 'log_pipe_held', 'text': 'by 7 sh'},"
-                " {'attempt': 1, 'kind': 'gpu_held', 'text': 'by 8 python'}]");
+    assert_json(
+        json_object_get(json_object_get(json, "tare"), "evidence"),
+        "[{'attempt': 1, 'kind': 'log_pipe_held', 'text': 'by 7 sh', 'device': null, 'from_s': null, 'to_s': null},"
+        " {'attempt': 1, 'kind': 'gpu_held', 'text': 'by 8 python', 'device': 'GPU 0', 'from_s': -2.5,"
+        " 'to_s': null}]");
     assert_true(json_is_null(json_object_get(json, "timestamp"))); /* it has not ended */
     assert_true(json_is_null(json_object_get(json, "duration_seconds")));
     json_decref(json);
