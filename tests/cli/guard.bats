@@ -304,3 +304,103 @@ assert pause["settled"] and pause["planned_s"] == 40 and 1 <= pause["took_s"] < 
 assert abs(pause["saved_s"] - (40 - pause["took_s"])) < 1e-9, pause
 '
 }
+
+@test "each attempt has its own proof, before a retry too" {
+    scenario 1
+    job "$(job_holds 800); sleep 1; [ \"\$TARE_ATTEMPT\" = 2 ]"
+    settings 1
+    sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
+    tare_run >out
+    is "$(kinds)" ""
+    look '
+assert [e["attempt"] for e in events if e["type"] == "guard" and e["data"]["phase"] == "preflight"] == [1, 2]
+assert [g["devices"][0]["freed_bytes"] for g in guard(1, "postflight")] == [800 << 20] * 2
+assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
+    (1, "preflight"), (1, "postflight"), (2, "preflight"), (2, "postflight")]
+'
+}
+
+@test "of several GPUs the one that is used is named" {
+    scenario 2
+    plant 1 700
+    job "sleep 1; echo loss 0.5"
+    settings 1 '"policy": "go-on"'
+    tare_run >out
+    is "$(kinds)" foreign_process
+    look 'found, = evidence(1, "foreign_process"); assert found["text"].startswith("GPU 1 is used by pid "), found'
+    # One that the trainings do not see is nobody's business.
+    rm -r results
+    CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID tare_run >out
+    is "$(kinds)" ""
+}
+
+@test "what a dead run left on the GPU is ended, not waited for" {
+    scenario 1
+    TARE_JOB=0123456789abcdef0123456789abcdef sleep 600 </dev/null >/dev/null 2>&1 3>&- &
+    local left=$!
+    disown "$left"
+    PLANTED+=" $left"
+    holds "$left" 0 5632 50
+    job "echo loss 0.5"
+    settings 1
+    tare_run >out
+    grep -q "ended pid $left (sleep), which a dead run had left" out
+    is "$(kinds)" ""
+    run kill -0 "$left"
+    [ "$status" -ne 0 ]
+}
+
+@test "Ctrl-C ends the wait, the idle window and an adaptive pause at once" {
+    scenario 1
+    plant 0 5632
+    job "echo loss 0.5"
+    settings 2
+    start_run
+    wait_until grep -q "waits, at most" out
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    rm -r results "$USERS/$OUTSIDER"
+    settings 2 '"baseline": 600'
+    start_run
+    wait_until has_event experiment_started
+    sleep 1
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    rm -r results
+    settings 2 '' '"cooldown": {"mode": "adaptive", "min": 600, "max": 900}'
+    sed -i 's/"between_runs": 0/"between_runs": 600/' settings.json
+    start_run
+    wait_until has_event pause
+    sleep 1
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    is "$(summary outcome)" succeeded
+}
+
+@test "a driver that hangs from the first moment costs some seconds, and the verdict" {
+    scenario 1 'fault * hang'
+    job "echo loss 0.5"
+    settings 2
+    tare_run >out
+    is "$(summary outcome | tr '\n' ' ')" "succeeded succeeded "
+    is "$(kinds 1) $(kinds 2)" "processes_unseen processes_unseen"
+}
+
+@test "the pause is not lengthened by the idle window that is its end" {
+    scenario 1
+    job "echo loss 0.5"
+    settings 2 '"baseline": 3'
+    sed -i 's/"between_runs": 0/"between_runs": 6/' settings.json
+    tare_run >out
+    look '
+pause, = [e["monotonic_ns"] for e in events if e["type"] == "pause"]
+first, second = [e["monotonic_ns"] for e in events if e["type"] == "experiment_started"]
+# The window begins when the pause has three seconds left; a timer never fires early.
+assert 3 <= (second - pause) / 1e9, (pause, second)
+born = [e["monotonic_ns"] for e in events if e["type"] == "job_born"][1]
+assert 6 <= (born - pause) / 1e9, (pause, born)
+'
+}
