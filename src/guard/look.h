@@ -27,7 +27,7 @@ struct guard_user {
 
 struct guard_look {
     const char *device; /* "GPU 0" */
-    int64_t t_ns;
+    int64_t t_ns, first_ns; /* its last reading, its first */
     const struct gpu_readings *readings; /* NULL: nothing could be read */
     bool listed;                         /* the driver told its processes */
     const struct guard_user *users;

@@ -10,18 +10,23 @@
 static const int64_t JOIN_NS = 5 * NS_PER_S;
 
 /* A process that ends between the driver's list and the look into /proc is not unknown. */
-enum { UNSEEN_LOOKS = 3 };
+enum { UNSEEN_LOOKS = 2 };
 
 /* Of one kind and process, beyond these, spans are joined. */
 enum { SPANS_OF_A_KIND = 20 };
 
 static const double MIB = 1048576;
 
-void watch_begin(struct watch *watch, const char *device, int64_t start_ns, double tolerance_bytes)
+void watch_begin(struct watch *watch, const char *device, int64_t start_ns, double tolerance_bytes,
+                 const struct gpu_readings *before)
 {
     watch_fini(watch);
     *watch = (struct watch){
         .device = device, .start_ns = start_ns, .looked_ns = start_ns, .tolerance_bytes = tolerance_bytes};
+    if (!before)
+        return;
+    watch->ecc = before->of[GPU_ECC_UNCORRECTED];
+    watch->xids = before->of[GPU_XID_COUNT];
 }
 
 void watch_fini(struct watch *watch)
@@ -182,7 +187,7 @@ void watch_take(struct watch *watch, const struct guard_known *known, const stru
     look_at_users(watch, look);
     look_for_silence(watch, known, look);
     close_spans(watch, look->t_ns);
-    watch->looked_ns = look->t_ns;
+    watch->looked_ns = look->first_ns;
 }
 
 const struct watch_span *watch_news(struct watch *watch)

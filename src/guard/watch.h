@@ -28,8 +28,10 @@ struct watch {
     double tolerance_bytes;
 };
 
-/* An attempt begins. device: borrowed. tolerance_bytes: memory that is nobody's. */
-void watch_begin(struct watch *watch, const char *device, int64_t start_ns, double tolerance_bytes);
+/* An attempt begins. device: borrowed. tolerance_bytes: memory that is nobody's. before: the last readings before it, from which errors
+ * are counted; NULL: there are none. */
+void watch_begin(struct watch *watch, const char *device, int64_t start_ns, double tolerance_bytes,
+                 const struct gpu_readings *before);
 void watch_take(struct watch *watch, const struct guard_known *known, const struct guard_look *look);
 
 /* The next span that began and was not told yet; NULL: none. For people who look on. */

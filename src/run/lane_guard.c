@@ -77,6 +77,7 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
     *out = (struct guard_look){
         .device = device->label,
         .t_ns = fresh && device->sample.t_ns > device->users_ns ? device->sample.t_ns : device->users_ns,
+        .first_ns = fresh && device->sample.t_ns < device->users_ns ? device->sample.t_ns : device->users_ns,
         .readings = fresh ? &device->sample.readings : NULL,
         .listed = device->listed && device->users_ns >= asked_ns,
         .users = device->users,

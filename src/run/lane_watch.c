@@ -72,7 +72,8 @@ void lane_guard_begin(struct lane *lane)
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
-        watch_begin(&device->watch, device->label, lane->attempt.start_ns, tolerance);
+        watch_begin(&device->watch, device->label, lane->attempt.start_ns, tolerance,
+                    device->sample.t_ns > 0 ? &device->sample.readings : NULL);
         device->listed = device->seen_off = false;
         device->before_bytes = (struct reading){0};
     }

@@ -62,8 +62,19 @@ put() { echo "$2" >"$USERS/.new" && mv "$USERS/.new" "$USERS/$1"; }
 # What a job says to hold memory of GPU 0 itself: $1 MiB, $2 per cent.
 job_holds() { echo "echo \"0 \$(($1 * 1048576)) ${2:-0}\" >$USERS/.job\$\$ && mv $USERS/.job\$\$ $USERS/\$\$"; }
 
-# kinds [EXPERIMENT]: the kinds of its evidence, sorted, each once, on one line.
-kinds() { events evidence "${1:-1}" | python3 -c 'import json, sys; print(*sorted({json.loads(x)["kind"] for x in sys.stdin}))'; }
+# kinds [EXPERIMENT]: the kinds of its evidence, sorted, each once, on one line; without those of the meter, which a machine that is
+# slow for a moment can have.
+kinds() {
+    events evidence "${1:-1}" | python3 -c '
+import json, sys
+meter = ("sampling_gap", "energy_disagrees", "counter_", "cpu_shared", "energy_file")
+print(*sorted({k for k in (json.loads(x)["kind"] for x in sys.stdin) if not k.startswith(meter)}))'
+}
+
+# waiting_job [BEFORE]: one that begins, and ends when there is the file repo/go.
+waiting_job() { job "${1:+$1; }touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"; }
+
+monotonic() { python3 -c 'import time; print(time.monotonic_ns())'; }
 
 # has_event TYPE: the run has come so far.
 has_event() { cat "$WORK"/results/*/events.jsonl 2>/dev/null | grep -q "\"type\":\"$1\""; }

@@ -44,7 +44,7 @@ for number in (1, 2):
     tare_run >out
     is "$(kinds)" went_on_after_wait
     look '
-found, = evidence(1)
+found, = [e for e in evidence(1) if e["kind"] != "sampling_gap"]
 assert "5632 MiB" in found["text"] and found["from_s"] < -1.9 and found["to_s"] is None, found
 assert not guard(1, "preflight")[0]["clear"]
 '
@@ -85,7 +85,7 @@ assert not guard(1, "preflight")[0]["clear"]
 
 @test "an outside process while the experiment is measured is evidence with its time" {
     scenario 1
-    job "$(job_holds 1000); touch began; until [ -e go ]; do sleep 0.05; done; sleep 2; echo loss 0.5"
+    waiting_job "$(job_holds 1000)"
     settings 1
     start_run
     wait_until test -e repo/began
@@ -93,14 +93,15 @@ assert not guard(1, "preflight")[0]["clear"]
     plant 0 500 30
     wait_until grep -q "GPU 0 is used by pid $OUTSIDER " out
     kill "$OUTSIDER"
+    sleep 2
     touch repo/go
     end_program
     is "$(kinds)" foreign_process
     look '
-found, = evidence(1)
-duration = ended(1)[0]["duration_s"]
+found, = [e for e in evidence(1) if e["kind"] != "sampling_gap"]
+duration = ended(1)[0]["duration_s"] + 0.001
 assert found["device"] == "GPU 0" and "500 MiB" in found["text"], found
-assert 0.5 < found["from_s"] < found["to_s"] < duration, (found, duration)
+assert 0 <= found["from_s"] < found["to_s"] <= duration, (found, duration)
 '
 }
 
@@ -121,7 +122,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
 
 @test "work that was handed to a process outside is possibly delegated, and left alone" {
     scenario 1
-    job "$(job_holds 1000); touch began; until [ -e go ]; do sleep 0.05; done; echo loss 0.5"
+    waiting_job "$(job_holds 1000)"
     settings 1
     start_run
     wait_until test -e repo/began
@@ -180,32 +181,61 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
     is "$(kinds 1) $(kinds 2)" "hot_start hot_start"
 }
 
-@test "brakes of the hardware are contamination, of the driver suspicion, a power cap is neither" {
-    scenario 1
-    local bits
-    for bits in 64:hw_thermal 72:hw_thermal 128:hw_power_brake 8:hw_slowdown 32:sw_thermal 4:; do
-        job "sleep 1; echo ${bits%:*} >$USERS/reasons0; sleep 2.5; rm $USERS/reasons0; sleep 1.5; echo loss 0.5"
-        settings 1
-        tare_run >out
-        is "$(kinds)" "${bits#*:}"
-        look '
-for found in evidence(1):
-    assert found["device"] == "GPU 0" and 0 <= found["from_s"] <= 1.6 and found["to_s"] >= 2.4, found
+# planted_while_measured FILE NUMBER KIND TEXT: put while the experiment is measured, until TEXT is told (or for three looks, when there
+# is nothing to tell); then it is KIND, and its span holds all of it.
+planted_while_measured() {
+    local put_ns gone_ns
+    rm -rf results repo/began repo/go
+    waiting_job
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    sleep 0.5
+    put "$1" "$2"
+    put_ns=$(monotonic)
+    if [ -n "$4" ]; then wait_until grep -q "$4" out; else sleep 3.5; fi
+    gone_ns=$(monotonic)
+    put "$1" 0
+    sleep 1
+    touch repo/go
+    end_program
+    is "$(kinds)" "$3"
+    [ -n "$3" ] || return 0
+    PUT_NS=$put_ns GONE_NS=$gone_ns look '
+import os
+start, = [e["data"]["start_ns"] for e in events if e["type"] == "attempt_started"]
+found, = [e for e in evidence(1) if e["device"] == "GPU 0" and e["kind"] != "sampling_gap"]
+at = [(int(os.environ[name]) - start) / 1e9 for name in ("PUT_NS", "GONE_NS")]
+# Written to the millisecond.
+assert 0 <= found["from_s"] <= at[0] + 0.001 and at[1] - 0.001 <= found["to_s"] <= ended(1)[0]["duration_s"] + 0.001, (found, at)
 '
-        rm -r results
-    done
 }
 
+@test "brakes of the hardware are contamination, those of the driver suspicion, a power cap is neither" {
+    scenario 1
+    planted_while_measured reasons0 64 hw_thermal "because of heat"
+    planted_while_measured reasons0 72 hw_thermal "because of heat"
+    planted_while_measured reasons0 128 hw_power_brake "because of the power supply"
+    planted_while_measured reasons0 8 hw_slowdown "slowed down by its hardware"
+    planted_while_measured reasons0 32 sw_thermal "slowed down by the driver"
+    planted_while_measured reasons0 4 "" ""
+}
+
+# An error has no end: what is known is that it came between two looks.
 @test "an Xid of the GPU is contamination, one of a program is not" {
+    scenario 1
     local xid
     for xid in 79:xid 31:xid_program; do
-        scenario 1
-        printf 'origin_ns %s\nxid 3000 %s\n' "$(python3 -c 'import time; print(time.monotonic_ns())')" "${xid%:*}" >>scenario
-        job "sleep 5; echo loss 0.5"
+        rm -rf results repo/began repo/go "$USERS/xid0"
+        waiting_job
         settings 1
-        tare_run >out
+        start_run
+        wait_until test -e repo/began
+        put xid0 "${xid%:*}"
+        wait_until grep -q "the driver reported Xid ${xid%:*}" out
+        touch repo/go
+        end_program
         is "$(kinds)" "${xid#*:}"
-        rm -r results
     done
 }
 
@@ -232,7 +262,12 @@ fault nvmlDeviceGetGraphicsRunningProcesses error code=999'
     scenario 1
     job "$(job_holds 1000); sleep 3; echo loss 0.5"
     settings 2 '"baseline": 1'
-    tare_run >out
+    # On a machine that stands still for seconds, a window may not be had.
+    for _ in 1 2 3; do
+        rm -rf results
+        tare_run >out
+        [ "$(grep -c '"phase":"net"' "$(run_dir)/events.jsonl")" -lt 2 ] || break
+    done
     look '
 for number in (1, 2):
     net, = guard(number, "net")
@@ -267,5 +302,105 @@ for number in (1, 2):
 pause, = guard(1, "cooldown")
 assert pause["settled"] and pause["planned_s"] == 40 and 1 <= pause["took_s"] < 30, pause
 assert abs(pause["saved_s"] - (40 - pause["took_s"])) < 1e-9, pause
+'
+}
+
+@test "each attempt has its own proof, before a retry too" {
+    scenario 1
+    job "$(job_holds 800); sleep 1; [ \"\$TARE_ATTEMPT\" = 2 ]"
+    settings 1
+    sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
+    tare_run >out
+    is "$(kinds)" ""
+    look '
+assert [e["attempt"] for e in events if e["type"] == "guard" and e["data"]["phase"] == "preflight"] == [1, 2]
+assert [g["devices"][0]["freed_bytes"] for g in guard(1, "postflight")] == [800 << 20] * 2
+assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
+    (1, "preflight"), (1, "postflight"), (2, "preflight"), (2, "postflight")]
+'
+}
+
+@test "of several GPUs the one that is used is named" {
+    scenario 2
+    plant 1 700
+    job "sleep 1; echo loss 0.5"
+    settings 1 '"policy": "go-on"'
+    tare_run >out
+    is "$(kinds)" foreign_process
+    look 'found, = evidence(1, "foreign_process"); assert found["text"].startswith("GPU 1 is used by pid "), found'
+    # One that the trainings do not see is nobody's business.
+    rm -r results
+    CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_ORDER=PCI_BUS_ID tare_run >out
+    is "$(kinds)" ""
+}
+
+@test "what a dead run left on the GPU is ended, not waited for" {
+    scenario 1
+    TARE_JOB=0123456789abcdef0123456789abcdef sleep 600 </dev/null >/dev/null 2>&1 3>&- &
+    local left=$!
+    disown "$left"
+    PLANTED+=" $left"
+    holds "$left" 0 5632 50
+    job "echo loss 0.5"
+    settings 1
+    tare_run >out
+    grep -q "ended pid $left (sleep), which a dead run had left" out
+    is "$(kinds)" ""
+    run kill -0 "$left"
+    [ "$status" -ne 0 ]
+}
+
+@test "Ctrl-C ends the wait, the idle window and an adaptive pause at once" {
+    scenario 1
+    plant 0 5632
+    job "echo loss 0.5"
+    settings 2
+    start_run
+    wait_until grep -q "waits, at most" out
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    rm -r results "$USERS/$OUTSIDER"
+    settings 2 '"baseline": 600'
+    start_run
+    wait_until has_event experiment_started
+    sleep 1
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    rm -r results
+    settings 2 '' '"cooldown": {"mode": "adaptive", "min": 600, "max": 900}'
+    sed -i 's/"between_runs": 0/"between_runs": 600/' settings.json
+    start_run
+    wait_until has_event pause
+    sleep 1
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    is "$(summary outcome)" succeeded
+}
+
+@test "a driver that hangs from the first moment costs some seconds, and the verdict" {
+    scenario 1 'fault * hang'
+    job "echo loss 0.5"
+    settings 2
+    tare_run >out
+    is "$(summary outcome | tr '\n' ' ')" "succeeded succeeded "
+    is "$(kinds 1) $(kinds 2)" "processes_unseen processes_unseen"
+}
+
+@test "the pause is not lengthened by the idle window that is its end" {
+    scenario 1
+    job "echo loss 0.5"
+    settings 2 '"baseline": 3'
+    sed -i 's/"between_runs": 0/"between_runs": 6/' settings.json
+    tare_run >out
+    look '
+pause, = [e["monotonic_ns"] for e in events if e["type"] == "pause"]
+first, second = [e["monotonic_ns"] for e in events if e["type"] == "experiment_started"]
+# The window begins when the pause has three seconds left; a timer never fires early.
+assert 3 <= (second - pause) / 1e9, (pause, second)
+born = [e["monotonic_ns"] for e in events if e["type"] == "job_born"][1]
+assert 6 <= (born - pause) / 1e9, (pause, born)
 '
 }

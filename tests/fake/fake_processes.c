@@ -1,5 +1,6 @@
 /* The processes on the GPUs, and critical errors. */
 #include "fake.h"
+#include "planted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
 
 struct nvmlEventSet_st {
     int gpu, told;
+    unsigned planted;
 };
 
 EXPORT nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *out);
@@ -122,6 +124,12 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *out, unsig
         *out = (nvmlEventData_t){
             .device = device_of(set->gpu), .eventType = 0x8, .eventData = of->xids[set->told++].number};
         return OK;
+    }
+    unsigned planted = (unsigned)fake_planted(&scenario, "xid", set->gpu);
+    if (planted != set->planted) {
+        set->planted = planted;
+        *out = (nvmlEventData_t){.device = device_of(set->gpu), .eventType = 0x8, .eventData = planted};
+        return planted ? OK : TIMED_OUT;
     }
     pass(timeout_ms * 1000.0);
     return TIMED_OUT;

@@ -1,5 +1,8 @@
 #include "guard/evidence.h"
 
+#include "base/fs.h"
+#include "base/text.h"
+
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,6 +83,22 @@ static void every_kind_is_told_in_whole_sentences_and_stands_once(void **state)
     }
 }
 
+static void the_document_holds_the_table_word_for_word(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text document = {0};
+    size_t count;
+    const struct evidence_kind *kinds = evidence_kinds(&count);
+    assert_true(fs_read(PROJECT_ROOT "/docs/guard.md", 1 << 20, &document, NULL));
+    for (size_t i = 0; i < count; i++) {
+        AUTO_TEXT struct text row = {0};
+        text_addf(&row, "| `%s` | %s | %s | %s |\n", kinds[i].name, evidence_weight_name(kinds[i].weight),
+                  kinds[i].meaning, kinds[i].remedy);
+        if (!strstr(document.data, row.data))
+            fail_msg("docs/guard.md lacks: %s", row.data);
+    }
+}
+
 static void verdicts_are_read_as_they_are_written(void **state)
 {
     (void)state;
@@ -103,6 +122,7 @@ int main(void)
         cmocka_unit_test(the_heaviest_decides_in_any_order),
         cmocka_unit_test(what_is_not_known_is_suspect),
         cmocka_unit_test(every_kind_is_told_in_whole_sentences_and_stands_once),
+        cmocka_unit_test(the_document_holds_the_table_word_for_word),
         cmocka_unit_test(verdicts_are_read_as_they_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,8 @@ static void layers_and_evidence_of_the_job_itself_are_told(void **state)
     add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
     add(store, EVENT_JOB_BORN, 1, 1, "{'pid': 1, 'layers': {'sweep': true, 'kernel_backed': false}}");
     add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'log_pipe_held', 'text': 'by 7 sh'}");
-    add(store, EVENT_EVIDENCE, 1, 1, "{'kind': 'gpu_held', 'text': 'by 8 python'}");
+    add(store, EVENT_EVIDENCE, 1, 1,
+        "{'kind': 'gpu_held', 'text': 'by 8 python', 'device': 'GPU 0', 'from_s': -2.5, 'to_s': null}");
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
     char *text = run_read(&run, "demo_net_001/experiment.json");
@@ -202,8 +203,8 @@ static void layers_and_evidence_of_the_job_itself_are_told(void **state)
     assert_json(json_object_get(json_object_get(json, "tare"), "evidence"),
                 "[{'attempt': 1, 'kind': 'log_pipe_held', 'weight': 'suspect', 'text': 'by 7 sh', 'from_s': null,"
                 " 'to_s': null, 'device': null},"
-                " {'attempt': 1, 'kind': 'gpu_held', 'weight': 'suspect', 'text': 'by 8 python', 'from_s': null,"
-                " 'to_s': null, 'device': null}]");
+                " {'attempt': 1, 'kind': 'gpu_held', 'weight': 'suspect', 'text': 'by 8 python', 'from_s': -2.5,"
+                " 'to_s': null, 'device': 'GPU 0'}]");
     assert_true(json_is_null(json_object_get(json, "timestamp"))); /* it has not ended */
     assert_true(json_is_null(json_object_get(json, "duration_seconds")));
     json_decref(json);

@@ -1,0 +1,227 @@
+#include "guard/preflight.h"
+
+#include "guard/evidence.h"
+#include "scene.h"
+
+static const struct guard_known empty = {.empty_bytes = {0, true}};
+
+/* What is found on a GPU of these readings and users. */
+static void expect(const struct guard_known *known, const struct gpu_readings *readings, const struct guard_user *users,
+                   size_t count, const char *kinds)
+{
+    struct guard_findings found = {0};
+    struct guard_look look = scene_look(S, readings, users, count);
+    char text[400];
+    preflight_look(&guard_settings_default.preflight, known, &look, &found);
+    scene_kinds(&found, text);
+    assert_string_equal(text, kinds);
+    guard_findings_fini(&found);
+}
+
+static void an_idle_empty_cool_gpu_is_clear(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    expect(&empty, &readings, NULL, 0, "");
+    struct guard_known known = {{0, true}, {78, true}, {30, true}};
+    expect(&known, &readings, NULL, 0, "");
+    struct guard_known nothing = {0};
+    expect(&nothing, &readings, NULL, 0, "");
+}
+
+static void each_thing_that_is_wrong_is_found_alone(void **state)
+{
+    (void)state;
+    struct guard_known known = {{0, true}, {78, true}, {30, true}};
+    static const struct {
+        enum gpu_reading which;
+        double good, bad;
+        const char *kind;
+    } rows[] = {
+        {GPU_MEMORY_USED_BYTES, 64 * MIB, 65 * MIB, "memory_not_empty"},
+        {GPU_UTILISATION_PERCENT, 5, 6, "gpu_busy_before"},
+        {GPU_POWER_INSTANT_W, 99, 101, "gpu_busy_before"}, /* 78 * 1.15 + 10 = 99.7 */
+        {GPU_TEMPERATURE_C, 40, 41, "hot_start"},
+        {GPU_CLOCK_REASONS, GPU_CLOCK_POWER_CAP, GPU_CLOCK_HW_THERMAL, "brake_before"},
+        {GPU_CLOCK_REASONS, GPU_CLOCK_SYNC_BOOST, GPU_CLOCK_POWER_BRAKE, "brake_before"},
+        {GPU_CLOCK_REASONS, GPU_CLOCK_APPLICATION_SETTING, GPU_CLOCK_HW_SLOWDOWN, "brake_before"},
+        {GPU_CLOCK_REASONS, GPU_CLOCK_IDLE, GPU_CLOCK_SW_THERMAL, "brake_before"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gpu_readings readings = scene_idle();
+        scene_set(&readings, rows[i].which, rows[i].good);
+        expect(&known, &readings, NULL, 0, "");
+        scene_set(&readings, rows[i].which, rows[i].bad);
+        expect(&known, &readings, NULL, 0, rows[i].kind);
+    }
+}
+
+static void before_anything_idle_was_measured_half_the_limit_is_too_much(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    scene_set(&readings, GPU_POWER_INSTANT_W, 350);
+    expect(&empty, &readings, NULL, 0, "");
+    scene_set(&readings, GPU_POWER_INSTANT_W, 351);
+    expect(&empty, &readings, NULL, 0, "gpu_busy_before");
+}
+
+static void a_foreign_process_explains_its_own_memory(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    struct guard_user user = scene_user(GUARD_FOREIGN, 7, 5632, 0);
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 5632 * MIB);
+    expect(&empty, &readings, &user, 1, "foreign_process");
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 6000 * MIB);
+    expect(&empty, &readings, &user, 1, "foreign_process memory_not_empty");
+    /* One that does not tell may have all of it. */
+    user.memory_bytes.valid = false;
+    expect(&empty, &readings, &user, 1, "foreign_process");
+}
+
+static void displays_and_our_own_are_no_strangers(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    struct guard_user users[] = {scene_user(GUARD_FOREIGN, 7, 400, 3), scene_user(GUARD_OURS, 8, 0, 0)};
+    users[0].graphics = true;
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 400 * MIB);
+    expect(&empty, &readings, users, 2, "");
+}
+
+static void where_owners_are_unknown_memory_and_load_decide(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    struct guard_user user = scene_user(GUARD_UNSEEN, 7, 5632, 0);
+    expect(&empty, &readings, &user, 1, "processes_unseen");
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 5632 * MIB);
+    expect(&empty, &readings, &user, 1, "processes_unseen memory_not_empty");
+    scene_set(&readings, GPU_UTILISATION_PERCENT, 80);
+    expect(&empty, &readings, &user, 1, "processes_unseen memory_not_empty gpu_busy_before");
+}
+
+static void a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody(void **state)
+{
+    (void)state;
+    struct guard_findings found = {0};
+    struct guard_look look = {.device = "GPU 0"};
+    preflight_look(&guard_settings_default.preflight, &empty, &look, &found);
+    assert_int_equal(found.count, 1);
+    assert_string_equal(found.items[0].kind, "processes_unseen");
+    assert_false(guard_findings_block(&found));
+    assert_int_equal(preflight_decide(&guard_settings_default.preflight, &found, 0, false, 1), PREFLIGHT_CLEAR);
+    guard_findings_fini(&found);
+}
+
+static enum preflight_step decide(int policy, const char *kind, double looked_s, bool settling, double scale)
+{
+    struct preflight_settings settings = guard_settings_default.preflight;
+    struct guard_finding finding = {.kind = kind, .text = NULL, .blocks = true};
+    struct guard_findings found = {.items = &finding, .count = 1};
+    settings.policy = policy;
+    return preflight_decide(&settings, &found, looked_s, settling, scale);
+}
+
+static void the_policies_wait_refuse_and_go_on(void **state)
+{
+    (void)state;
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 599, false, 1), PREFLIGHT_LOOK_ON);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 600, false, 1), PREFLIGHT_OVERRIDE);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 59, false, 0.1), PREFLIGHT_LOOK_ON);
+    assert_int_equal(decide(PREFLIGHT_WAIT, "foreign_process", 60, false, 0.1), PREFLIGHT_OVERRIDE);
+    /* One look alone is not believed. */
+    assert_int_equal(decide(PREFLIGHT_REFUSE, "foreign_process", 0, false, 1), PREFLIGHT_LOOK_ON);
+    assert_int_equal(decide(PREFLIGHT_REFUSE, "foreign_process", 1.5, false, 1), PREFLIGHT_STOP);
+    assert_int_equal(decide(PREFLIGHT_GO_ON, "foreign_process", 1.5, false, 1), PREFLIGHT_OVERRIDE);
+}
+
+static void the_heat_of_our_own_job_gets_time_to_go(void **state)
+{
+    (void)state;
+    assert_int_equal(decide(PREFLIGHT_REFUSE, "hot_start", 29, true, 1), PREFLIGHT_LOOK_ON);
+    assert_int_equal(decide(PREFLIGHT_REFUSE, "hot_start", 30, true, 1), PREFLIGHT_STOP);
+    assert_int_equal(decide(PREFLIGHT_REFUSE, "foreign_process", 2, true, 1), PREFLIGHT_STOP);
+    assert_int_equal(decide(PREFLIGHT_GO_ON, "gpu_busy_before", 29, true, 1), PREFLIGHT_LOOK_ON);
+}
+
+/* Of what begins all the same: the kinds, and the verdict of them. */
+static void expect_evidence(int policy, const struct gpu_readings *readings, struct guard_user user, const char *kinds,
+                            enum verdict verdict)
+{
+    struct preflight_settings settings = guard_settings_default.preflight;
+    struct guard_findings found = {0}, evidence = {0};
+    struct guard_look look = scene_look(S, readings, &user, 1);
+    enum verdict judged = VERDICT_CLEAN;
+    char text[400];
+    settings.policy = policy;
+    preflight_look(&settings, &empty, &look, &found);
+    preflight_evidence(&settings, &found, 600, &evidence);
+    scene_kinds(&evidence, text);
+    assert_string_equal(text, kinds);
+    for (size_t i = 0; i < evidence.count; i++)
+        judged = verdict_with(judged, evidence.items[i].kind);
+    assert_int_equal(judged, verdict);
+    guard_findings_fini(&found);
+    guard_findings_fini(&evidence);
+}
+
+static void after_the_wait_what_only_lies_there_is_suspect_and_what_works_is_contamination(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 5632 * MIB);
+    struct guard_user sleeper = scene_user(GUARD_FOREIGN, 7, 5632, 0), worker = scene_user(GUARD_FOREIGN, 7, 5632, 40);
+    expect_evidence(PREFLIGHT_WAIT, &readings, sleeper, "went_on_after_wait", VERDICT_SUSPECT);
+    expect_evidence(PREFLIGHT_WAIT, &readings, worker, "went_on_after_wait foreign_process", VERDICT_CONTAMINATED);
+    expect_evidence(PREFLIGHT_GO_ON, &readings, sleeper, "foreign_process", VERDICT_CONTAMINATED);
+}
+
+static void the_empty_gpu_is_learnt_once_and_not_from_what_somebody_holds(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    struct guard_known known = {0};
+    /* The driver tells its own memory apart: what is in use is somebody's. */
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 300 * MIB);
+    struct guard_look look = scene_look(S, &readings, NULL, 0);
+    guard_known_learn(&known, &look);
+    assert_true(known.empty_bytes.valid && known.empty_bytes.value == 0);
+    /* It does not: 615 MiB of an H200 are its own, 5632 more are not. */
+    readings.of[GPU_MEMORY_RESERVED_BYTES].valid = false;
+    known = (struct guard_known){0};
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 615 * MIB);
+    guard_known_learn(&known, &look);
+    assert_true(known.empty_bytes.value == 615 * MIB);
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 6247 * MIB);
+    guard_known_learn(&known, &look);
+    assert_true(known.empty_bytes.value == 615 * MIB);
+    known = (struct guard_known){0};
+    guard_known_learn(&known, &look);
+    assert_true(known.empty_bytes.value == 1024 * MIB);
+    /* A process that tells what it has does not belong to it. */
+    struct guard_user user = scene_user(GUARD_FOREIGN, 7, 5632, 0);
+    known = (struct guard_known){0};
+    look = scene_look(S, &readings, &user, 1);
+    guard_known_learn(&known, &look);
+    assert_true(known.empty_bytes.value == 615 * MIB);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_empty_cool_gpu_is_clear),
+        cmocka_unit_test(each_thing_that_is_wrong_is_found_alone),
+        cmocka_unit_test(before_anything_idle_was_measured_half_the_limit_is_too_much),
+        cmocka_unit_test(a_foreign_process_explains_its_own_memory),
+        cmocka_unit_test(displays_and_our_own_are_no_strangers),
+        cmocka_unit_test(where_owners_are_unknown_memory_and_load_decide),
+        cmocka_unit_test(a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody),
+        cmocka_unit_test(the_policies_wait_refuse_and_go_on),
+        cmocka_unit_test(the_heat_of_our_own_job_gets_time_to_go),
+        cmocka_unit_test(after_the_wait_what_only_lies_there_is_suspect_and_what_works_is_contamination),
+        cmocka_unit_test(the_empty_gpu_is_learnt_once_and_not_from_what_somebody_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+#include "guard/who.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A child that waits, with this command line and environment. */
+static pid_t start(char *const argv[], char *const envp[])
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        execve("/bin/sleep", argv, envp);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    /* Until it is the other program. */
+    for (int i = 0; i < 2000; i++) {
+        char path[64], target[64] = "";
+        snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+        FILE *file = fopen(path, "re");
+        size_t got = file ? fread(target, 1, sizeof target - 1, file) : 0;
+        if (file)
+            fclose(file);
+        if (got > 0 && strcmp(target, argv[0]) == 0)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void a_process_is_told_by_user_command_age_and_tag(void **state)
+{
+    (void)state;
+    char *argv[] = {(char[]){"sleep"}, (char[]){"600"}, NULL};
+    char *envp[] = {(char[]){"A=1"}, (char[]){"TARE_JOB=abc"}, NULL};
+    struct who who;
+    pid_t pid = start(argv, envp);
+    assert_true(who_look("/proc", pid, &who));
+    assert_int_equal(who.pid, pid);
+    assert_int_equal(who.uid, getuid());
+    assert_string_equal(who.command, "sleep 600");
+    assert_string_equal(who.tag, "abc");
+    assert_true(who.start_time > 0);
+    assert_true(who.age_s >= 0 && who.age_s < 600);
+    assert_false(who.orphan);
+    who_fini(&who);
+    end(pid);
+    assert_false(who_look("/proc", pid, &who));
+}
+
+static void a_zombie_is_nobody(void **state)
+{
+    (void)state;
+    struct who who;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    siginfo_t info;
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
+    assert_false(who_look("/proc", pid, &who));
+    waitpid(pid, NULL, 0);
+}
+
+static void a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed(void **state)
+{
+    (void)state;
+    char longer[400] = "x\033[31m";
+    struct who who;
+    for (int i = 0; i < 100; i++)
+        strcat(longer, "é");
+    char *argv[] = {longer, (char[]){"600"}, NULL}, *envp[] = {NULL};
+    pid_t pid = start(argv, envp);
+    assert_true(who_look("/proc", pid, &who));
+    assert_true(strlen(who.command) <= 123);
+    assert_null(strchr(who.command, '\033'));
+    assert_string_equal(who.command + strlen(who.command) - 5, "é...");
+    assert_null(who.tag);
+    who_fini(&who);
+    end(pid);
+}
+
+static void the_text_has_all_of_it(void **state)
+{
+    (void)state;
+    char passwd[] = "/tmp/who-test.XXXXXX";
+    int fd = mkstemp(passwd);
+    static const char lines[] = "root:x:0:0:root:/root:/bin/sh\nada:x:4711:4711::/home/ada:/bin/sh\n";
+    assert_true(fd >= 0 && write(fd, lines, sizeof lines - 1) == (ssize_t)(sizeof lines - 1));
+    close(fd);
+    char command[] = "python3 train.py";
+    struct who who = {.pid = 12, .uid = 4711, .command = command, .age_s = 7380, .orphan = true};
+    AUTO_FREE char *known = who_text(&who, passwd);
+    assert_string_equal(known, "pid 12 of user ada, 'python3 train.py', 2 h 03 min old, an orphan");
+    who.uid = 4712;
+    who.orphan = false;
+    who.age_s = -1;
+    AUTO_FREE char *unknown = who_text(&who, passwd);
+    assert_string_equal(unknown, "pid 12 of user 4712, 'python3 train.py'");
+    unlink(passwd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_is_told_by_user_command_age_and_tag),
+        cmocka_unit_test(a_zombie_is_nobody),
+        cmocka_unit_test(a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed),
+        cmocka_unit_test(the_text_has_all_of_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
