@@ -40,7 +40,7 @@ struct meter *meter_start(const struct meter_options *options, struct err *err)
     meter->start_timeout_ns = duration(meter, options->start_timeout_s, 60, 10);
     meter->request_timeout_ns = duration(meter, options->request_timeout_s, 10, 3);
     meter->backoff_ns = duration(meter, options->backoff_s, 0.5, 0);
-    meter->long_life_ns = duration(meter, 0, 60, 0);
+    meter->long_life_ns = duration(meter, 0, 60, 10);
     meter->tries_max = options->tries ? options->tries : 5;
     meter->gap = options->gap;
     meter->data = options->data;
