@@ -43,7 +43,7 @@ struct lane_memory {
 struct lane;
 
 /* None of these does anything where nothing is measured. */
-void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use now is none of its */
+void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use until then is none of its */
 void lane_memory_begin(struct lane *lane);   /* its gate is open */
 void lane_memory_tick(struct lane *lane);    /* about once a second */
 void lane_memory_mark(struct lane *lane, const struct mark *mark);

@@ -74,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < whole->count; i++)
         check(&whole->items[i], (enum oom_setting)(data[0] % 3));
     oom_line_framework(log, length);
+    oom_list_fini(whole);
+    oom_list_fini(cut);
     free(whole);
     free(cut);
     return 0;

@@ -26,6 +26,7 @@ static void diagnose(const char *log, const struct oom_circumstances *known, str
     oom_parse(log, strlen(log), list);
     assert_int_equal(list->count, 1);
     oom_diagnose(&list->items[0], known, out);
+    oom_list_fini(list);
     test_free(list);
 }
 
