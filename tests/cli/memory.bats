@@ -16,8 +16,7 @@ trainer() {
 training() {
     local init
     init=$(event_value job_born 1 pid 2>/dev/null) || return 1
-    TRAINING=$(cat "/proc/$init/task/$init/children" 2>/dev/null) || return 1
-    TRAINING=${TRAINING%% *}
+    TRAINING=$(grep -lE "^PPid:[[:space:]]*$init\$" /proc/[0-9]*/status 2>/dev/null | head -n 1 | tr -dc 0-9)
     [ -n "$TRAINING" ]
 }
 
