@@ -1,4 +1,4 @@
-/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth from epoch to epoch, and a
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch, and a
  * warning before it runs out. Private to run/. */
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
@@ -52,8 +52,8 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
 json_t *lane_memory_take(struct lane *lane); /* what the attempt's memory was, or null */
 void lane_memory_fini(struct lane *lane);
 
-/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of the GPU
- * on which that was most, as a share of it (0 to 1; 0: not known). */
+/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of
+ * the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
 struct growth lane_memory_growth(const struct lane *lane);
 double lane_memory_others_share(const struct lane *lane);
 

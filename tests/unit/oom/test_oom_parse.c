@@ -1,5 +1,5 @@
-/* What is read out of out-of-memory messages: every format, whole, broken, listed, coloured, of several ranks. Expected sizes
- * were worked out by hand: 2^20 and 2^30 times what the message prints. */
+/* What is read out of out-of-memory messages: every format, whole, broken, listed, coloured, of several ranks. Expected
+ * sizes were worked out by hand: 2^20 and 2^30 times what the message prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
