@@ -56,7 +56,7 @@ users $WORK/users"
     touch go_4 go_5
     end_program
     [ "$CODE" -eq 0 ]
-    [ "$(grep -c 'runs out' out)" -eq 1 ]
+    [ "$(grep -c 'evidence: GPU 0.*runs out' out)" -eq 1 ]
     look '
 memory = e["tare"]["attempts"][0]["memory"]
 gpu = memory["gpus"][0]
