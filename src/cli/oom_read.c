@@ -180,8 +180,10 @@ bool oom_logs_read(const char *given, struct oom_logs *out, struct err *err)
 
 void oom_logs_fini(struct oom_logs *logs)
 {
-    for (size_t i = 0; i < logs->count; i++)
+    for (size_t i = 0; i < logs->count; i++) {
         free(logs->items[i].name);
+        oom_list_fini(&logs->items[i].list);
+    }
     free(logs->items);
     *logs = (struct oom_logs){0};
 }

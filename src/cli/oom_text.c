@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { NAME_COLUMNS = 38, PROCESSES_SHOWN = 10 };
+enum { NAME_COLUMNS = 38, PROCESSES_SHOWN = 10, NAME_MAX_COLUMNS = 4096 };
 
 static void add_layer(struct text *out, int depth, const char *name, struct oom_size size)
 {
@@ -68,7 +68,7 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
     text_add(out, "\nWhat would help, in this order:\n");
     for (size_t i = 0; i < diagnosis->remedy_count; i++) {
         const struct oom_remedy *remedy = &diagnosis->remedies[i];
-        char head[16];
+        char head[32];
         snprintf(head, sizeof head, "%3zu. ", i + 1);
         add_words(out, head, remedy->what, 5, width);
         add_words(out, "     Effect: ", remedy->effect, 13, width);
@@ -78,7 +78,8 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
 
 static void add_head(const struct oom_log *log, const struct oom *message, struct text *out)
 {
-    text_addf(out, "%s:%llu: %s", log->name, (unsigned long long)message->line, oom_framework_name(message->framework));
+    width_fit(log->name, NAME_MAX_COLUMNS, out);
+    text_addf(out, ":%llu: %s", (unsigned long long)message->line, oom_framework_name(message->framework));
     if (message->gpu >= 0)
         text_addf(out, ", GPU %lld", (long long)message->gpu);
     if (message->source[0])
@@ -131,7 +132,10 @@ void oom_text(const struct oom_logs *logs, size_t width, struct text *out)
             add_message(log, &log->list.items[k], width, &causes, out);
             any = true;
         }
-        if (log->list.left_out > 0)
-            text_addf(out, "\n%s: and %llu more messages\n", log->name, (unsigned long long)log->list.left_out);
+        if (log->list.left_out > 0) {
+            text_add_char(out, '\n');
+            width_fit(log->name, NAME_MAX_COLUMNS, out);
+            text_addf(out, ": and %llu more messages\n", (unsigned long long)log->list.left_out);
+        }
     }
 }

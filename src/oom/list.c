@@ -1,5 +1,8 @@
 #include "oom/oom.h"
 
+#include "base/mem.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 static bool same_size(struct oom_size a, struct oom_size b)
@@ -30,10 +33,18 @@ void oom_list_add(void *context, const struct oom *message)
             list->items[i].repeats++;
             return;
         }
-    if (list->count < OOM_LIST_MAX)
-        list->items[list->count++] = *message;
-    else
+    if (list->count == OOM_LIST_MAX) {
         list->left_out++;
+        return;
+    }
+    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items[list->count++] = *message;
+}
+
+void oom_list_fini(struct oom_list *list)
+{
+    free(list->items);
+    *list = (struct oom_list){0};
 }
 
 void oom_parse(const char *bytes, size_t count, struct oom_list *out)

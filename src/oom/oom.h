@@ -58,12 +58,13 @@ uint64_t oom_finder_lines(const struct oom_finder *finder);
  * list as its context. */
 enum { OOM_LIST_MAX = 64 };
 struct oom_list {
-    struct oom items[OOM_LIST_MAX];
-    size_t count;
+    struct oom *items;
+    size_t count, capacity;
     uint64_t found;    /* all, repeats too */
-    uint64_t left_out; /* for which there was no room */
+    uint64_t left_out; /* more than OOM_LIST_MAX */
 };
 void oom_list_add(void *list, const struct oom *message);
+void oom_list_fini(struct oom_list *list);
 
 /* A log that lies in memory. */
 void oom_parse(const char *bytes, size_t count, struct oom_list *out);

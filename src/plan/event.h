@@ -10,7 +10,8 @@
 enum event_type {
     EVENT_SESSION_STARTED,     /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
     EVENT_EXPERIMENT_STARTED,  /* id: planned -> preparing */
-    EVENT_ATTEMPT_PREPARED,    /* folder: preparing; no process yet */
+    EVENT_ATTEMPT_PREPARED,    /* folder; after an out-of-memory failure changed (plan/change.h) and ladder
+                                * (run/ladder.h): preparing; no process yet */
     EVENT_JOB_BORN,            /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,     /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
     EVENT_METRIC,              /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
@@ -22,7 +23,8 @@ enum event_type {
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
-                                * failure {cause, line, text, why} (null: it did not fail) */
+                                * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
+                                * after an out-of-memory failure oom, ladder: docs/oom.md */
     EVENT_RETRY_PAUSE,         /* seconds */
     EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations */

@@ -38,7 +38,7 @@ void lane_memory_prepare(struct lane *lane)
     memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++) {
         struct memory_gpu *gpu = &memory->gpus[i];
-        gpu->before_bytes = gpu->total_bytes > 0 ? gpu->used_bytes : -1;
+        gpu->before_bytes = -1;
         gpu->by_process = gpu->warned = false;
         gpu->own_bytes = 0;
         gpu->curve = (struct memory_curve){0};
@@ -92,7 +92,9 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
         return;
     gpu->used_bytes = used.value;
     gpu->total_bytes = total.valid ? total.value : 0;
-    if (!gpu->by_process)
+    if (!lane->memory.on || t_ns < lane->attempt.start_ns)
+        gpu->before_bytes = used.value;
+    else if (!gpu->by_process)
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
 }
 

@@ -1,4 +1,4 @@
-/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth from epoch to epoch, and a
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch, and a
  * warning before it runs out. Private to run/. */
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
@@ -43,7 +43,7 @@ struct lane_memory {
 struct lane;
 
 /* None of these does anything where nothing is measured. */
-void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use now is none of its */
+void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use until then is none of its */
 void lane_memory_begin(struct lane *lane);   /* its gate is open */
 void lane_memory_tick(struct lane *lane);    /* about once a second */
 void lane_memory_mark(struct lane *lane, const struct mark *mark);
@@ -52,8 +52,8 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
 json_t *lane_memory_take(struct lane *lane); /* what the attempt's memory was, or null */
 void lane_memory_fini(struct lane *lane);
 
-/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of the GPU
- * on which that was most, as a share of it (0 to 1; 0: not known). */
+/* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of
+ * the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
 struct growth lane_memory_growth(const struct lane *lane);
 double lane_memory_others_share(const struct lane *lane);
 

@@ -16,8 +16,7 @@ trainer() {
 training() {
     local init
     init=$(event_value job_born 1 pid 2>/dev/null) || return 1
-    TRAINING=$(cat "/proc/$init/task/$init/children" 2>/dev/null) || return 1
-    TRAINING=${TRAINING%% *}
+    TRAINING=$(grep -lE "^PPid:[[:space:]]*$init\$" /proc/[0-9]*/status 2>/dev/null | head -n 1 | tr -dc 0-9)
     [ -n "$TRAINING" ]
 }
 
@@ -28,7 +27,7 @@ log_says() { grep -qx "$1" "$(run_dir)/repo_net_001/training.log"; }
 # epoch NUMBER GIB: in this epoch the training has so much, and that was read several times.
 epoch() {
     wait_until log_says "epoch $1"
-    echo "0 $(($2 * GIB)) 50" > users/new
+    echo "0 $(($2 * GIB)) 0" > users/new
     mv users/new "users/$TRAINING"
     wait_until more_rows $(($(rows) + 4))
 }
@@ -57,7 +56,7 @@ users $WORK/users"
     touch go_4 go_5
     end_program
     [ "$CODE" -eq 0 ]
-    [ "$(grep -c 'runs out' out)" -eq 1 ]
+    [ "$(grep -c 'repo_net_001 evidence.*runs out' out)" -eq 1 ]
     look '
 memory = e["tare"]["attempts"][0]["memory"]
 gpu = memory["gpus"][0]

@@ -111,6 +111,28 @@ END
     [ "$status" -eq 3 ]
 }
 
+@test "growth from epoch to epoch, which the experiment's folder tells, is the cause" {
+    need_python
+    mkdir grown
+    # 0.38 GiB was missing; the five epochs grew by 8 GiB each.
+    message "1.00 GiB" "0.62 GiB" "43.91 GiB" "43.20 GiB" "0.20 GiB" > grown/training.log
+    python3 - > grown/experiment.json <<'END'
+import json
+print(json.dumps({"tare": {"attempts": [{"number": 1}], "epochs": [
+    {"name": "epoch", "part": "startup", "gpu_mem_peak_mib": 500.0}] + [
+    {"name": "epoch", "part": "epoch", "label": str(i + 1), "gpu_mem_peak_mib": 1024.0 * (8 + 8 * i)} for i in range(5)]}}))
+END
+    "$TARE" oom --json grown > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = growth ]
+    "$TARE" oom grown > out
+    grep -q 'In 5 epochs its memory grew steadily, by 8.00 GiB an epoch, from 16.00' out
+    grep -q 'loss.item()' out
+    # Without the history the same message is one of capacity.
+    rm grown/experiment.json
+    "$TARE" oom --json grown > out
+    [ "$(json 'found["logs"][0]["messages"][0]["cause"]')" = capacity ]
+}
+
 @test "recorded failures that expandable segments did avoid are foretold, every one" {
     need_python
     [ -e "$SHARED/memory/allocator-traces-2.tar.xz" ] || skip "../shared/data/memory is not there"

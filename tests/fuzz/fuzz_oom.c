@@ -1,5 +1,5 @@
-/* Any bytes as a log: what is found must not depend on where the bytes are cut, every size must lie within its bounds, and a
- * diagnosis must be made of anything. First byte: the size of the pieces. */
+/* Any bytes as a log: what is found must not depend on where the bytes are cut, every size must lie within its bounds,
+ * and a diagnosis must be made of anything. First byte: the size of the pieces. */
 #include "base/mem.h"
 #include "oom/cause.h"
 
@@ -74,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < whole->count; i++)
         check(&whole->items[i], (enum oom_setting)(data[0] % 3));
     oom_line_framework(log, length);
+    oom_list_fini(whole);
+    oom_list_fini(cut);
     free(whole);
     free(cut);
     return 0;

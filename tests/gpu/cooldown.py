@@ -1,6 +1,6 @@
-"""Fixed against adaptive cooldown: cooldown.py TARE REPEATS FIXED_SECONDS GPU: one run whose pauses are fixed and adaptive in turn is not
-to be had, so runs of two experiments follow each other, one with each pause, in blocks of random order; the second experiment of each
-counts. Prints a line for each: "fixed|adaptive JOULES SECONDS PAUSE_SECONDS START_C"."""
+"""Fixed against adaptive cooldown: cooldown.py TARE BLOCKS FIXED_SECONDS SEED. A block is two runs of three experiments, one with each
+kind of pause, in random order; those that a pause comes before count. Prints a line for each: "fixed|adaptive JOULES SECONDS PAUSE_SECONDS
+START_C VERDICT"."""
 import csv
 import json
 import os
@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 
-tare, repeats, fixed, gpu = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+tare, blocks, fixed, seed = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
 here = os.path.dirname(os.path.abspath(__file__))
 work = tempfile.mkdtemp()
 os.chdir(work)
-os.environ.update(CUDA_VISIBLE_DEVICES=gpu, XDG_STATE_HOME=work + "/state", TARE_LOCK_DIR=work + "/locks")
+os.environ.update(XDG_STATE_HOME=work + "/state", TARE_LOCK_DIR=work + "/locks")
 os.mkdir("repo")
 with open("repo/job.sh", "w") as script:
     script.write(f"#!/bin/sh\nexec {sys.executable} {here}/same.py\n")
@@ -22,22 +22,23 @@ json.dump({"models": {"repo": {"path": "repo", "train_script": "./job.sh", "mode
           open("registry.json", "w"))
 for mode in ("fixed", "adaptive"):
     json.dump({"mode": "default", "max_retries": 0, "seed": 7,
-               "experiments": [{"repo": "repo", "model": "net", "mode": "default", "runs_per_config": 2}],
+               "experiments": [{"repo": "repo", "model": "net", "mode": "default", "runs_per_config": 3}],
                "tare": {"timing": {"between_runs": fixed, "between_configurations": 0},
                         "preflight": {"baseline": 2, "wait": 60},
                         "cooldown": {"mode": mode, "min": 3, "max": 120}}}, open(mode + ".json", "w"))
-random.seed(int(gpu) + 1)
-for i in range(repeats):
+random.seed(seed)
+for i in range(blocks):
     for mode in random.sample(["fixed", "adaptive"], 2):
         out = f"{mode}_{i}"
         done = subprocess.run([tare, "run", mode + ".json", "-c", "registry.json", "-o", out, "-q"], capture_output=True, text=True)
         run = os.path.join(out, os.listdir(out)[0])
         rows = list(csv.DictReader(open(run + "/summary.csv")))
-        if len(rows) != 2 or rows[1]["training_success"] != "True":
+        if [row["training_success"] for row in rows] != ["True"] * 3:
             sys.exit(done.stdout + done.stderr)
         events = [json.loads(line) for line in open(run + "/events.jsonl")]
         ended = [e["monotonic_ns"] for e in events if e["type"] == "experiment_ended"]
         begun = [e["data"]["start_ns"] for e in events if e["type"] == "attempt_started"]
         looks = [e["data"] for e in events if e["type"] == "guard" and e["data"]["phase"] == "preflight"]
-        print(mode, rows[1]["energy_gpu_total_joules"], rows[1]["duration_seconds"], (begun[1] - ended[0]) / 1e9,
-              looks[1]["devices"][0]["temperature_c"], rows[1]["verdict"], flush=True)
+        for n in (1, 2):
+            print(mode, rows[n]["energy_gpu_total_joules"], rows[n]["duration_seconds"], (begun[n] - ended[n - 1]) / 1e9,
+                  looks[n]["devices"][0]["temperature_c"], rows[n]["verdict"], flush=True)

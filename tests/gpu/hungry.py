@@ -32,12 +32,10 @@ def pieces():
     """Under a cap of 12 GiB, one block of 100 MiB left in each of ten segments of 1 GiB; then 4 GiB in one piece."""
     torch.cuda.set_per_process_memory_fraction(12 * GIB / torch.cuda.get_device_properties(0).total_memory)
     print("epoch 1", flush=True)
-    kept = []
-    for _ in range(10):
-        whole = take(GIB)
-        del whole
-        parts = [take(100 << 20) for _ in range(10)]
-        kept.append(parts[0])
+    segments = [take(GIB) for _ in range(10)]
+    del segments
+    parts = [take(100 << 20) for _ in range(100)]
+    kept = parts[::10]
     del parts
     work(2)
     take(4 * GIB)

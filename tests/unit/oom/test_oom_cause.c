@@ -1,5 +1,5 @@
-/* Why memory ran out: the causes, the boundaries between them, and what is advised. Every expectation follows from the numbers in the
- * message, worked out by hand. */
+/* Why memory ran out: the causes, the boundaries between them, and what is advised. Every expectation follows from the
+ * numbers in the message, worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +26,7 @@ static void diagnose(const char *log, const struct oom_circumstances *known, str
     oom_parse(log, strlen(log), list);
     assert_int_equal(list->count, 1);
     oom_diagnose(&list->items[0], known, out);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -111,8 +112,8 @@ static void expandable_segments_are_not_advised_where_they_are_on(void **state)
     assert_int_equal(oom_expandable(NULL), OOM_SETTING_OFF);
 }
 
-/* 1.00 GiB free and 2.98 GiB in pieces are 3.98 GiB, less than 4.00 GiB however they were rounded; with 3.01 GiB it is enough
- * or not, as the rounding was. */
+/* 1.00 GiB free and 2.98 GiB in pieces are 3.98 GiB, less than 4.00 GiB however they were rounded; with 3.00 GiB it is
+ * enough or not, as the rounding was. */
 static void fragmentation_ends_where_the_pieces_would_not_do(void **state)
 {
     (void)state;

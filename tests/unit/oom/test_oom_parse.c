@@ -1,5 +1,5 @@
-/* What is read out of out-of-memory messages: every format, whole, broken, listed, coloured, of several ranks. Expected sizes
- * were worked out by hand: 2^20 and 2^30 times what the message prints. */
+/* What is read out of out-of-memory messages: every format, whole, broken, listed, coloured, of several ranks. Expected
+ * sizes were worked out by hand: 2^20 and 2^30 times what the message prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +84,7 @@ static void assert_says(const char *log, const struct expected *expected)
     struct oom_list *list = parse(log);
     assert_int_equal(list->found, 1);
     assert_message(&list->items[0], expected);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -226,6 +227,7 @@ static void a_message_is_read_wherever_it_is_broken(void **state)
         expected.line = list->items[0].line; /* the phrase itself may lie on the line behind */
         assert_true(expected.line <= 60 / width + 1);
         assert_message(&list->items[0], &expected);
+        oom_list_fini(list);
         test_free(list);
     }
 }
@@ -278,6 +280,7 @@ static void colours_and_progress_bars_do_not_matter(void **state)
                             ? "begins as printed"
                             : list->items[0].text,
                         "begins as printed");
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -305,6 +308,7 @@ static void several_ranks_are_told_apart_though_their_lines_mix(void **state)
                                       {[OOM_REQUESTED] = "2.00 GiB", [OOM_TOTAL] = "8.00 GiB", [OOM_FREE] = "2.00 MiB"},
                                       NULL});
     assert_int_equal(second->last_line, 5);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -328,6 +332,7 @@ static void launchers_name_their_ranks_in_several_ways(void **state)
         struct oom_list *list = parse(log);
         assert_int_equal(list->found, 1);
         assert_string_equal(list->items[0].source, rows[i].source);
+        oom_list_fini(list);
         test_free(list);
     }
 }
@@ -346,6 +351,7 @@ static void the_same_message_again_counts_as_a_repeat(void **state)
     assert_int_equal(list->items[0].line, 1);
     assert_int_equal(list->items[1].repeats, 0);
     assert_int_equal(list->items[1].line, 4);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -357,6 +363,7 @@ static void words_far_behind_belong_to_no_message(void **state)
     assert_int_equal(list->found, 1);
     assert_false(list->items[0].of[OOM_TOTAL].valid);
     assert_int_equal(list->items[0].last_line, 1);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -368,6 +375,7 @@ static void what_is_no_failure_is_no_message(void **state)
         "with freed_by_count=0. The caller indicates that this is not a failure, but this may mean that\nOOM when "
         "allocating tensor with shape[9] and type float on /device:CPU:0 by allocator cpu\nout of memory\n");
     assert_int_equal(list->found, 0);
+    oom_list_fini(list);
     test_free(list);
 }
 
@@ -422,6 +430,7 @@ static void a_message_deep_in_a_line_of_a_megabyte_is_found(void **state)
     expected.line = 2;
     assert_int_equal(list->found, 1);
     assert_message(&list->items[0], &expected);
+    oom_list_fini(list);
     test_free(list);
 }
 
