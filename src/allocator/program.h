@@ -1,5 +1,5 @@
-/* program: what a training asked of the allocator, taken out of the trace of one device: requests and frees, without where they
- * came to lie. It is the same under every setting, so it can be replayed under others. */
+/* program: what a training asked of the allocator, taken out of the trace of one device: requests and frees, without
+ * where they came to lie. It is the same under every setting, so it can be replayed under others. */
 #ifndef TARE_ALLOCATOR_PROGRAM_H
 #define TARE_ALLOCATOR_PROGRAM_H
 
@@ -71,6 +71,7 @@ void program_preload(const struct program *program, struct model *model, uint32_
 
 /* Builds the early segments: what the record presumes but does not show. */
 struct addr_map;
-void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program, const struct addr_map *live);
+void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program,
+                        const struct addr_map *live);
 
 #endif

@@ -1,5 +1,6 @@
-/* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations lie there
- * already. Which ones is told by what is freed later without having been allocated, and by what is there at the end. */
+/* What the record presumes: a trace is a ring that may begin in the middle of a run, so that segments and allocations
+ * lie there already. Which ones is told by what is freed later without having been allocated, and by what is there at
+ * the end. */
 #include "allocator/addr_map.h"
 #include "allocator/program.h"
 #include "base/mem.h"
@@ -111,8 +112,8 @@ static void add_piece(struct program *program, uint64_t size, uint32_t allocatio
     program->pieces[program->piece_count++] = piece;
 }
 
-/* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been split off
- * belongs to its block. */
+/* Lays the blocks from *at on into the segment; what is between them is free. A rest that is too small to have been
+ * split off belongs to its block. */
 static void lay_out(struct early *early, const struct item *segment, size_t *at)
 {
     struct program *program = early->program;

@@ -16,7 +16,8 @@ struct replaying {
     bool over;
 };
 
-/* A library's workspace is asked for right before the work and given back right after it: nothing happens in between. */
+/* A library's workspace is asked for right before the work and given back right after it: nothing happens in
+ * between. */
 static bool is_survivable(const struct program *program, const struct op *op)
 {
     const struct allocation *allocation = &program->allocations[op->allocation];

@@ -184,8 +184,8 @@ static void each_record_is_repeated_event_by_event_with_its_layout_and_figures(v
     }
 }
 
-/* A snapshot does not say which cap it was recorded under: but for garbage collection, which depends on it, the record itself tells
- * where memory was refused. */
+/* A snapshot does not say which cap it was recorded under: but for garbage collection, which depends on it, the record
+ * itself tells where memory was refused. */
 static void the_record_is_repeated_without_knowing_its_cap(void **state)
 {
     const struct data *data = *state;
