@@ -79,14 +79,19 @@ void model_complete(struct model *model, uint32_t at); /* nothing, when it is no
 
 void model_empty_cache(struct model *model);
 
-/* A segment from before the record began, its blocks one after the other; each is allocated or free. Gives the
- * first. */
+/* A segment from before the record began, and its blocks one after the other. */
 struct model_piece {
     uint64_t size, requested;
-    bool allocated;
+    bool allocated, pending; /* neither: free */
 };
-void model_preload(struct model *model, uint16_t pool, bool small, uint16_t stream, uint64_t addr,
-                   const struct model_piece *pieces, size_t count, uint32_t *blocks);
+struct model_early {
+    uint64_t addr;
+    uint64_t base; /* of an expandable one: where its address space begins; 0: not expandable */
+    uint16_t pool, stream;
+    bool small;
+};
+void model_preload(struct model *model, const struct model_early *early, const struct model_piece *pieces, size_t count,
+                   uint32_t *blocks);
 
 const struct model_stats *model_stats(const struct model *model);
 const struct model_block *model_block(const struct model *model, uint32_t block);

@@ -93,7 +93,7 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
     replaying.blocks = mem_array(program->allocation_count, sizeof *replaying.blocks);
     for (size_t i = 0; i < program->allocation_count; i++)
         replaying.blocks[i] = MODEL_NONE;
-    program_preload(program, replaying.model, replaying.blocks);
+    program_preload(program, settings->expandable, replaying.model, replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
         run_op(&replaying, &program->ops[i]);
     out->stats = *model_stats(replaying.model);
