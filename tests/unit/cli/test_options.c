@@ -266,10 +266,11 @@ static void a_row_that_repeats_keeps_every_value_in_order(void **state)
         {.short_name = "-w", .long_name = "--what-if", .argument = "CONF", .type = CLI_TEXT, .repeats = true},
         {.long_name = "--cap", .argument = "SIZE", .type = CLI_TEXT}};
     static const struct cli_command command = {.name = "again", .options = again, .option_count = 2};
-    char *words[] = {"--what-if", "a:1", "--cap", "1", "-w", "b:2", "--what-if=", "--cap=2"};
+    char line[] = "--what-if a:1 --cap 1 -w b:2 --what-if= --cap=2", *words[WORDS_MAX];
+    size_t count = split(line, words);
     struct cli_call call;
     bool help;
-    assert_true(options_parse(&command, words, sizeof words / sizeof *words, &call, &help, NULL));
+    assert_true(options_parse(&command, words, count, &call, &help, NULL));
     assert_int_equal(call.values[0].all.count, 3);
     assert_string_equal(call.values[0].all.items[0], "a:1");
     assert_string_equal(call.values[0].all.items[1], "b:2");
