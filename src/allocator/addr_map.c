@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table is guessed from outside, as
- * there is none: the worst a made-up file can do is to make its own reading slow. */
+/* Addresses are multiples of 512, mostly: a multiplication spreads them, and the seed of no table is guessed from
+ * outside, as there is none: the worst a made-up file can do is to make its own reading slow. */
 static size_t home(const struct addr_map *map, uint64_t addr)
 {
     uint64_t mixed = addr * UINT64_C(0x9E3779B97F4A7C15);

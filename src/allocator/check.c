@@ -280,7 +280,7 @@ void check_run(const struct snapshot *snapshot, size_t device, const struct prog
     checking.blocks = mem_array(program->allocation_count, sizeof *checking.blocks);
     for (size_t i = 0; i < program->allocation_count; i++)
         checking.blocks[i] = MODEL_NONE;
-    program_preload(program, checking.model, checking.blocks);
+    program_preload(program, snapshot->settings.expandable, checking.model, checking.blocks);
     replay(&checking);
     if (!checking.failed)
         compare_layout(&checking, snapshot, device);

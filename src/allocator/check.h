@@ -1,5 +1,6 @@
-/* check: the self-check: the recorded program replayed in the model at the recorded addresses must give the recorded events,
- * layout and figures, one for one. It also finds the calls of torch.cuda.empty_cache(), which leave no event of their own. */
+/* check: the self-check: the recorded program replayed in the model at the recorded addresses must give the recorded
+ * events, layout and figures, one for one. It also finds the calls of torch.cuda.empty_cache(), which leave no event of
+ * their own. */
 #ifndef TARE_ALLOCATOR_CHECK_H
 #define TARE_ALLOCATOR_CHECK_H
 
@@ -17,8 +18,8 @@ struct check {
     size_t empty_cache_count;
 };
 
-/* cap_bytes: the cap it was recorded under; MODEL_NO_CAP: none, or not known. total_bytes: of the device, for expandable segments;
- * 0: not known. */
+/* cap_bytes: the cap it was recorded under; MODEL_NO_CAP: none, or not known. total_bytes: of the device, for
+ * expandable segments; 0: not known. */
 void check_run(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t cap_bytes,
                uint64_t total_bytes, struct check *out);
 void check_fini(struct check *check);

@@ -20,8 +20,9 @@ struct alloc_settings {
 /* What PyTorch does without any setting. */
 struct alloc_settings conf_default(void);
 
-/* "expandable_segments:True,max_split_size_mb:64", in PyTorch's own spelling; "" is the default. Settings that do not decide where
- * memory goes (backend:native, pinned_...) are passed over. The error names the setting and what it may be. */
+/* "expandable_segments:True,max_split_size_mb:64", in PyTorch's own spelling; "" is the default. Settings that do not
+ * decide where memory goes (backend:native, pinned_...) are passed over. The error names the setting and what it may
+ * be. */
 bool conf_parse(const char *conf, struct alloc_settings *out, struct err *err);
 
 /* The shortest conf that says the same; "" for the default. */

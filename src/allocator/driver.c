@@ -92,14 +92,16 @@ static void cut(struct ranges *ranges, uint64_t addr, uint64_t size)
 static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t low, uint64_t high)
 {
     size_t at = range_after(ranges, addr);
-    if (at > 0 && ranges->items[at - 1].addr + ranges->items[at - 1].size == addr &&
-        ranges->items[at - 1].addr >= low) {
+    if (!ranges->items)
+        at = 0;
+    else if (at > 0 && ranges->items[at - 1].addr + ranges->items[at - 1].size == addr &&
+             ranges->items[at - 1].addr >= low) {
         at--;
         size += ranges->items[at].size;
         addr = ranges->items[at].addr;
         remove_range(ranges, at);
     }
-    if (at < ranges->count && ranges->items[at].addr == addr + size && ranges->items[at].addr < high) {
+    if (ranges->items && at < ranges->count && ranges->items[at].addr == addr + size && ranges->items[at].addr < high) {
         size += ranges->items[at].size;
         remove_range(ranges, at);
     }
@@ -131,7 +133,8 @@ static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
     join(&driver->holes, addr, size, addr, addr + size);
 }
 
-/* All but the last chunk of a recorded segment may have been there before: each chunk that it touches is taken, one by one. */
+/* All but the last chunk of a recorded segment may have been there before: each chunk that it touches is taken, one by
+ * one. */
 static void add_chunks_under(struct driver *driver, uint64_t addr, uint64_t size)
 {
     uint64_t from = addr / CHUNK * CHUNK, end = addr + size;
@@ -251,8 +254,9 @@ static bool reserve(void *context, uint64_t size, uint64_t *addr)
     return true;
 }
 
-/* What the record tells of the address space as it was: a recorded segment that begins a chunk lower than all before it was taken
- * from the highest gap, so that gaps are there; one that lies elsewhere filled a hole that others had left. All below is free. */
+/* What the record tells of the address space as it was: a recorded segment that begins a chunk lower than all before it
+ * was taken from the highest gap, so that gaps are there; one that lies elsewhere filled a hole that others had left.
+ * All below is free. */
 static void learn(struct driver *driver, const struct snapshot_event *events, size_t count)
 {
     uint64_t lowest = 0;

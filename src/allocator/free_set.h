@@ -1,5 +1,6 @@
-/* free_set: free blocks ordered by size, then address: what best fit searches. Sorted pieces of bounded length in a sorted
- * directory: a handful of cache lines a step while there are few, no worse than the square root of their number when many. */
+/* free_set: free blocks ordered by size, then address: what best fit searches. Sorted pieces of bounded length in a
+ * sorted directory: a handful of cache lines a step while there are few, no worse than the square root of their number
+ * when many. */
 #ifndef TARE_ALLOCATOR_FREE_SET_H
 #define TARE_ALLOCATOR_FREE_SET_H
 

@@ -150,6 +150,14 @@ void block_to_free(struct model *model, uint32_t at)
     gauge_sub(&model->stats.requested, block->requested);
 }
 
+void pending_add(struct model *model, uint32_t at)
+{
+    model->blocks[at].pending = true;
+    model->pending = mem_room(model->pending, model->pending_count, &model->pending_capacity, sizeof *model->pending);
+    model->pending[model->pending_count++] = at;
+    model->pending_live++;
+}
+
 void model_release(struct model *model, uint32_t at, bool still_used)
 {
     struct model_block *block = &model->blocks[at];
@@ -160,10 +168,7 @@ void model_release(struct model *model, uint32_t at, bool still_used)
         block_to_free(model, at);
         return;
     }
-    block->pending = true;
-    model->pending = mem_room(model->pending, model->pending_count, &model->pending_capacity, sizeof *model->pending);
-    model->pending[model->pending_count++] = at;
-    model->pending_live++;
+    pending_add(model, at);
 }
 
 void model_complete(struct model *model, uint32_t at)
@@ -185,39 +190,6 @@ void model_complete(struct model *model, uint32_t at)
 void model_empty_cache(struct model *model)
 {
     release_cached(model);
-}
-
-void model_preload(struct model *model, uint16_t pool, bool small, uint16_t stream, uint64_t addr,
-                   const struct model_piece *pieces, size_t count, uint32_t *blocks)
-{
-    uint32_t prev = MODEL_NONE;
-    for (size_t i = 0; i < count; i++) {
-        struct model_block like = {.addr = addr,
-                                   .size = pieces[i].size,
-                                   .requested = pieces[i].requested,
-                                   .prev = prev,
-                                   .next = MODEL_NONE,
-                                   .stream = stream,
-                                   .pool = (uint16_t)(pool * 2 + small),
-                                   .allocated = pieces[i].allocated,
-                                   .mapped = true};
-        blocks[i] = block_new(model, &like);
-        if (prev != MODEL_NONE)
-            model->blocks[prev].next = blocks[i];
-        prev = blocks[i];
-        addr += pieces[i].size;
-        gauge_add(&model->stats.reserved, pieces[i].size);
-        if (pieces[i].allocated) {
-            gauge_add(&model->stats.allocated, pieces[i].size);
-            gauge_add(&model->stats.active, pieces[i].size);
-            gauge_add(&model->stats.requested, pieces[i].requested);
-            continue;
-        }
-        free_insert(model, blocks[i]);
-        if (count > 1)
-            gauge_add(&model->stats.inactive_split, pieces[i].size);
-    }
-    gauge_add(&model->stats.segments, 1);
 }
 
 const struct model_stats *model_stats(const struct model *model)

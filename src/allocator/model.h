@@ -1,7 +1,7 @@
-/* model: PyTorch's caching allocator (1.12 to 2.11) as a deterministic machine: requests in; addresses, segments and figures out.
- * Where new segments lie and whether the device refuses them is asked of a driver, so that a recorded run can be repeated
- * address for address, and another setting be tried with a driver that is a model itself.
- * Source of the rules: PyTorch's c10/cuda/CUDACachingAllocator.cpp. */
+/* model: PyTorch's caching allocator (1.12 to 2.11) as a deterministic machine: requests in; addresses, segments and
+ * figures out. Where new segments lie and whether the device refuses them is asked of a driver, so that a recorded run
+ * can be repeated address for address, and another setting be tried with a driver that is a model itself. Source of the
+ * rules: PyTorch's c10/cuda/CUDACachingAllocator.cpp. */
 #ifndef TARE_ALLOCATOR_MODEL_H
 #define TARE_ALLOCATOR_MODEL_H
 
@@ -15,8 +15,9 @@
 #define MODEL_NONE UINT32_MAX
 #define MODEL_NO_CAP UINT64_MAX
 
-/* Answers for the device. take: an address for a segment; false: refused. give: it comes back. reserve: address space for an
- * expandable segment, of which nothing is mapped yet. grow: whether an expandable segment may get more pages (NULL: yes). */
+/* Answers for the device. take: an address for a segment; false: refused. give: it comes back. reserve: address space
+ * for an expandable segment, of which nothing is mapped yet. grow: whether an expandable segment may get more pages
+ * (NULL: yes). */
 struct model_driver {
     bool (*take)(void *context, uint64_t size, uint64_t *addr);
     void (*give)(void *context, uint64_t addr, uint64_t size);
@@ -25,8 +26,8 @@ struct model_driver {
     void *context;
 };
 
-/* Each event as PyTorch's trace would have it; requested bytes for alloc and free_*, real ones for segment_*, the rounded request
- * for oom. */
+/* Each event as PyTorch's trace would have it; requested bytes for alloc and free_*, real ones for segment_*, the
+ * rounded request for oom. */
 typedef void model_listener(void *context, enum name action, uint64_t addr, uint64_t size, uint16_t stream);
 
 struct model_options {
@@ -46,7 +47,7 @@ struct model_gauge {
 
 struct model_stats {
     struct model_gauge allocated, active, requested, reserved, inactive_split; /* bytes */
-    struct model_gauge segments;                                               /* a number; expandable ones do not count */
+    struct model_gauge segments; /* a number; expandable ones do not count */
     uint64_t retries, ooms;
 };
 
@@ -69,21 +70,28 @@ void model_free(struct model *model);
 uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, uint16_t stream);
 
 /* Whether model_malloc would have to give segments back, or fail, if no more than limit_bytes could be reserved. */
-bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream, uint64_t limit_bytes);
+bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream,
+                         uint64_t limit_bytes);
 
 /* free: still_used: another stream may be reading it, so that it stays until model_complete. */
-void model_release(struct model *model, uint32_t block, bool still_used);
-void model_complete(struct model *model, uint32_t block); /* nothing, when it is not pending any more */
+void model_release(struct model *model, uint32_t at, bool still_used);
+void model_complete(struct model *model, uint32_t at); /* nothing, when it is not pending any more */
 
 void model_empty_cache(struct model *model);
 
-/* A segment from before the record began, its blocks one after the other; each is allocated or free. Gives the first. */
+/* A segment from before the record began, and its blocks one after the other. */
 struct model_piece {
     uint64_t size, requested;
-    bool allocated;
+    bool allocated, pending; /* neither: free */
 };
-void model_preload(struct model *model, uint16_t pool, bool small, uint16_t stream, uint64_t addr,
-                   const struct model_piece *pieces, size_t count, uint32_t *blocks);
+struct model_early {
+    uint64_t addr;
+    uint64_t base; /* of an expandable one: where its address space begins; 0: not expandable */
+    uint16_t pool, stream;
+    bool small;
+};
+void model_preload(struct model *model, const struct model_early *early, const struct model_piece *pieces, size_t count,
+                   uint32_t *blocks);
 
 const struct model_stats *model_stats(const struct model *model);
 const struct model_block *model_block(const struct model *model, uint32_t block);

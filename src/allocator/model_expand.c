@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-static bool reserve(struct model *model, const struct request *request, uint32_t *out)
+/* All of its address space is one unmapped block. */
+static uint32_t add_expandable(struct model *model, uint64_t addr, uint16_t half, uint16_t stream)
 {
-    const struct model_driver *driver = &model->options.driver;
-    struct expandable made = {.page = is_small(request->half) ? SMALL_BUFFER : LARGE_BUFFER, .live = true};
+    struct expandable made = {.addr = addr, .page = is_small(half) ? SMALL_BUFFER : LARGE_BUFFER, .live = true};
     made.size = (model->options.address_space_bytes + made.page - 1) / made.page * made.page;
-    if (made.size < request->size || !driver->reserve(driver->context, made.size, &made.addr))
-        return false;
     model->expandables =
         mem_room(model->expandables, model->expandable_count, &model->expandable_capacity, sizeof *model->expandables);
     model->expandables[model->expandable_count++] = made;
@@ -20,11 +18,71 @@ static bool reserve(struct model *model, const struct request *request, uint32_t
                                .prev = MODEL_NONE,
                                .next = MODEL_NONE,
                                .expandable = (uint32_t)model->expandable_count,
-                               .stream = request->stream,
-                               .pool = request->half};
-    *out = block_new(model, &like);
-    unmapped_insert(model, *out);
+                               .stream = stream,
+                               .pool = half};
+    uint32_t at = block_new(model, &like);
+    unmapped_insert(model, at);
+    return at;
+}
+
+static bool reserve(struct model *model, const struct request *request, uint32_t *out)
+{
+    const struct model_driver *driver = &model->options.driver;
+    uint64_t page = is_small(request->half) ? SMALL_BUFFER : LARGE_BUFFER, addr;
+    uint64_t size = (model->options.address_space_bytes + page - 1) / page * page;
+    if (size < request->size || !driver->reserve(driver->context, size, &addr))
+        return false;
+    *out = add_expandable(model, addr, request->half, request->stream);
     return true;
+}
+
+/* The unmapped block that holds all of [addr, addr + size). */
+static uint32_t unmapped_at(const struct model *model, size_t queue, uint64_t addr, uint64_t size)
+{
+    const struct unmapped *list = &model->unmapped[queue];
+    for (size_t i = 0; i < list->count; i++) {
+        const struct model_block *block = &model->blocks[list->blocks[i]];
+        if (addr >= block->addr && addr - block->addr <= block->size && size <= block->size - (addr - block->addr))
+            return list->blocks[i];
+    }
+    return MODEL_NONE;
+}
+
+uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total, uint32_t *prev,
+                          uint32_t *next)
+{
+    uint16_t half = (uint16_t)(early->pool * 2 + early->small);
+    size_t queue = queue_of(model, half, early->stream);
+    uint32_t at = unmapped_at(model, queue, early->addr, total);
+    if (at == MODEL_NONE) {
+        add_expandable(model, early->base, half, early->stream);
+        at = unmapped_at(model, queue, early->addr, total);
+    }
+    if (at == MODEL_NONE)
+        return 0;
+    struct model_block whole = model->blocks[at];
+    unmapped_remove(model, at);
+    *prev = whole.prev;
+    *next = whole.next;
+    if (early->addr > whole.addr) {
+        model->blocks[at].size = early->addr - whole.addr;
+        unmapped_insert(model, at);
+        *prev = at;
+    } else {
+        block_drop(model, at);
+    }
+    uint64_t behind = early->addr + total, end = whole.addr + whole.size;
+    if (behind < end) {
+        struct model_block like = whole;
+        like.addr = behind;
+        like.size = end - behind;
+        uint32_t rest = block_new(model, &like);
+        if (whole.next != MODEL_NONE)
+            model->blocks[whole.next].prev = rest;
+        unmapped_insert(model, rest);
+        *next = rest;
+    }
+    return whole.expandable;
 }
 
 static bool is_free(const struct model *model, uint32_t at)

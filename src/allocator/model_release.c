@@ -94,8 +94,8 @@ static bool is_whole(const struct model *model, uint32_t at)
     return !model->blocks[at].expandable && !is_split(&model->blocks[at]);
 }
 
-/* With max_split_size only: the smallest oversize block that can hold the request, else oversize blocks, the largest first, until
- * they add up to it. True when enough was given back. */
+/* With max_split_size only: the smallest oversize block that can hold the request, else oversize blocks, the largest
+ * first, until they add up to it. True when enough was given back. */
 bool release_oversize(struct model *model, const struct request *request)
 {
     uint64_t most = model->options.settings.max_split_bytes;

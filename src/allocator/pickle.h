@@ -1,6 +1,6 @@
-/* pickle: the values in a pickle of protocol 2 to 5, as far as memory snapshots need them: numbers, texts, lists, tuples and
- * dictionaries. Nothing is executed: whatever would call or import something is refused. No recursion; the memory taken is
- * bounded by the size of the input. Python writes protocol 4, PyTorch's C++ writer protocol 2. */
+/* pickle: the values in a pickle of protocol 2 to 5, as far as memory snapshots need them: numbers, texts, lists,
+ * tuples and dictionaries. Nothing is executed: whatever would call or import something is refused. No recursion; the
+ * memory taken is bounded by the size of the input. Python writes protocol 4, PyTorch's C++ writer protocol 2. */
 #ifndef TARE_ALLOCATOR_PICKLE_H
 #define TARE_ALLOCATOR_PICKLE_H
 
@@ -50,8 +50,8 @@ enum { PICKLE_SET_ADDR = 1, PICKLE_SET_SIZE = 2, PICKLE_SET_STREAM = 4, PICKLE_S
 
 struct pickle;
 
-/* Reads count bytes, which must stay in place until pickle_free: texts point into them. NULL: err names the byte, the reason and
- * the mend. */
+/* Reads count bytes, which must stay in place until pickle_free: texts point into them. NULL: err names the byte, the
+ * reason and the mend. */
 struct pickle *pickle_read(const void *bytes, size_t count, struct err *err);
 void pickle_free(struct pickle *pickle);
 
@@ -65,13 +65,13 @@ struct pickle_walk {
 };
 struct pickle_walk pickle_walk(const struct pickle *pickle, struct pickle_value holder); /* nothing, for other kinds */
 bool pickle_next(struct pickle_walk *walk, struct pickle_value *out);
-size_t pickle_count(const struct pickle *pickle, struct pickle_value holder); /* elements; of a dictionary twice its keys */
+size_t pickle_count(const struct pickle *pickle, struct pickle_value value); /* of a dictionary: twice its keys */
 
 /* The value of a dictionary's key, PICKLE_ABSENT when it has none. The last one counts, as in Python. */
 struct pickle_value pickle_get(const struct pickle *pickle, struct pickle_value dict, enum name key);
 
-/* A dictionary as an event. Those whose first key is "action" (all that are written so) are held as such and can be read by
- * this only. */
+/* A dictionary as an event. Those whose first key is "action" (all that are written so) are held as such and can be
+ * read by this only. */
 bool pickle_event(struct pickle *pickle, struct pickle_value dict, struct pickle_event *out, struct err *err);
 
 /* The streams that events name, in the order of their first mention. */

@@ -272,11 +272,14 @@ static bool fill(struct pickle *p, struct holder *holder, const struct pickle_va
         return false;
     if (p->pieces.count >= UINT32_MAX - 1)
         return pickle_fail(p, "there are more lists and dictionaries than can be counted");
-    ((struct piece *)p->pieces.data)[p->pieces.count++] = (struct piece){.start = start, .count = (uint32_t)count};
+    struct piece *pieces = p->pieces.data;
+    if (!pieces)
+        return false; /* never: there is room for one more */
     if (holder->last)
-        ((struct piece *)p->pieces.data)[holder->last - 1].next = (uint32_t)p->pieces.count;
+        pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
     else
-        holder->first = (uint32_t)p->pieces.count;
+        holder->first = (uint32_t)p->pieces.count + 1;
+    pieces[p->pieces.count++] = (struct piece){.start = start, .count = (uint32_t)count};
     holder->last = (uint32_t)p->pieces.count;
     return true;
 }

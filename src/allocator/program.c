@@ -99,6 +99,15 @@ static void add_free(struct builder *builder, size_t at)
     add_op(builder->program, over ? OP_FREE : OP_FREE_LATER, at)->allocation = allocation;
 }
 
+/* Freed before the record began, completed in it. */
+static void add_awaited(struct builder *builder, size_t at)
+{
+    uint32_t allocation = add_allocation(builder->program, &builder->events[at], UINT32_MAX);
+    builder->program->allocations[allocation].died = (uint32_t)at;
+    builder->program->allocations[allocation].awaited = true;
+    add_op(builder->program, OP_COMPLETE, at)->allocation = allocation;
+}
+
 static void add_complete(struct builder *builder, size_t at)
 {
     uint32_t allocation;
@@ -108,7 +117,7 @@ static void add_complete(struct builder *builder, size_t at)
     if (addr_map_take(&builder->live, builder->events[at].addr, &allocation))
         add_op(builder->program, OP_COMPLETE, at)->allocation = allocation;
     else
-        builder->program->frees_unknown++;
+        add_awaited(builder, at);
 }
 
 static void add_oom(struct builder *builder, size_t at)
@@ -206,7 +215,7 @@ void program_add_empty_caches(struct program *program, const size_t *places, siz
     program->op_capacity = program->op_count;
 }
 
-void program_preload(const struct program *program, struct model *model, uint32_t *blocks)
+void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks)
 {
     for (size_t i = 0; i < program->early_count; i++) {
         const struct early_segment *segment = &program->early[i];
@@ -214,8 +223,12 @@ void program_preload(const struct program *program, struct model *model, uint32_
         uint32_t *made = mem_array(segment->piece_count, sizeof *made);
         for (size_t p = 0; p < segment->piece_count; p++)
             pieces[p] = program->pieces[segment->first_piece + p].piece;
-        model_preload(model, segment->pool, segment->small, segment->stream, segment->addr, pieces,
-                      segment->piece_count, made);
+        struct model_early early = {.addr = segment->addr,
+                                    .base = expandable ? segment->base : 0,
+                                    .pool = segment->pool,
+                                    .stream = segment->stream,
+                                    .small = segment->small};
+        model_preload(model, &early, pieces, segment->piece_count, made);
         for (size_t p = 0; p < segment->piece_count; p++) {
             uint32_t allocation = program->pieces[segment->first_piece + p].allocation;
             if (allocation != UINT32_MAX)

@@ -1,5 +1,5 @@
-/* program: what a training asked of the allocator, taken out of the trace of one device: requests and frees, without where they
- * came to lie. It is the same under every setting, so it can be replayed under others. */
+/* program: what a training asked of the allocator, taken out of the trace of one device: requests and frees, without
+ * where they came to lie. It is the same under every setting, so it can be replayed under others. */
 #ifndef TARE_ALLOCATOR_PROGRAM_H
 #define TARE_ALLOCATOR_PROGRAM_H
 
@@ -29,6 +29,7 @@ struct allocation {
     uint32_t born, died; /* events; UINT32_MAX: before the record began, or not before its end */
     uint32_t stack;
     uint16_t stream;
+    bool awaited; /* when the record began it was freed already, but not completed */
 };
 
 /* A segment that was there when the record began, and what lay in it. */
@@ -38,6 +39,7 @@ struct early_piece {
 };
 struct early_segment {
     uint64_t addr;
+    uint64_t base; /* of an expandable one: where its address space begins; else 0 */
     size_t first_piece, piece_count;
     uint16_t stream, pool;
     bool small;
@@ -66,11 +68,13 @@ void program_fini(struct program *program);
 /* Puts calls of empty_cache before the ops at these places (rising). */
 void program_add_empty_caches(struct program *program, const size_t *places, size_t count);
 
-/* Fills a new model with what was there before; blocks[allocation] is set for what lay there. */
-void program_preload(const struct program *program, struct model *model, uint32_t *blocks);
+/* Fills a new model with what was there before; blocks[allocation] is set for what lay there. expandable: whether the
+ * model knows such segments; else what was mapped counts as ordinary ones. */
+void program_preload(const struct program *program, bool expandable, struct model *model, uint32_t *blocks);
 
 /* Builds the early segments: what the record presumes but does not show. */
 struct addr_map;
-void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program, const struct addr_map *live);
+void program_find_early(const struct snapshot *snapshot, size_t device, struct program *program,
+                        const struct addr_map *live);
 
 #endif

@@ -26,8 +26,8 @@ static bool fits(const struct snapshot *snapshot, size_t device, const struct pr
     return true;
 }
 
-/* Between what is surely too little and what was enough. Whether less memory fits is not monotonic, so the least is what it came
- * down to from above. */
+/* Between what is surely too little and what was enough. Whether less memory fits is not monotonic, so the least is
+ * what it came down to from above. */
 static void find_least(const struct snapshot *snapshot, size_t device, const struct program *program,
                        uint64_t total_bytes, struct advice *advice)
 {

@@ -16,7 +16,8 @@ struct replaying {
     bool over;
 };
 
-/* A library's workspace is asked for right before the work and given back right after it: nothing happens in between. */
+/* A library's workspace is asked for right before the work and given back right after it: nothing happens in
+ * between. */
 static bool is_survivable(const struct program *program, const struct op *op)
 {
     const struct allocation *allocation = &program->allocations[op->allocation];
@@ -92,7 +93,7 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
     replaying.blocks = mem_array(program->allocation_count, sizeof *replaying.blocks);
     for (size_t i = 0; i < program->allocation_count; i++)
         replaying.blocks[i] = MODEL_NONE;
-    program_preload(program, replaying.model, replaying.blocks);
+    program_preload(program, settings->expandable, replaying.model, replaying.blocks);
     for (size_t i = 0; i < program->op_count && !replaying.over; i++)
         run_op(&replaying, &program->ops[i]);
     out->stats = *model_stats(replaying.model);

@@ -8,8 +8,8 @@
 
 enum replay_outcome {
     REPLAY_FITS,
-    REPLAY_SURVIVES,  /* only requests are refused that are given back at once: workspaces, which libraries such as cuDNN do without */
-    REPLAY_UNCERTAIN, /* it hangs on where the driver puts segments, or on what the program does after a refused workspace */
+    REPLAY_SURVIVES,  /* only what is given back at once is refused: workspaces, as cuDNN does without */
+    REPLAY_UNCERTAIN, /* it hangs on where segments lie, or on what the program does after a refused workspace */
     REPLAY_FAILS
 };
 
@@ -38,7 +38,8 @@ void replay_run(const struct snapshot *snapshot, size_t device, const struct pro
 
 /* The answer as an H200's driver has it, UNCERTAIN where other addresses change it. */
 void replay_predict(const struct snapshot *snapshot, size_t device, const struct program *program,
-                    const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes, struct replay *out);
+                    const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes,
+                    struct replay *out);
 
 /* "fits", "survives", "uncertain", "fails" */
 const char *replay_outcome_text(enum replay_outcome outcome);

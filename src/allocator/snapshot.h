@@ -1,5 +1,5 @@
-/* snapshot: what torch.cuda.memory._dump_snapshot() wrote, as structs: segments and their blocks as they were at the end, and the
- * events that led there. */
+/* snapshot: what torch.cuda.memory._dump_snapshot() wrote, as structs: segments and their blocks as they were at the
+ * end, and the events that led there. */
 #ifndef TARE_ALLOCATOR_SNAPSHOT_H
 #define TARE_ALLOCATOR_SNAPSHOT_H
 
@@ -30,7 +30,8 @@ struct snapshot_segment {
     bool small, expandable;
 };
 
-/* One of alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom, snapshot. */
+/* One of alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map, segment_unmap, oom,
+ * snapshot. */
 struct snapshot_event {
     uint64_t addr; /* oom: the device's free bytes */
     uint64_t size_bytes;

@@ -7,7 +7,7 @@
 struct reading_snapshot {
     struct pickle *pickle;
     struct snapshot *out;
-    size_t elements, elements_max; /* what was copied; no more than the file has bytes: a list may be named many times */
+    size_t elements, elements_max; /* what was copied; at most as many as bytes: a list may be named many times */
     uint32_t *stack_of;            /* by the holder of a frames list: its stack, or 0 */
     size_t stack_of_count;
     size_t stack_room, frame_room, block_room, mark_room;

@@ -1,4 +1,5 @@
-/* usage: what a snapshot says about its memory: where it is, how it came to that, what is alive and what keeps growing. */
+/* usage: what a snapshot says about its memory: where it is, how it came to that, what is alive and what keeps
+ * growing. */
 #ifndef TARE_ALLOCATOR_USAGE_H
 #define TARE_ALLOCATOR_USAGE_H
 
@@ -35,8 +36,10 @@ void usage_layout_fini(struct usage_layout *layout);
 /* The sums of one segment. */
 struct usage_sum usage_of_segment(const struct snapshot *snapshot, const struct snapshot_segment *segment);
 
-/* The part of a free block that emptying the cache gives back: addresses from *begin to *end, which are equal when there is none. */
-void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin, uint64_t *end);
+/* The part of a free block that emptying the cache gives back: addresses from *begin to *end, which are equal when
+ * there is none. */
+void usage_releasable(const struct snapshot_segment *segment, const struct snapshot_block *block, uint64_t *begin,
+                      uint64_t *end);
 
 /* Of the reserved memory, the part that is free and yet cannot be given back; 0 to 1. */
 double usage_fragmentation(const struct usage_sum *sum);
@@ -78,8 +81,8 @@ struct growth_span {
     uint64_t kept;      /* requested bytes born in it and alive at the end of the record */
 };
 
-/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was recorded, of sizes within a power
- * of two. What the warm-up left does not count. */
+/* Allocations of one kind that span after span leaves behind: of one stack, or, where none was recorded, of sizes
+ * within a power of two. What the warm-up left does not count. */
 struct growth_suspect {
     uint32_t stack;
     uint64_t size_low, size_high, bytes; /* requested: of the smallest and largest, of all */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS          10  /* where the record has no marks */
-#define SPANS_MAX      200 /* more epochs than that are joined */
+#define PARTS          ((size_t)10) /* where the record has no marks */
+#define SPANS_MAX      200          /* more epochs than that are joined */
 #define SPANS_OF_STEPS 12
 #define SPANS_LEAST    4
 #define GROWS_LEAST    (1 << 20) /* bytes over the whole record: less is noise */
@@ -58,8 +58,8 @@ static void spans_from(struct growth *growth, const size_t *starts, size_t count
         add_span(growth, starts[i], i + every < count ? starts[i + every] : events);
 }
 
-/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the optimizer, which PyTorch marks
- * itself; else equal parts. */
+/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the optimizer, which
+ * PyTorch marks itself; else equal parts. */
 static void find_spans(const struct snapshot *snapshot, size_t device, struct growth *out)
 {
     size_t events = snapshot->devices[device].count;
@@ -127,7 +127,8 @@ static int by_value(const void *a, const void *b)
     return one < two ? -1 : one > two;
 }
 
-/* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that rise tells growth from noise. */
+/* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that rise tells growth from
+ * noise. */
 static void find_slope(struct growth *growth)
 {
     size_t n = growth->span_count, first = growth->warm_up, count = 0, rising = 0;

@@ -66,7 +66,7 @@ char *memory_size_text(uint64_t bytes);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
 /* "backward (train.py:31)": the innermost frame outside of PyTorch itself; NULL: no stack was recorded. */
-char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack);
+char *memory_stack_text(const struct snapshot *snapshot, uint32_t at);
 
 /* How it ended under a setting: "fits", "fails at event 5879: 21.3 MiB on stream 0 (...)". */
 char *memory_outcome_text(const struct memory_try *try);

@@ -1,4 +1,5 @@
-/* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must come to was worked out by hand. */
+/* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must come to was worked
+ * out by hand. */
 #include "allocator/model.h"
 #include "base/text.h"
 

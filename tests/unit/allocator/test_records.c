@@ -184,8 +184,8 @@ static void each_record_is_repeated_event_by_event_with_its_layout_and_figures(v
     }
 }
 
-/* A snapshot does not say which cap it was recorded under: but for garbage collection, which depends on it, the record itself tells
- * where memory was refused. */
+/* A snapshot does not say which cap it was recorded under: but for garbage collection, which depends on it, the record
+ * itself tells where memory was refused. */
 static void the_record_is_repeated_without_knowing_its_cap(void **state)
 {
     const struct data *data = *state;
@@ -206,6 +206,41 @@ static void the_record_is_repeated_without_knowing_its_cap(void **state)
         snapshot_fini(&snapshot);
         json_decref(outcome.json);
     }
+}
+
+/* The ring of a record may begin anywhere: what lay there then is inferred from what is freed later and what is there
+ * at the end. Some of it leaves no trace (how old free blocks are, a rest that was too small to be split off), so that
+ * not every one can be exact. */
+static void records_cut_in_the_middle_are_repeated_nearly_always(void **state)
+{
+    const struct data *data = *state;
+    size_t exact = 0, cut = 0;
+    skip_without(data);
+    for (size_t i = 0; i < data->pickles.count; i++) {
+        struct snapshot snapshot;
+        struct program program;
+        struct check check;
+        struct outcome outcome = read_outcome(data, data->pickles.items[i]);
+        read_record(data, data->pickles.items[i], &snapshot, &program);
+        program_fini(&program);
+        struct snapshot_device *trace = &snapshot.devices[0];
+        size_t gone = trace->count / 2;
+        trace->count -= gone;
+        memmove(trace->events, trace->events + gone, trace->count * sizeof *trace->events);
+        assert_true(program_build(&snapshot, 0, &program, NULL));
+        check_run(&snapshot, 0, &program, outcome.cap_bytes, outcome.total_bytes, &check);
+        assert_false(check.complete);
+        exact += check.exact;
+        cut++;
+        if (!check.exact)
+            print_message("# %s, its second half: %s\n", data->pickles.items[i], check.difference);
+        check_fini(&check);
+        program_fini(&program);
+        snapshot_fini(&snapshot);
+        json_decref(outcome.json);
+    }
+    print_message("# second halves repeated exactly: %zu of %zu\n", exact, cut);
+    assert_true(exact * 10 >= cut * 9);
 }
 
 struct tally {
@@ -297,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_record_is_repeated_event_by_event_with_its_layout_and_figures),
         cmocka_unit_test(the_record_is_repeated_without_knowing_its_cap),
+        cmocka_unit_test(records_cut_in_the_middle_are_repeated_nearly_always),
         cmocka_unit_test(other_settings_and_caps_come_to_what_they_really_did),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);

@@ -259,10 +259,32 @@ static void a_missing_operand_is_named(void **state)
     options_fini(&call);
 }
 
+static void a_row_that_repeats_keeps_every_value_in_order(void **state)
+{
+    (void)state;
+    static const struct cli_option again[] = {
+        {.short_name = "-w", .long_name = "--what-if", .argument = "CONF", .type = CLI_TEXT, .repeats = true},
+        {.long_name = "--cap", .argument = "SIZE", .type = CLI_TEXT}};
+    static const struct cli_command command = {.name = "again", .options = again, .option_count = 2};
+    char line[] = "--what-if a:1 --cap 1 -w b:2 --what-if= --cap=2", *words[WORDS_MAX];
+    size_t count = split(line, words);
+    struct cli_call call;
+    bool help;
+    assert_true(options_parse(&command, words, count, &call, &help, NULL));
+    assert_int_equal(call.values[0].all.count, 3);
+    assert_string_equal(call.values[0].all.items[0], "a:1");
+    assert_string_equal(call.values[0].all.items[1], "b:2");
+    assert_string_equal(call.values[0].all.items[2], "");
+    assert_int_equal(call.values[1].all.count, 0);
+    assert_string_equal(call.values[1].text, "2"); /* of the others the last one counts */
+    options_fini(&call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(study_flags_mean_what_they_meant),
+        cmocka_unit_test(a_row_that_repeats_keeps_every_value_in_order),
         cmocka_unit_test(glued_values_follow_argparse),
         cmocka_unit_test(beginnings_of_options_are_enough_while_they_are_unambiguous),
         cmocka_unit_test(negative_numbers_and_a_lone_dash_are_values),
