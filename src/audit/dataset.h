@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "guard/evidence.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,6 +105,8 @@ struct dataset_experiment {
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;
     enum verdict verdict;
+    json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
+    json_t *epochs;
 };
 
 /* What is amiss with a folder as a whole; no experiment's evidence. */
