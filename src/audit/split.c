@@ -36,7 +36,8 @@ static size_t take_success(const struct dataset *dataset, struct moment *out)
     return n;
 }
 
-/* The logarithm of power over the median of its kind, so that what ran when does not matter; kinds of one say nothing. */
+/* The logarithm of power over the median of its kind, so that what ran when does not matter; kinds of one say
+ * nothing. */
 static size_t take_power(const struct dataset *dataset, struct moment *out)
 {
     AUTO_FREE size_t *order = NULL;
