@@ -74,7 +74,7 @@ static struct candidate try_series(const char *series, struct moment *moments, s
     struct rng rng;
     struct candidate out = {.series = series, .change.p = 1};
     AUTO_FREE double *values = mem_array(n + 1, sizeof *values);
-    if (n < 2 * SIDE_LEAST)
+    if (n < (size_t)2 * SIDE_LEAST)
         return out;
     qsort(moments, n, sizeof *moments, compare_moments);
     for (size_t i = 0; i < n; i++)
