@@ -106,7 +106,7 @@ static void make_timeline(const struct dataset *dataset, struct account *out)
     }
     if (first > last)
         return;
-    out->timeline_step_s = (last - first) / NS_PER_S <= MOST_HOURS * HOUR_S ? HOUR_S : DAY_S;
+    out->timeline_step_s = (last - first) / NS_PER_S <= (int64_t)MOST_HOURS * HOUR_S ? HOUR_S : DAY_S;
     int64_t step_ns = out->timeline_step_s * NS_PER_S;
     int64_t begin = span_begin(first, out->timeline_step_s);
     size_t count = (size_t)((span_begin(last, out->timeline_step_s) - begin) / step_ns) + 1;

@@ -13,9 +13,9 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
 /* A reading as a number of JSON, or null. */
 json_t *audit_json_reading(struct reading reading);
 
-/* The rows of summary.csv whose experiments are clean, byte for byte, under its own header, with tare's columns behind them
- * (verdict, gpu_energy_j, gpu_energy_half_width_j, sampled_share). A study's folder without summary.csv, or one of tare's:
- * the same columns made anew. False: it cannot be read (err). */
+/* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
+ * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,
+ * audit_sampled_share. False: there is no summary.csv, or it cannot be read (err). */
 bool audit_safe_csv(const struct dataset *dataset, size_t folder, struct text *out, struct err *err);
 
 #endif

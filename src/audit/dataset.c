@@ -88,6 +88,8 @@ static void experiment_fini(struct dataset_experiment *experiment)
         free(experiment->evidence[i].text);
     }
     free(experiment->evidence);
+    json_decref(experiment->attempts);
+    json_decref(experiment->epochs);
 }
 
 void dataset_fini(struct dataset *dataset)

@@ -1,5 +1,5 @@
-/* dataset: the experiments of one or more folders in memory, whoever made them: tare, or the study's scripts. What audit,
- * stats, compare and export work on. */
+/* dataset: the experiments of one or more folders in memory, whoever made them: tare, or the study's scripts. What
+ * audit, stats, compare and export work on. */
 #ifndef TARE_AUDIT_DATASET_H
 #define TARE_AUDIT_DATASET_H
 
@@ -9,6 +9,7 @@
 #include "base/value.h"
 #include "guard/evidence.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,6 +105,8 @@ struct dataset_experiment {
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;
     enum verdict verdict;
+    json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
+    json_t *epochs;
 };
 
 /* What is amiss with a folder as a whole; no experiment's evidence. */
@@ -150,8 +153,8 @@ struct reading dataset_metric(const struct dataset_experiment *experiment, const
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 
-/* How many epochs it trained for, by the hyperparameter that says so (epochs, num_epochs, n_epochs, max_epochs, nb_epochs,
- * max_iter). */
+/* How many epochs it trained for, by the hyperparameter that says so (epochs, num_epochs, n_epochs, max_epochs,
+ * nb_epochs, max_iter). */
 struct reading dataset_epochs(const struct dataset_experiment *experiment);
 
 /* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was

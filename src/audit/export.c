@@ -1,21 +1,17 @@
 #include "audit/export.h"
 
 #include "audit/audit_json.h"
+#include "audit/export_private.h"
 #include "base/csv.h"
 #include "base/json.h"
 
-static const char *const table_names[EXPORT_TABLES] = {"experiments", "hyperparameters", "metrics", "evidence"};
+static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
+                                                       "metrics",     "evidence", "samples"};
 
 const char *export_table_name(enum export_table table)
 {
     return table_names[table];
 }
-
-/* Rows are objects; a table's first one gives the columns of CSV, and all have the same. */
-struct writer {
-    bool json_lines, begun;
-    struct text *out;
-};
 
 static void add_cell(struct text *out, const json_t *value)
 {
@@ -32,8 +28,17 @@ static void add_cell(struct text *out, const json_t *value)
     }
 }
 
-/* Takes the row. */
-static void write_row(struct writer *writer, json_t *row)
+/* Once there is enough to be worth it. */
+static void export_flush(struct export_writer *writer)
+{
+    enum { ENOUGH = 1 << 20 };
+    if (writer->out->length >= ENOUGH && !writer->broken)
+        writer->broken = !writer->flush(writer->context, writer->out, writer->err);
+    if (writer->out->length >= ENOUGH)
+        text_clear(writer->out);
+}
+
+void export_row(struct export_writer *writer, json_t *row)
 {
     const char *key;
     json_t *value;
@@ -42,6 +47,7 @@ static void write_row(struct writer *writer, json_t *row)
         json_print(row, writer->out);
         text_add_char(writer->out, '\n');
         json_decref(row);
+        export_flush(writer);
         return;
     }
     json_object_foreach(row, key, value) if (!writer->begun)
@@ -60,6 +66,7 @@ static void write_row(struct writer *writer, json_t *row)
     }
     text_add_char(writer->out, '\n');
     json_decref(row);
+    export_flush(writer);
 }
 
 static void set(json_t *row, const char *key, struct reading reading)
@@ -68,7 +75,7 @@ static void set(json_t *row, const char *key, struct reading reading)
 }
 
 /* What every table's rows begin with, to be joined by. */
-static json_t *row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+json_t *export_row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
     json_t *row = json_object();
     json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
@@ -76,10 +83,10 @@ static json_t *row_of(const struct dataset *dataset, const struct dataset_experi
     return row;
 }
 
-static void write_experiment(struct writer *writer, const struct dataset *dataset,
+static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
                              const struct dataset_experiment *experiment)
 {
-    json_t *row = row_of(dataset, experiment);
+    json_t *row = export_row_of(dataset, experiment);
     char ended[40];
     dataset_format_time(experiment->end_local_ns, ended);
     json_object_set_new(row, "repository", json_text_or_null(experiment->repo));
@@ -109,58 +116,129 @@ static void write_experiment(struct writer *writer, const struct dataset *datase
     set(row, "cpu_energy_j", experiment->cpu_j);
     set(row, "dram_energy_j", experiment->dram_j);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
-    write_row(writer, row);
+    export_row(writer, row);
 }
 
-static void write_params(struct writer *writer, const struct dataset *dataset,
+static void write_params(struct export_writer *writer, const struct dataset *dataset,
                          const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->param_count; i++) {
-        json_t *row = row_of(dataset, experiment);
+        json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->params[i].name));
         json_object_set_new(row, "value", value_to_json(&experiment->params[i].value));
-        write_row(writer, row);
+        export_row(writer, row);
     }
 }
 
-static void write_metrics(struct writer *writer, const struct dataset *dataset,
+static void write_metrics(struct export_writer *writer, const struct dataset *dataset,
                           const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->metric_count; i++) {
-        json_t *row = row_of(dataset, experiment);
+        json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
         set(row, "value", experiment->metrics[i].value);
-        write_row(writer, row);
+        export_row(writer, row);
     }
 }
 
-static void write_evidence(struct writer *writer, const struct dataset *dataset,
+static void write_evidence(struct export_writer *writer, const struct dataset *dataset,
                            const struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < experiment->evidence_count; i++) {
         const struct dataset_evidence *evidence = &experiment->evidence[i];
-        json_t *row = row_of(dataset, experiment);
+        json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "kind", json_text_or_null(evidence->kind));
         json_object_set_new(row, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
         set(row, "from_s", evidence->from_s);
         set(row, "to_s", evidence->to_s);
         json_object_set_new(row, "text", json_text_or_null(evidence->text));
-        write_row(writer, row);
+        export_row(writer, row);
     }
 }
 
-void export_make(const struct dataset *dataset, enum export_table table, bool json_lines, struct text *out)
+static void write_list(struct export_writer *writer, const struct dataset *dataset,
+                       const struct dataset_experiment *experiment, const json_t *list, const char *const *keys)
 {
-    typedef void write_fn(struct writer * writer, const struct dataset *dataset,
-                          const struct dataset_experiment *experiment);
-    static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_params, write_metrics, write_evidence};
-    static const char *const heads[EXPORT_TABLES] = {"", "folder,experiment_id,name,value\n",
-                                                     "folder,experiment_id,name,value\n",
-                                                     "folder,experiment_id,kind,weight,from_s,to_s,text\n"};
-    struct writer writer = {.json_lines = json_lines, .out = out};
-    for (size_t i = 0; i < dataset->count; i++)
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *row = export_row_of(dataset, experiment);
+        for (const char *const *key = keys; *key; key++) {
+            json_t *value = json_object_get(json_array_get(list, i), *key);
+            json_object_set_new(row, *key, value ? json_incref(value) : json_null());
+        }
+        export_row(writer, row);
+    }
+}
+
+static const char *const attempt_keys[] = {"attempt",   "outcome", "reason", "duration_s",
+                                           "exit_code", "signal",  "error",  NULL};
+static const char *const epoch_keys[] = {"name",
+                                         "part",
+                                         "label",
+                                         "start_s",
+                                         "end_s",
+                                         "duration_s",
+                                         "source",
+                                         "gpu_energy_j",
+                                         "gpu_half_width_j",
+                                         "gpu_power_w",
+                                         "gpu_mem_peak_mib",
+                                         "cpu_energy_j",
+                                         "cpu_half_width_j",
+                                         "dram_energy_j",
+                                         "dram_half_width_j",
+                                         "host_mem_peak_mib",
+                                         NULL};
+
+/* The study kept its last attempt alone. */
+static void write_attempts(struct export_writer *writer, const struct dataset *dataset,
+                           const struct dataset_experiment *experiment)
+{
+    if (experiment->attempts) {
+        write_list(writer, dataset, experiment, experiment->attempts, attempt_keys);
+        return;
+    }
+    json_t *list = json_array(), *row = json_object();
+    json_object_set_new(row, "attempt", json_integer(experiment->retries + 1));
+    if (experiment->has_success)
+        json_object_set_new(row, "outcome", json_string(experiment->success ? "succeeded" : "failed"));
+    set(row, "duration_s", experiment->duration_s);
+    json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    json_array_append_new(list, row);
+    write_list(writer, dataset, experiment, list, attempt_keys);
+    json_decref(list);
+}
+
+static void write_epochs(struct export_writer *writer, const struct dataset *dataset,
+                         const struct dataset_experiment *experiment)
+{
+    write_list(writer, dataset, experiment, experiment->epochs, epoch_keys);
+}
+
+typedef void write_fn(struct export_writer *writer, const struct dataset *dataset,
+                      const struct dataset_experiment *experiment);
+
+bool export_make(const struct dataset *dataset, enum export_table table, bool json_lines, export_flush_fn *flush,
+                 void *context, struct err *err)
+{
+    static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
+                                                     write_metrics,    write_evidence, export_samples};
+    static const char *const heads[EXPORT_TABLES] = {
+        "",
+        "",
+        "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_"
+        "w,"
+        "gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n",
+        "folder,experiment_id,name,value\n",
+        "folder,experiment_id,name,value\n",
+        "folder,experiment_id,kind,weight,from_s,to_s,text\n",
+        "folder,experiment_id,timestamp,device,quantity,value\n"};
+    AUTO_TEXT struct text text = {0};
+    struct export_writer writer = {
+        .json_lines = json_lines, .out = &text, .flush = flush, .context = context, .err = err};
+    for (size_t i = 0; i < dataset->count && !writer.broken; i++)
         writers[table](&writer, dataset, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
     if (!json_lines && !writer.begun)
-        text_add(out, heads[table]);
+        text_add(&text, heads[table]);
+    return !writer.broken && flush(context, &text, err);
 }

@@ -5,11 +5,25 @@
 #include "audit/dataset.h"
 #include "base/text.h"
 
-enum export_table { EXPORT_EXPERIMENTS, EXPORT_HYPERPARAMETERS, EXPORT_METRICS, EXPORT_EVIDENCE, EXPORT_TABLES };
+enum export_table {
+    EXPORT_EXPERIMENTS,
+    EXPORT_ATTEMPTS,
+    EXPORT_EPOCHS,
+    EXPORT_HYPERPARAMETERS,
+    EXPORT_METRICS,
+    EXPORT_EVIDENCE,
+    EXPORT_SAMPLES,
+    EXPORT_TABLES
+};
 
 const char *export_table_name(enum export_table table); /* "experiments" */
 
-/* The whole table; docs/stats.md lists the columns. */
-void export_make(const struct dataset *dataset, enum export_table table, bool json_lines, struct text *out);
+/* Takes what was written so far, and empties it. False: it cannot be written (err). */
+typedef bool export_flush_fn(void *context, struct text *text, struct err *err);
+
+/* The whole table, handed on in pieces: memory does not depend on the number of samples. docs/stats.md lists the
+ * columns. */
+bool export_make(const struct dataset *dataset, enum export_table table, bool json_lines, export_flush_fn *flush,
+                 void *context, struct err *err);
 
 #endif

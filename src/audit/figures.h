@@ -1,5 +1,5 @@
-/* figures: what the experiments of a dataset say, by model and mode: means and medians with intervals, how far runs differ,
- * which hyperparameter moves what, which runs nothing beats, how many repeats would do. */
+/* figures: what the experiments of a dataset say, by model and mode: means and medians with intervals, how far runs
+ * differ, which hyperparameter moves what, which runs nothing beats, how many repeats would do. */
 #ifndef TARE_AUDIT_FIGURES_H
 #define TARE_AUDIT_FIGURES_H
 
@@ -14,7 +14,8 @@ struct figures_options {
     double precision;  /* half-width wanted of the mean energy, as a share of it: 0.05 */
 };
 
-/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", or a metric. */
+/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j", or a
+ * metric. */
 struct figure {
     char *name;
     bool is_metric;

@@ -10,8 +10,8 @@ void audit_judge(struct dataset *dataset);
 /* Same repository, model and mode. */
 bool audit_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b);
 
-/* The indices of the experiments, those of one kind together: groups[i] is where the i-th group begins in order, groups[count]
- * behind the last. The caller frees both. Within a group they stand in the dataset's order. */
+/* The indices of the experiments, those of one kind together: groups[i] is where the i-th group begins in order,
+ * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);
 
 /* <repository>_<model>_<nnn>[_parallel], as the study's and tare's ids are. */

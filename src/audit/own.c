@@ -100,6 +100,8 @@ static void take_item(struct dataset_experiment *experiment, const struct result
         study_metric_set(experiment, result->metrics[i].name,
                          (struct reading){result->metrics[i].value, result->metrics[i].valid});
     take_energy(experiment, item->energy);
+    experiment->attempts = json_incref(item->all_attempts);
+    experiment->epochs = json_incref(item->epochs);
     /* What spoke against an earlier attempt does not speak against the last one's figures. */
     for (size_t i = 0; i < item->evidence_count; i++)
         if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempts)

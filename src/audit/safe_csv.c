@@ -38,7 +38,8 @@ static void add_own(struct text *out, const struct dataset_experiment *experimen
     text_add_char(out, '\n');
 }
 
-/* The experiment of a row of summary.csv. They stand in the rows' order: the search goes on where the last one ended. */
+/* The experiment of a row of summary.csv. They stand in the rows' order: the search goes on where the last one
+ * ended. */
 static const struct dataset_experiment *of_row(const struct dataset *dataset, size_t folder, const char *id,
                                                size_t line, size_t *from)
 {

@@ -36,7 +36,8 @@ static size_t take_success(const struct dataset *dataset, struct moment *out)
     return n;
 }
 
-/* The logarithm of power over the median of its kind, so that what ran when does not matter; kinds of one say nothing. */
+/* The logarithm of power over the median of its kind, so that what ran when does not matter; kinds of one say
+ * nothing. */
 static size_t take_power(const struct dataset *dataset, struct moment *out)
 {
     AUTO_FREE size_t *order = NULL;
@@ -73,7 +74,7 @@ static struct candidate try_series(const char *series, struct moment *moments, s
     struct rng rng;
     struct candidate out = {.series = series, .change.p = 1};
     AUTO_FREE double *values = mem_array(n + 1, sizeof *values);
-    if (n < 2 * SIDE_LEAST)
+    if (n < (size_t)2 * SIDE_LEAST)
         return out;
     qsort(moments, n, sizeof *moments, compare_moments);
     for (size_t i = 0; i < n; i++)

@@ -40,8 +40,7 @@ struct study {
     struct place *places;
 };
 
-/* The name of one folder, nothing that leads elsewhere. */
-static bool is_folder_name(const char *id)
+bool read_is_folder_name(const char *id)
 {
     return *id && strlen(id) < 256 && !strchr(id, '/') && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
 }
@@ -252,7 +251,7 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
 {
     struct dataset_experiment *experiment = &study->dataset->items[study->first + index];
     struct place *place = &study->places[index];
-    if (!is_folder_name(experiment->id))
+    if (!read_is_folder_name(experiment->id))
         return;
     AUTO_CLOSE int dir = openat(study->dir, experiment->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     place->has_folder = dir >= 0;

@@ -1,4 +1,5 @@
-/* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf printed. */
+/* An experiment's energy/ in the study's layout: three files of samples, once a second in name, and what perf
+ * printed. */
 #include "audit/bins.h"
 #include "audit/perf.h"
 #include "audit/power.h"
@@ -38,8 +39,8 @@ struct context {
     bool is_idle;
 };
 
-/* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds count from the first
- * sample: as fractions of whole ones since 1970 they would lose digits. */
+/* The zone in which the experiment's start is nearest to the first sample; then its window. Seconds count from the
+ * first sample: as fractions of whole ones since 1970 they would lose digits. */
 static void find_window(struct context *context, int64_t first_s)
 {
     const struct dataset_experiment *experiment = context->experiment;

@@ -118,7 +118,7 @@ static void take_outcome(struct dataset_experiment *experiment, const json_t *jo
 static void take_all(struct dataset_experiment *experiment, const json_t *root)
 {
     const json_t *foreground = json_get(root, "foreground");
-    const json_t *job = foreground && json_is_object(foreground) ? foreground : root;
+    const json_t *job = json_is_object(foreground) ? foreground : root;
     const char *mode = json_get_text(root, "mode"), *time = json_get_text(root, "timestamp");
     experiment->parallel |= (mode && strcmp(mode, "parallel") == 0) || job != root;
     if (time && !experiment->has_end)

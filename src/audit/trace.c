@@ -74,8 +74,8 @@ static bool read_row(const struct reader *reader, const char *at, const char *en
     return !after;
 }
 
-/* A row as nearly all of them are, "1763455019,74.69\n", read in one go: digits, and for each value digits with at most one
- * point, or N/A. Gives where the next line begins; NULL: this line wants more care. */
+/* A row as nearly all of them are, "1763455019,74.69\n", read in one go: digits, and for each value digits with at
+ * most one point, or N/A. Gives where the next line begins; NULL: this line wants more care. */
 static const char *read_plain_row(const struct reader *reader, const char *at, const char *end, struct trace_row *row)
 {
     static const double tenths[] = {1, 10, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};

@@ -5,11 +5,15 @@
 #include "cli/command.h"
 #include "cli/reading_folders.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_AS_ROOT, OPTION_COUNT };
 
-static const char *const tables[] = {"experiments", "hyperparameters", "metrics", "evidence", NULL};
+static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
+                                     "metrics",     "evidence", "samples", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
@@ -33,30 +37,63 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
+/* Beside its name until it is whole. */
+struct target {
+    int fd;
+};
+
+static bool flush_to_file(void *context, struct text *text, struct err *err)
+{
+    const struct target *target = context;
+    return fs_write_all(target->fd, text_get(text), text->length, err);
+}
+
+static bool flush_to_stdout(void *context, struct text *text, struct err *err)
+{
+    (void)context;
+    fwrite(text_get(text), 1, text->length, stdout);
+    return fflush(stdout) == 0 || err_set(err, "cannot write to standard output");
+}
+
+static bool write_one(const struct dataset *dataset, int dir, enum export_table table, const char *name,
+                      bool json_lines, struct err *err)
+{
+    AUTO_FREE char *part = mem_printf(".writing-%s", name);
+    unlinkat(dir, part, 0);
+    AUTO_CLOSE int fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    struct target target = {fd};
+    if (fd < 0)
+        return err_sys(err, "make %s", part);
+    if (export_make(dataset, table, json_lines, flush_to_file, &target, err)) {
+        if (fsync(fd) == 0 && renameat(dir, part, dir, name) == 0)
+            return true;
+        err_sys(err, "write");
+    }
+    unlinkat(dir, part, 0);
+    return false;
+}
+
 static bool write_all(const struct dataset *dataset, const char *output, bool json_lines, struct err *err)
 {
     AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
     if (dir < 0)
         return false;
     for (int i = 0; i < EXPORT_TABLES; i++) {
-        AUTO_TEXT struct text text = {0};
-        AUTO_FREE char *name =
-            mem_printf("%s.%s", export_table_name((enum export_table)i), json_lines ? "jsonl" : "csv");
-        export_make(dataset, (enum export_table)i, json_lines, &text);
-        if (!fs_write_atomic(dir, name, text_get(&text), text.length, err))
+        enum export_table table = (enum export_table)i;
+        AUTO_FREE char *name = mem_printf("%s.%s", export_table_name(table), json_lines ? "jsonl" : "csv");
+        if (!write_one(dataset, dir, table, name, json_lines, err))
             return err_wrap(err, "%s/%s", output, name);
         cli_note("%s/%s", output, name);
     }
     return true;
 }
 
-static bool print_one(const struct dataset *dataset, const char *name, bool json_lines)
+static bool print_one(const struct dataset *dataset, const char *name, bool json_lines, struct err *err)
 {
-    AUTO_TEXT struct text text = {0};
     for (int i = 0; i < EXPORT_TABLES; i++)
         if (strcmp(export_table_name((enum export_table)i), name) == 0)
-            export_make(dataset, (enum export_table)i, json_lines, &text);
-    return reading_print(&text);
+            return export_make(dataset, (enum export_table)i, json_lines, flush_to_stdout, NULL, err);
+    return err_set(err, "there is no table %s", name);
 }
 
 static int run(const struct cli_call *call)
@@ -70,13 +107,10 @@ static int run(const struct cli_call *call)
     int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
     if (code != CLI_OK)
         return code;
-    if (values[OPTION_OUTPUT].given) {
-        ok = write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, &err);
-        if (!ok)
-            cli_error("%s", err.text);
-    } else {
-        ok = print_one(&dataset, values[OPTION_TABLE].text, json_lines);
-    }
+    ok = values[OPTION_OUTPUT].given ? write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, &err)
+                                     : print_one(&dataset, values[OPTION_TABLE].text, json_lines, &err);
+    if (!ok)
+        cli_error("%s", err.text);
     dataset_fini(&dataset);
     return ok ? CLI_OK : CLI_BROKEN;
 }

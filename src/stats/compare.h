@@ -10,12 +10,12 @@ struct stats_ratio {
     bool valid;
 };
 
-/* Mean of b over mean of a, of samples of their own, at least 2 values each, means over 0. Fieller's interval (1954) with
- * Welch's degrees of freedom, as variances may differ; none where a's mean is not told apart from 0. */
+/* Mean of b over mean of a, of samples of their own, at least 2 values each, means over 0. Fieller's interval (1954)
+ * with Welch's degrees of freedom, as variances may differ; none where a's mean is not told apart from 0. */
 struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const double *b, size_t b_count);
 
-/* a[i] and b[i] are of one block, and over 0: the geometric mean of the blocks' own ratios, so that what a block does to both
- * cancels out and no block counts more for being larger. Student's t on the logarithms; n >= 2. */
+/* a[i] and b[i] are of one block, and over 0: the geometric mean of the blocks' own ratios, so that what a block
+ * does to both cancels out and no block counts more for being larger. Student's t on the logarithms; n >= 2. */
 struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n);
 
 struct stats_rank {
@@ -46,7 +46,8 @@ struct stats_change stats_change_point(const double *x, size_t n, size_t least, 
 void stats_pareto(const double *cost, const double *quality, size_t n, bool *front);
 
 /* Two groups in order of time (false: a, true: b): whether the order alone could explain a difference. The number of
- * runs of Wald and Wolfowitz (1940), exact: fewer runs than chance gives in 1 of 20 cases, or one group before the other. */
+ * runs of Wald and Wolfowitz (1940), exact: fewer runs than chance gives in 1 of 20 cases, or one group before the
+ * other. */
 bool stats_order_confounded(const bool *is_b, size_t n);
 
 #endif

@@ -115,7 +115,8 @@ struct reading stats_modified_z(const double *x, size_t n, size_t index)
     return scale > 0 ? known((x[index] - median) / scale) : absent;
 }
 
-/* The 99 % point of the greatest |modified z| in normal samples of at least n values, simulated (100,000 samples each). */
+/* The 99 % point of the greatest |modified z| in normal samples of at least n values, simulated (100,000 samples
+ * each). */
 static const struct {
     size_t n;
     double limit;

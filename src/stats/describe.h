@@ -1,4 +1,5 @@
-/* describe: a sample in a few numbers. What too few values cannot tell is not valid, never 0. All values must be finite. */
+/* describe: a sample in a few numbers. What too few values cannot tell is not valid, never 0. All values must be
+ * finite. */
 #ifndef TARE_STATS_DESCRIBE_H
 #define TARE_STATS_DESCRIBE_H
 
@@ -19,12 +20,12 @@ double stats_quantile(const double *sorted, size_t n, double p);
 
 void stats_sort(double *x, size_t n);
 
-/* Iglewicz and Hoaglin's modified z: 0.6745 times the distance from the median over the median distance. Where more than
- * half of the values are equal, the mean distance takes its place, times 1.2533. Not valid: n < 3 or all equal. */
+/* Iglewicz and Hoaglin's modified z: 0.6745 times the distance from the median over the median distance. Where more
+ * than half of the values are equal, the mean distance takes its place, times 1.2533. Not valid: n < 3 or all equal. */
 struct reading stats_modified_z(const double *x, size_t n, size_t index);
 
-/* Beyond which |modified z| a value is an outlier: of a normal sample of n values, any one of them is beyond it in about 1 %
- * of the cases (docs/stats.md says how that was found). n >= 5, else infinite. */
+/* Beyond which |modified z| a value is an outlier: of a normal sample of n values, any one of them is beyond it in
+ * about 1 % of the cases (docs/stats.md says how that was found). n >= 5, else infinite. */
 double stats_outlier_limit(size_t n);
 
 #endif

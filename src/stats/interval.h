@@ -26,7 +26,8 @@ typedef double stats_figure(double *x, size_t n);
 #define STATS_BOOTSTRAP_LEAST 8
 #define STATS_RESAMPLES       4000
 
-/* BCa (Efron 1987), its tails widened for small samples as Hesterberg (2015, section 3.3) does for percentiles. n >= 2. */
+/* BCa (Efron 1987), its tails widened for small samples as Hesterberg (2015, section 3.3) does for percentiles. n >=
+ * 2. */
 struct stats_interval stats_bootstrap(const double *x, size_t n, stats_figure *figure, struct rng *rng);
 
 /* Of the mean: the bootstrap from STATS_BOOTSTRAP_LEAST values on, else Student's t; n >= 2. */

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "store/epochs_file.h"
 #include "store/results.h"
 
 #include <stdlib.h>
@@ -10,6 +11,8 @@ void facts_fini(struct facts *facts)
 {
     for (size_t i = 0; facts->items && i < facts->results.count; i++) {
         json_decref(facts->items[i].energy);
+        json_decref(facts->items[i].all_attempts);
+        json_decref(facts->items[i].epochs);
         for (size_t k = 0; k < facts->items[i].evidence_count; k++) {
             free(facts->items[i].evidence[k].kind);
             free(facts->items[i].evidence[k].text);
@@ -47,6 +50,35 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     return step == 0;
 }
 
+static bool read_all_attempts(sqlite3 *db, struct facts *facts, struct err *err)
+{
+    static const char *const keys[] = {"attempt", "outcome", "reason", "duration_s", "exit_code", "signal", "error"};
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT experiment, number, outcome, reason, duration_s, exit_code, signal,"
+                 " error FROM attempts ORDER BY experiment, number",
+                 "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        struct facts_item *item = item_of(facts, query);
+        json_t *row = json_object();
+        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
+            json_object_set_new(row, keys[i], db_cell(query, i + 1));
+        if (item)
+            json_array_append(item->all_attempts, row);
+        json_decref(row);
+    }
+    return step == 0;
+}
+
+static bool read_epochs(sqlite3 *db, struct facts *facts, struct err *err)
+{
+    for (size_t i = 0; i < facts->results.count; i++)
+        if (!epochs_add_last(db, (int64_t)i + 1, facts->items[i].epochs, err))
+            return false;
+    return true;
+}
+
 static void add_evidence(struct facts_item *item, int64_t attempt, const json_t *data)
 {
     const char *kind = json_get_text(data, "kind"), *text = json_get_text(data, "text");
@@ -79,7 +111,12 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
     if (!schema_check(db, err) || !schema_upgrade(db, err) || !results_load(db, &out->results, err))
         return false;
     out->items = mem_array(out->results.count + 1, sizeof *out->items);
-    return read_attempts(db, out, err) && read_evidence(db, out, err);
+    for (size_t i = 0; i < out->results.count; i++) {
+        out->items[i].all_attempts = json_array();
+        out->items[i].epochs = json_array();
+    }
+    return read_attempts(db, out, err) && read_all_attempts(db, out, err) && read_epochs(db, out, err) &&
+           read_evidence(db, out, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

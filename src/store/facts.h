@@ -13,6 +13,8 @@ struct facts_evidence {
 
 struct facts_item {
     json_t *energy; /* of the last attempt (docs/energy.md), or NULL */
+    json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
+    json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
     int64_t attempts;
     bool has_duration;
     struct facts_evidence *evidence; /* in order of time */

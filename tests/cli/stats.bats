@@ -179,8 +179,9 @@ END
     "$TARE" export results -o jsonl --format jsonl > /dev/null
     python3 - <<'END'
 import csv, json, os
-counts = {"experiments": 12, "hyperparameters": 12, "metrics": 11}
-for table in ("experiments", "hyperparameters", "metrics", "evidence"):
+counts = {"experiments": 12, "attempts": 12, "epochs": 0, "hyperparameters": 12, "metrics": 11, "samples": 12 * 60 * 5}
+assert sorted(os.listdir("csv")) == sorted(t + ".csv" for t in (*counts, "evidence"))
+for table in (*counts, "evidence"):
     rows = list(csv.DictReader(open(f"csv/{table}.csv", newline="")))
     lines = [json.loads(line) for line in open(f"jsonl/{table}.jsonl")]
     assert len(rows) == len(lines) and len(rows) == counts.get(table, len(rows)), table
@@ -191,10 +192,16 @@ for table in ("experiments", "hyperparameters", "metrics", "evidence"):
             assert cell == ("" if value is None else value if isinstance(value, str) else str(value)) or float(cell) == value, (key, cell, value)
 rows = list(csv.DictReader(open("csv/experiments.csv", newline="")))
 assert rows[11]["error"] == 'it, "broke"' and rows[11]["training_success"] == "False" and rows[10]["verdict"] == "contaminated"
+samples = [r for r in csv.DictReader(open("csv/samples.csv", newline="")) if r["experiment_id"] == "demo_net_002"]
+assert [r["value"] for r in samples if r["quantity"] == "power_draw_w"] == ["238.0"] * 60, samples[0]  # 300 - 64 + 14 % 5 / 2
+assert [r["timestamp"] for r in samples][:2] == ["1763460000", "1763460001"]
+assert {r["value"] for r in samples if r["quantity"] == "memory_temp_c"} == {""}
+attempts = list(csv.DictReader(open("csv/attempts.csv", newline="")))
+assert (attempts[11]["attempt"], attempts[11]["outcome"], attempts[11]["error"]) == ("1", "failed", 'it, "broke"')
 assert [r["kind"] for r in csv.DictReader(open("csv/evidence.csv", newline=""))] == ["gpu_busy_before"]
 END
     run -0 "$TARE" export results --table metrics
     [ "${lines[0]}" = "folder,experiment_id,name,value" ]
     run -2 "$TARE" export results --table metrics -o elsewhere
-    run -2 "$TARE" export results --table samples
+    run -2 "$TARE" export results --table nonsense
 }

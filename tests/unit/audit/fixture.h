@@ -1,5 +1,5 @@
-/* A results folder in the study's layout, made by hand: experiments that begin a minute apart, sampled once a second, in a
- * zone eight hours ahead of UTC. */
+/* A results folder in the study's layout, made by hand: experiments that begin a minute apart, sampled once a
+ * second, in a zone eight hours ahead of UTC. */
 #ifndef TARE_TESTS_AUDIT_FIXTURE_H
 #define TARE_TESTS_AUDIT_FIXTURE_H
 
@@ -37,7 +37,8 @@ void fixture_judge(struct fixture *fixture, struct dataset *dataset);
 /* Removes all. */
 void fixture_end(struct fixture *fixture);
 
-/* The file's path within the folder: "gpu_power.csv" of an experiment's energy/. Replaced by these bytes; NULL: removed. */
+/* The file's path within the folder: "gpu_power.csv" of an experiment's energy/. Replaced by these bytes; NULL:
+ * removed. */
 void fixture_write(const struct fixture *fixture, size_t index, const char *name, const char *bytes);
 char *fixture_read(const struct fixture *fixture, size_t index, const char *name);
 void fixture_path(const struct fixture *fixture, size_t index, const char *name, char out[256]);

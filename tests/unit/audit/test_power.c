@@ -89,8 +89,8 @@ static void samples_outside_of_the_window_are_counted(void **state)
     assert_int_equal(power.outside, 16);
 }
 
-/* A loop that sleeps a second and needs 30 ms besides, in whole-second stamps, over a load that swings slowly: the energy
- * of 150 + 100 sin(t / period) is known. */
+/* A loop that sleeps a second and needs 30 ms besides, in whole-second stamps, over a load that swings slowly: the
+ * energy of 150 + 100 sin(t / period) is known. */
 static void the_half_width_holds_the_truth_as_often_as_it_says(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Each kind of contamination, planted in one experiment of a clean folder: found there, as what it is, and nowhere else. */
+/* Each kind of contamination, planted in one experiment of a clean folder: found there, as what it is, and nowhere
+ * else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

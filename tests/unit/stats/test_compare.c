@@ -57,8 +57,8 @@ static void ties_share_their_mean_rank(void **state)
     assert_false(stats_spearman(tied, plain, 2).valid);
 }
 
-/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % their procedure rejects four, Bonferroni's (and Holm's)
- * three. */
+/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % their procedure rejects four, Bonferroni's
+ * (and Holm's) three. */
 static void many_tests_are_corrected_as_in_the_paper(void **state)
 {
     (void)state;
@@ -99,8 +99,8 @@ static void blocks_are_compared_by_their_own_ratios(void **state)
     assert_int_equal(stats_ratio_paired(a, b, 1).interval.method, STATS_NONE);
 }
 
-/* At each bound r the mean of b, less r times that of a, is just t deviations from 0: what Fieller's theorem says. Squares 5
- * and 13 about means 11.5 and 22.5, four each. */
+/* At each bound r the mean of b, less r times that of a, is just t deviations from 0: what Fieller's theorem says.
+ * Squares 5 and 13 about means 11.5 and 22.5, four each. */
 static void the_bounds_of_a_ratio_are_fiellers(void **state)
 {
     (void)state;

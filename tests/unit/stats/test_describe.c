@@ -30,7 +30,8 @@ static void nist_numacc4_keeps_its_digits(void **state)
     near(stats_deviation(x, 1001).value, 0.1, 1e-8);
 }
 
-/* The example of the standard deviation that Wikipedia computes by hand: population 2 4 4 4 5 5 7 9, mean 5, sum of squares 32. */
+/* The example of the standard deviation that Wikipedia computes by hand: population 2 4 4 4 5 5 7 9, mean 5, sum of
+ * squares 32. */
 static void mean_deviation_and_cv_of_a_worked_example(void **state)
 {
     (void)state;

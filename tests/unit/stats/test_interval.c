@@ -1,4 +1,5 @@
-/* How often intervals hold the truth is tried on samples drawn with a fixed seed, so each run of the test is the same. */
+/* How often intervals hold the truth is tried on samples drawn with a fixed seed, so each run of the test is the
+ * same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +95,8 @@ static void the_ranks_of_the_medians_bounds_are_those_of_the_tables(void **state
     near(twenty.high, 15, 0);
 }
 
-/* Student (1908), additional hours of sleep by laevohysocyamine less hyoscyamine: mean 1.58, deviation 1.230 (n = 10). */
+/* Student (1908), additional hours of sleep by laevohysocyamine less hyoscyamine: mean 1.58, deviation 1.230 (n =
+ * 10). */
 static void the_interval_of_a_few_values_is_students(void **state)
 {
     (void)state;
