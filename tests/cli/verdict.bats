@@ -20,7 +20,7 @@ if [ "$TARE_EXPERIMENT $TARE_ATTEMPT" = "repo_net_002 1" ]; then
 touch ../plant; until [ -e ../planted ]; do sleep 0.1; done; sleep 4; fi'
     settings 2
     start_run
-    wait_until test -e plant
+    wait_until test -e plant || wait_until test -e plant
     sleep 1000 3>&- &
     HOLDER=$!
     echo "0 5767168000 50" >"users/$HOLDER"
