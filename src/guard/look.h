@@ -21,6 +21,7 @@ struct guard_user {
     uint64_t start_time; /* ticks since boot; 0: unknown */
     bool graphics;       /* a display's: belongs to the empty GPU */
     bool known;          /* was there when the attempt began, and was told then */
+    bool later;          /* born when the command had ended: none of the attempt's time */
     struct reading memory_bytes, sm_percent;
     const char *text;    /* who it is (who_text); borrowed */
 };
@@ -30,6 +31,7 @@ struct guard_look {
     int64_t t_ns, first_ns; /* its last reading, its first */
     const struct gpu_readings *readings; /* NULL: nothing could be read */
     bool listed;                         /* the driver told its processes */
+    bool ended;                          /* the command had ended: its processes go, and their memory a moment later */
     const struct guard_user *users;
     size_t user_count;
 };

@@ -84,6 +84,7 @@ bool guard_blind(const struct lane_guard *guard); /* nothing can be read of any 
 json_t *guard_device_json(const struct guard_device *device);
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
 double guard_since_s(int64_t ns);
+uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, as start times are counted */
 
 /* Who they are. (lane_guard_users.c) */
 void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);

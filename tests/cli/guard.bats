@@ -137,7 +137,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
 
 @test "memory that nobody holds is a leak: the run ends with 3, the experiment counts, and --resume goes on" {
     scenario 1
-    job "echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
+    job "$(job_holds 1000); echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
     settings 2 '"memory_wait": 1'
     run --separate-stderr tare_run
     [ "$status" -eq 3 ]
@@ -154,7 +154,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
 
 @test "memory that comes back late is no leak" {
     scenario 1
-    job "echo $((300 * 1048576)) >$USERS/leak0; touch began; sleep 1; echo loss 0.5"
+    job "$(job_holds 1000); echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
     settings 2
     start_run
     wait_until has_event job_proven
