@@ -71,8 +71,8 @@ bool guard_is_foreign(const struct guard_user *user);
 /* Memory in use beyond the empty GPU's own and the displays'; absent: not known. */
 struct reading guard_excess_bytes(const struct guard_look *look, const struct guard_known *known);
 
-/* Learns from a look at a GPU that nobody computes on: what it uses when it is empty. The first counts, unless it is more than
- * an empty GPU can use. */
+/* Learns what an empty GPU uses from the first look at it, less what processes tell to have; never more than an empty one
+ * can use. */
 void guard_known_learn(struct guard_known *known, const struct guard_look *look);
 
 #endif

@@ -93,7 +93,8 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
     return true;
 }
 
-/* The flags are the seventh field behind the name, which may hold anything (proc(5)); PF_EXITING of the kernel's sched.h. */
+/* The flags are the seventh field behind the name, which may hold anything (proc(5)); PF_EXITING of the kernel's
+ * sched.h. */
 bool who_is_going(const char *proc, pid_t pid)
 {
     static const unsigned long exiting = 0x4;

@@ -302,6 +302,23 @@ static void print_processes(struct closing *closing, const char *title, bool sur
         text_add_char(closing->out, '\n');
 }
 
+/* Of adaptive pauses. */
+static void print_saved(struct closing *closing)
+{
+    double saved_s = 0;
+    bool any = false;
+    char text[32];
+    for (size_t i = 0; i < closing->results->count; i++) {
+        struct reading saved = closing->results->items[i].pause_saved_s;
+        any = any || saved.valid;
+        saved_s += saved.valid ? saved.value : 0;
+    }
+    if (!any)
+        return;
+    clock_format_duration(saved_s < 0 ? -saved_s : saved_s, text);
+    text_addf(closing->out, "adaptive pauses: %s %s than fixed ones\n", text, saved_s < 0 ? "more" : "less");
+}
+
 /* "tare run --resume DIR", as a shell takes it. */
 static char *resume_command(const struct closing_options *options)
 {
@@ -339,6 +356,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_never_matched(&closing);
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);
+    print_saved(&closing);
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);

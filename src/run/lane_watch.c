@@ -1,4 +1,5 @@
-/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty again. */
+/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
+ * again. */
 #include "run/lane_guard.h"
 
 #include "base/clock.h"

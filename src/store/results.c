@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "store/energy.h"
+#include "store/guard_json.h"
 #include "store/journal.h"
 
 #include <string.h>
@@ -82,6 +83,15 @@ static void take_energy(sqlite3_stmt *row, struct result *item)
     json_decref(block);
 }
 
+static void take_pause(sqlite3_stmt *row, struct result *item)
+{
+    json_t *data = db_json(row, 1);
+    struct reading saved = guard_json_saved_s(data), *sum = &item->pause_saved_s;
+    if (saved.valid)
+        *sum = (struct reading){sum->value + saved.value, true};
+    json_decref(data);
+}
+
 static size_t list_size(sqlite3_stmt *row, int column)
 {
     json_t *list = db_json(row, column);
@@ -131,6 +141,8 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
                  "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
                  " AND a.number = e.attempts WHERE a.energy IS NOT NULL",
                  take_energy, items, plan->count, err) &&
+        each_row(db, "SELECT experiment, data FROM events WHERE type='guard' AND data LIKE '%cooldown%' ORDER BY seq",
+                 take_pause, items, plan->count, err) &&
         each_row(db,
                  "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
                  " ORDER BY experiment, attempt, role, number",
