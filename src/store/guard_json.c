@@ -21,15 +21,6 @@ bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err)
     return step == 0;
 }
 
-struct reading guard_json_saved_s(const json_t *data)
-{
-    struct reading saved = {0};
-    const char *phase = json_get_text(data, "phase");
-    if (phase && strcmp(phase, "cooldown") == 0)
-        saved.valid = json_get_number(data, "saved_s", &saved.value);
-    return saved;
-}
-
 static void set_net(json_t *figures, const json_t *net)
 {
     json_t *joules = json_object_get(net, "net_of_bare_idle_j"), *half_width = json_object_get(net, "half_width_j");

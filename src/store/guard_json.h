@@ -2,7 +2,6 @@
 #ifndef TARE_STORE_GUARD_JSON_H
 #define TARE_STORE_GUARD_JSON_H
 
-#include "base/reading.h"
 #include "store/db.h"
 
 #include <jansson.h>
@@ -13,8 +12,5 @@ bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err);
 /* Puts the energy net of the bare idle of this attempt (0: the experiment's last) into the sums and devices of its energy, where
  * there is one. energy: may be NULL. */
 bool guard_json_net(sqlite3 *db, int64_t number, int64_t attempt, json_t *energy, struct err *err);
-
-/* What an adaptive pause saved against the settings' own: of the data of one event; absent: it tells of no such pause. */
-struct reading guard_json_saved_s(const json_t *data);
 
 #endif

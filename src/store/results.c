@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "store/energy.h"
-#include "store/guard_json.h"
 #include "store/journal.h"
 
 #include <string.h>
@@ -83,12 +82,15 @@ static void take_energy(sqlite3_stmt *row, struct result *item)
     json_decref(block);
 }
 
+/* What an adaptive pause saved against the settings' own. */
 static void take_pause(sqlite3_stmt *row, struct result *item)
 {
     json_t *data = db_json(row, 1);
-    struct reading saved = guard_json_saved_s(data), *sum = &item->pause_saved_s;
-    if (saved.valid)
-        *sum = (struct reading){sum->value + saved.value, true};
+    const char *phase = json_get_text(data, "phase");
+    struct reading *sum = &item->pause_saved_s;
+    double saved_s;
+    if (phase && strcmp(phase, "cooldown") == 0 && json_get_number(data, "saved_s", &saved_s))
+        *sum = (struct reading){sum->value + saved_s, true};
     json_decref(data);
 }
 
