@@ -235,10 +235,10 @@ enum verdict verdict_with(enum verdict before, const char *kind)
     return alone > before ? alone : before;
 }
 
-enum verdict verdict_of(const char *const *list, size_t count)
+enum verdict verdict_of(const char *const *found, size_t count)
 {
     enum verdict verdict = VERDICT_CLEAN;
     for (size_t i = 0; i < count; i++)
-        verdict = verdict_with(verdict, list[i]);
+        verdict = verdict_with(verdict, found[i]);
     return verdict;
 }

@@ -46,6 +46,6 @@ bool verdict_parse(const char *name, enum verdict *out);
 enum verdict verdict_with(enum verdict before, const char *kind);
 
 /* Of an attempt that was measured: clean without evidence. */
-enum verdict verdict_of(const char *const *kinds, size_t count);
+enum verdict verdict_of(const char *const *found, size_t count);
 
 #endif

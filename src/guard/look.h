@@ -21,6 +21,7 @@ struct guard_user {
     uint64_t start_time; /* ticks since boot; 0: unknown */
     bool graphics;       /* a display's: belongs to the empty GPU */
     bool known;          /* was there when the attempt began, and was told then */
+    bool later;          /* born when the command had ended: none of the attempt's time */
     struct reading memory_bytes, sm_percent;
     const char *text;    /* who it is (who_text); borrowed */
 };
@@ -30,6 +31,7 @@ struct guard_look {
     int64_t t_ns, first_ns; /* its last reading, its first */
     const struct gpu_readings *readings; /* NULL: nothing could be read */
     bool listed;                         /* the driver told its processes */
+    bool ended;                          /* the command had ended: its processes go, and their memory a moment later */
     const struct guard_user *users;
     size_t user_count;
 };
@@ -69,8 +71,8 @@ bool guard_is_foreign(const struct guard_user *user);
 /* Memory in use beyond the empty GPU's own and the displays'; absent: not known. */
 struct reading guard_excess_bytes(const struct guard_look *look, const struct guard_known *known);
 
-/* Learns from a look at a GPU that nobody computes on: what it uses when it is empty. The first counts, unless it is more than
- * an empty GPU can use. */
+/* Learns what an empty GPU uses from the first look at it, less what processes tell to have; never more than an empty one
+ * can use. */
 void guard_known_learn(struct guard_known *known, const struct guard_look *look);
 
 #endif

@@ -133,7 +133,7 @@ static void look_at_errors(struct watch *watch, const struct guard_look *look)
 static bool counts(const struct guard_user *user)
 {
     bool works = user->sm_percent.valid && user->sm_percent.value > 0;
-    return guard_is_foreign(user) && (!user->known || works);
+    return guard_is_foreign(user) && !user->later && (!user->known || works);
 }
 
 static void look_at_users(struct watch *watch, const struct guard_look *look)
@@ -149,7 +149,7 @@ static void look_at_users(struct watch *watch, const struct guard_look *look)
                                               : mem_printf("%s is used by %s", watch->device, user->text);
         see(watch, "foreign_process", user, look->t_ns, text);
     }
-    watch->unseen_looks = unseen > 0 ? watch->unseen_looks + 1 : 0;
+    watch->unseen_looks = unseen > 0 && !look->ended ? watch->unseen_looks + 1 : 0;
     if (watch->unseen_looks >= UNSEEN_LOOKS)
         see(watch, "processes_unseen", NULL, look->t_ns,
             mem_printf("%s: processes of unknown owner: /proc does not show what the driver names", watch->device));
@@ -160,7 +160,7 @@ static void look_for_silence(struct watch *watch, const struct guard_known *know
 {
     struct reading excess = guard_excess_bytes(look, known);
     bool silent = !look->listed || (look->user_count == 0 && excess.valid && excess.value > watch->tolerance_bytes);
-    watch->silent_looks = silent ? watch->silent_looks + 1 : 0;
+    watch->silent_looks = silent && !look->ended ? watch->silent_looks + 1 : 0;
     if (watch->silent_looks >= UNSEEN_LOOKS)
         see(watch, "processes_unseen", NULL, look->t_ns,
             mem_printf("%s: the driver does not tell who uses it", watch->device));

@@ -93,6 +93,25 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
     return true;
 }
 
+/* The flags are the seventh field behind the name, which may hold anything (proc(5)); PF_EXITING of the kernel's
+ * sched.h. */
+bool who_is_going(const char *proc, pid_t pid)
+{
+    static const unsigned long exiting = 0x4;
+    char path[40], text[2048];
+    struct proc_stat stat;
+    AUTO_CLOSE int folder = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || !proc_stat_read(folder, pid, &stat) || !proc_stat_alive(&stat))
+        return true;
+    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    if (proc_read_at(folder, path, text, sizeof text) <= 0)
+        return true;
+    const char *at = strrchr(text, ')');
+    for (int i = 0; at && i < 7; i++)
+        at = strchr(at + 1, ' ');
+    return !at || (strtoul(at + 1, NULL, 10) & exiting);
+}
+
 void who_fini(struct who *who)
 {
     free(who->command);

@@ -21,8 +21,11 @@ struct who {
 bool who_look(const char *proc, pid_t pid, struct who *out);
 void who_fini(struct who *who);
 
-/* "pid 12 of user ada, 'python3 train.py', 2 h 03 min old, an orphan"; users as /etc/passwd (passwd) names them, so that
- * nobody waits for a directory on the network. Fresh. */
+/* It is gone, or on its way: it has lost its memory and its cgroup, so nobody can tell any more whose it was. */
+bool who_is_going(const char *proc, pid_t pid);
+
+/* "pid 12 of user ada, 'python3 train.py', 2 h 03 min old, an orphan"; users as /etc/passwd (passwd) names them, so
+ * that nobody waits for a directory on the network. Fresh. */
 char *who_text(const struct who *who, const char *passwd);
 
 #endif

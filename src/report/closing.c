@@ -292,6 +292,23 @@ static bool never_matched(const struct results *results, const char *repo, const
     return looked_for;
 }
 
+/* Of adaptive pauses. */
+static void print_saved(struct closing *closing)
+{
+    double saved_s = 0;
+    bool any = false;
+    char text[32];
+    for (size_t i = 0; i < closing->results->count; i++) {
+        struct reading saved = closing->results->items[i].pause_saved_s;
+        any = any || saved.valid;
+        saved_s += saved.valid ? saved.value : 0;
+    }
+    if (!any)
+        return;
+    clock_format_duration(saved_s < 0 ? -saved_s : saved_s, text);
+    text_addf(closing->out, "adaptive pauses: %s %s than fixed ones\n", text, saved_s < 0 ? "more" : "less");
+}
+
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
@@ -368,6 +385,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     closing_add_verdicts(results, out);
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);
+    print_saved(&closing);
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A GPU that does not answer for so long is left out until it does. */
 enum { ANSWER_US = 3000000 };
@@ -13,6 +14,14 @@ enum { ANSWER_US = 3000000 };
 double guard_since_s(int64_t ns)
 {
     return (double)(clock_monotonic_ns() - ns) / (double)NS_PER_S;
+}
+
+uint64_t guard_ended_ticks(const struct lane *lane)
+{
+    long ticks_per_s = sysconf(_SC_CLK_TCK);
+    if (ticks_per_s <= 0 || lane->attempt.end_ns == 0)
+        return UINT64_MAX;
+    return (uint64_t)((lane->attempt.end_ns + lane->asleep_ns) / (NS_PER_S / ticks_per_s));
 }
 
 void lane_guard_start(struct lane *lane)
@@ -139,8 +148,11 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     if (!lane->guard->running || device->seen_off)
         return;
     device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
+    for (size_t i = 0; i < device->user_count; i++)
+        device->users[i].later = device->users[i].start_time > guard_ended_ticks(lane);
     struct guard_look look;
     guard_look_of(device, lane->attempt.start_ns, &look);
+    look.ended = lane->guard->edge_ns > 0;
     watch_take(&device->watch, &device->known, &look);
     for (const struct watch_span *span; (span = watch_news(&device->watch));)
         lane_say(lane, mem_printf("%s: %s", lane->experiment->id, span->text));

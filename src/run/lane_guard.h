@@ -1,5 +1,5 @@
-/* lane_guard: the guard of a lane's GPUs: asks them through the gauge, lets guard/ judge, and carries out what follows. Nothing
- * here waits: every answer and every pause comes back through the loop. Private to run/. */
+/* lane_guard: the guard of a lane's GPUs: asks them through the gauge, lets guard/ judge, and carries out what
+ * follows. Nothing here waits: every answer and every pause comes back through the loop. Private to run/. */
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
 
@@ -76,14 +76,15 @@ struct lane_guard {
     uint64_t job_born;     /* start time of the job's init */
 };
 
-/* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that do not
- * answer. (lane_guard.c) */
+/* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that
+ * do not answer. (lane_guard.c) */
 void guard_ask(struct lane *lane, lane_step *step);
 void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out);
 bool guard_blind(const struct lane_guard *guard); /* nothing can be read of any of them */
 json_t *guard_device_json(const struct guard_device *device);
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
 double guard_since_s(int64_t ns);
+uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, as start times are counted */
 
 /* Who they are. (lane_guard_users.c) */
 void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);

@@ -77,9 +77,15 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     struct who who;
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
+    bool ours = is_ours(lane, pid);
+    /* A job's process that is ending is no member any more, and yet none of a stranger's. */
+    if (!ours && who_is_going(roots_of(lane)->proc, pid)) {
+        who_fini(&who);
+        return NULL;
+    }
     person = add(guard, (struct guard_person){.pid = pid,
                                               .start_time = who.start_time,
-                                              .owner = is_ours(lane, pid) ? GUARD_OURS : GUARD_FOREIGN,
+                                              .owner = ours ? GUARD_OURS : GUARD_FOREIGN,
                                               .text = who_text(&who, "/etc/passwd"),
                                               .tag = mem_strdup(who.tag)});
     who_fini(&who);

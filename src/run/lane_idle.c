@@ -252,7 +252,7 @@ static void close_looked(struct lane *lane)
     if (over || guard_blind(guard))
         close_end(lane);
     else
-        lane_after(lane, (uint64_t)(TICK_US / 2 * lane->runner->time_scale), close_poll);
+        lane_after(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_poll);
 }
 
 void lane_guard_close(struct lane *lane, lane_step *next)

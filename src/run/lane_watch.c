@@ -1,4 +1,5 @@
-/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty again. */
+/* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
+ * again. */
 #include "run/lane_guard.h"
 
 #include "base/clock.h"
@@ -6,7 +7,6 @@
 
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };
@@ -198,11 +198,8 @@ static void judge(struct lane *lane, struct guard_device *device, struct guard_f
 {
     const struct lane_guard *guard = lane->guard;
     const struct plan *plan = lane->runner->plan;
-    struct postflight_times times = {.born = guard->job_born, .ended = UINT64_MAX};
-    long ticks_per_s = sysconf(_SC_CLK_TCK);
+    struct postflight_times times = {.born = guard->job_born, .ended = guard_ended_ticks(lane)};
     struct guard_look look;
-    if (ticks_per_s > 0)
-        times.ended = (uint64_t)((lane->attempt.end_ns + lane->asleep_ns) / (NS_PER_S / ticks_per_s));
     device->back_s = guard_since_s(guard->begun_ns);
     guard_look_of(device, guard->asked_ns, &look);
     device->back = postflight_judge(&plan->guard.preflight, &device->known, &look, &times, device->back_s,

@@ -103,6 +103,18 @@ static void take_energy(sqlite3_stmt *row, struct result *item)
     json_decref(block);
 }
 
+/* What an adaptive pause saved against the settings' own. */
+static void take_pause(sqlite3_stmt *row, struct result *item)
+{
+    json_t *data = db_json(row, 1);
+    const char *phase = json_get_text(data, "phase");
+    struct reading *sum = &item->pause_saved_s;
+    double saved_s;
+    if (phase && strcmp(phase, "cooldown") == 0 && json_get_number(data, "saved_s", &saved_s))
+        *sum = (struct reading){sum->value + saved_s, true};
+    json_decref(data);
+}
+
 static size_t list_size(sqlite3_stmt *row, int column)
 {
     json_t *list = db_json(row, column);
@@ -154,6 +166,8 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
                  "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
                  " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE a.energy IS NOT NULL",
                  take_energy, items, plan->count, err) &&
+        each_row(db, "SELECT experiment, data FROM events WHERE type='guard' AND data LIKE '%cooldown%' ORDER BY seq",
+                 take_pause, items, plan->count, err) &&
         each_row(db,
                  "SELECT e.number, v.kind, v.text FROM evidence v, experiments e WHERE " EVIDENCE_COUNTS
                  " ORDER BY v.seq",

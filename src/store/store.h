@@ -120,6 +120,7 @@ struct result {
     struct result_metric *metrics;
     size_t metric_count;
     struct result_energy energy;
+    struct reading pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
     json_t *layers; /* containment of the last job, or NULL */
     size_t leftover_count;
     size_t survivor_count;

@@ -49,7 +49,7 @@ start_run() { start_program run settings.json -c registry.json -o results --cont
 
 # plant GPU MIB [PERCENT [KIND]]: an outside process that holds it: $OUTSIDER.
 plant() {
-    sleep 600 </dev/null >/dev/null 2>&1 3>&- &
+    sleep 600 >/dev/null 2>&1 3>&- &
     OUTSIDER=$!
     disown "$OUTSIDER"
     PLANTED+=" $OUTSIDER"

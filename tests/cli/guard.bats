@@ -137,7 +137,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
 
 @test "memory that nobody holds is a leak: the run ends with 3, the experiment counts, and --resume goes on" {
     scenario 1
-    job "echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
+    job "$(job_holds 1000); echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
     settings 2 '"memory_wait": 1'
     run --separate-stderr tare_run
     [ "$status" -eq 3 ]
@@ -154,7 +154,7 @@ sh -c 'trap \"\" TERM; sleep 30' & sleep 0.1"
 
 @test "memory that comes back late is no leak" {
     scenario 1
-    job "echo $((300 * 1048576)) >$USERS/leak0; touch began; sleep 1; echo loss 0.5"
+    job "$(job_holds 1000); echo $((300 * 1048576)) >$USERS/leak0; sleep 1; echo loss 0.5"
     settings 2
     start_run
     wait_until has_event job_proven
@@ -298,6 +298,7 @@ for number in (1, 2):
     sed -i 's/"between_runs": 0/"between_runs": 40/' settings.json
     tare_run >out
     grep -q 'GPUs cool after .* less than the pause of the settings' out
+    grep -q '^adaptive pauses: .* less than fixed ones' out
     look '
 pause, = guard(1, "cooldown")
 assert pause["settled"] and pause["planned_s"] == 40 and 1 <= pause["took_s"] < 30, pause
@@ -336,7 +337,7 @@ assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
 
 @test "what a dead run left on the GPU is ended, not waited for" {
     scenario 1
-    TARE_JOB=0123456789abcdef0123456789abcdef sleep 600 </dev/null >/dev/null 2>&1 3>&- &
+    TARE_JOB=0123456789abcdef0123456789abcdef sleep 600 >/dev/null 2>&1 3>&- &
     local left=$!
     disown "$left"
     PLANTED+=" $left"
@@ -360,7 +361,7 @@ assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
     kill -INT "$PID"
     end_program
     is "$CODE" 130
-    rm -r results "$USERS/$OUTSIDER"
+    rm -r results "${USERS:?}/$OUTSIDER"
     settings 2 '"baseline": 600'
     start_run
     wait_until has_event experiment_started

@@ -133,6 +133,19 @@ static void what_was_told_before_counts_when_it_works(void **state)
     watch_fini(&watch);
 }
 
+static void what_was_born_when_the_command_had_ended_is_none_of_its_time(void **state)
+{
+    (void)state;
+    struct watch watch;
+    struct gpu_readings readings = scene_idle();
+    struct guard_user user = scene_user(GUARD_FOREIGN, 8, 500, 50);
+    user.later = true;
+    begin(&watch);
+    see(&watch, 1, &readings, &user, 1);
+    assert_int_equal(watch.count, 0);
+    watch_fini(&watch);
+}
+
 static void one_that_ends_between_two_calls_is_not_unknown(void **state)
 {
     (void)state;
@@ -165,6 +178,28 @@ static void memory_in_use_that_the_driver_names_nobody_for_is_unseen(void **stat
     watch_end(&watch, 110 * S);
     assert_int_equal(watch.count, 1);
     assert_string_equal(watch.spans[0].kind, "processes_unseen");
+    watch_fini(&watch);
+}
+
+static void the_last_look_at_processes_that_just_went_says_nothing_of_owners(void **state)
+{
+    (void)state;
+    struct watch watch;
+    struct gpu_readings readings = scene_idle();
+    struct guard_user dying = scene_user(GUARD_UNSEEN, 8, 500, 0);
+    scene_set(&readings, GPU_MEMORY_USED_BYTES, 900 * MIB);
+    begin(&watch);
+    see(&watch, 1, &readings, NULL, 0);
+    struct guard_look look = scene_look(102 * S, &readings, NULL, 0);
+    look.ended = true;
+    watch_take(&watch, &empty, &look);
+    assert_int_equal(watch.count, 0);
+    begin(&watch);
+    see(&watch, 1, &readings, &dying, 1);
+    look = scene_look(102 * S, &readings, &dying, 1);
+    look.ended = true;
+    watch_take(&watch, &empty, &look);
+    assert_int_equal(watch.count, 0);
     watch_fini(&watch);
 }
 
@@ -241,8 +276,10 @@ int main(void)
         cmocka_unit_test(each_reason_has_its_kind),
         cmocka_unit_test(a_foreign_process_is_told_once_and_has_its_span),
         cmocka_unit_test(what_was_told_before_counts_when_it_works),
+        cmocka_unit_test(what_was_born_when_the_command_had_ended_is_none_of_its_time),
         cmocka_unit_test(one_that_ends_between_two_calls_is_not_unknown),
         cmocka_unit_test(memory_in_use_that_the_driver_names_nobody_for_is_unseen),
+        cmocka_unit_test(the_last_look_at_processes_that_just_went_says_nothing_of_owners),
         cmocka_unit_test(errors_count_from_what_they_were_at_the_first_look),
         cmocka_unit_test(an_error_before_the_first_look_counts_and_one_before_the_attempt_does_not),
         cmocka_unit_test(hours_of_on_and_off_do_not_fill_the_journal),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,7 +77,36 @@ static void a_zombie_is_nobody(void **state)
     siginfo_t info;
     waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
     assert_false(who_look("/proc", pid, &who));
+    assert_true(who_is_going("/proc", pid));
     waitpid(pid, NULL, 0);
+    assert_true(who_is_going("/proc", pid));
+    assert_false(who_is_going("/proc", getpid()));
+}
+
+/* Its stat as the kernel writes it; the seventh field behind the name: flags, 4 of which is PF_EXITING. */
+static void one_that_is_ending_is_going(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/who-test.XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/7", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/7/stat", folder);
+    for (int ending = 0; ending < 2; ending++) {
+        FILE *file = fopen(path, "we");
+        assert_non_null(file);
+        fprintf(
+            file,
+            "7 (a) R 1 2) R 1 7 7 0 -1 %d 100 0 0 0 1 2 0 0 20 0 1 0 4711 0 0 18446744073709551615 0 0 0 0 0 0 0 0 0 "
+            "0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            ending ? 4194308 : 4194304);
+        fclose(file);
+        assert_int_equal(who_is_going(folder, 7), ending);
+    }
+    unlink(path);
+    path[strlen(path) - strlen("/stat")] = '\0';
+    rmdir(path);
+    rmdir(folder);
 }
 
 static void a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed(void **state)
@@ -122,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_is_told_by_user_command_age_and_tag),
         cmocka_unit_test(a_zombie_is_nobody),
+        cmocka_unit_test(one_that_is_ending_is_going),
         cmocka_unit_test(a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed),
         cmocka_unit_test(the_text_has_all_of_it),
     };

@@ -126,6 +126,24 @@ static void of_a_long_plan_only_what_did_not_succeed_is_listed(void **state)
     results_fini(&results);
 }
 
+static void what_adaptive_pauses_saved_is_added_up(void **state)
+{
+    (void)state;
+    struct results results = results_of(3);
+    for (int i = 0; i < 3; i++)
+        add_experiment(&results, OUTCOME_SUCCEEDED);
+    AUTO_FREE char *fixed = closing_of(&results, 0);
+    assert_null(strstr(fixed, "pauses"));
+    results.items[0].pause_saved_s = (struct reading){50.5, true};
+    results.items[1].pause_saved_s = (struct reading){-8.5, true};
+    AUTO_FREE char *less = closing_of(&results, 0);
+    assert_non_null(strstr(less, "\nadaptive pauses: 42.0 s less than fixed ones\n"));
+    results.items[1].pause_saved_s.value = -110.5;
+    AUTO_FREE char *more = closing_of(&results, 0);
+    assert_non_null(strstr(more, "\nadaptive pauses: 1 min 00 s more than fixed ones\n"));
+    results_fini(&results);
+}
+
 static void processes_left_behind_and_survivors_are_named(void **state)
 {
     (void)state;
@@ -273,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_whole_run_says_nothing_of_resuming),
         cmocka_unit_test(columns_that_do_not_fit_are_named_below),
         cmocka_unit_test(of_a_long_plan_only_what_did_not_succeed_is_listed),
+        cmocka_unit_test(what_adaptive_pauses_saved_is_added_up),
         cmocka_unit_test(processes_left_behind_and_survivors_are_named),
         cmocka_unit_test(metrics_that_never_matched_are_told_per_repository),
         cmocka_unit_test(the_command_to_resume_can_be_pasted),
