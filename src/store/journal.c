@@ -124,14 +124,15 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
 {
     const json_t *log = get(event, "log");
     /* What a later session closes ended at no moment of that clock, which may be another boot's. */
-    if (!db_run(db, err,
-                "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?, "
-                "duration_s=?, exit_code=?,"
-                " signal=?, reason=?, error=?, log_bytes=?, log_lines=? WHERE experiment=? AND number=?",
-                "jiiijjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
-                get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
-                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
-                event->attempt))
+    if (!db_run(
+            db, err,
+            "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?, "
+            "duration_s=?, exit_code=?,"
+            " signal=?, reason=?, error=?, log_bytes=?, log_lines=? WHERE experiment=? AND number=?",
+            "jiiijjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
+            get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
+            get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"), event->experiment,
+            event->attempt))
         return false;
     return write_mark_counts(db, event, err) && energy_write(db, event, err) && write_metrics(db, event, err);
 }
