@@ -22,9 +22,9 @@ enum event_type {
                                 * number, outcome (succeeded, failed, stopped), error, duration_s, leftovers */
     EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
+                                * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
-                                * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
-                                * parallel (of a parallel experiment: docs/parallel.md) */
+                                * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured) */
     EVENT_RETRY_PAUSE,         /* seconds */
     EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations */
