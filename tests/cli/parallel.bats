@@ -370,7 +370,6 @@ rm users/$$'
     [ "$status" -eq 1 ]
     [ ! -e held ]
     is "$(summary outcome | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 2 failed; 8 succeeded;'
-    is "$(summary retries | tr '\n' ' ')" '0 0 1 1 0 0 0 0 0 0 '
     is "$(events pause | sort -u)" '{"seconds": 0.6, "why": "between_configurations"}
 {"seconds": 0.6, "why": "between_runs"}'
     [[ " $(evidence) " == *" leftover_processes "* ]]
