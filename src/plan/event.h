@@ -11,15 +11,14 @@ enum event_type {
     EVENT_SESSION_STARTED,     /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
     EVENT_EXPERIMENT_STARTED,  /* id: planned -> preparing */
     EVENT_ATTEMPT_PREPARED,    /* folder: preparing; no process yet */
-    EVENT_JOB_BORN,            /* role (foreground, background), number (of a background's loop), pid, start_time, boot_id,
-                                * cgroup, tag, layers: the init waits at its gate */
+    EVENT_JOB_BORN,            /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
     EVENT_ATTEMPT_STARTED,     /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
     EVENT_METRIC,              /* name, value: told, not journaled */
     EVENT_MARK,                /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */
     EVENT_JOB_EXITED,          /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
-                                * number, outcome (succeeded, failed, stopped), error, duration_s, leftovers */
+                                * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s, leftovers */
     EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
