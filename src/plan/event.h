@@ -18,8 +18,10 @@ enum event_type {
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */
     EVENT_JOB_EXITED,          /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
-                                * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s, leftovers */
-    EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
+                                * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
+                                * leftovers */
+    EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
+                                * verifying */
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
