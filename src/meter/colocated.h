@@ -19,8 +19,8 @@ struct colocated_shares {
 
 void colocated_start(struct colocated_shares *shares, int64_t start_ns);
 
-/* What a look says holds for the time since the one before, at most five seconds. Percents of the multiprocessors' time; together
- * above 100 they are scaled to 100. power_w: of the board then, or 1 when it is never known. */
+/* What a look says holds for the time since the one before, at most five seconds. Percents of the multiprocessors'
+ * time; together above 100 they are scaled to 100. power_w: of the board then, or 1 when it is never known. */
 void colocated_take(struct colocated_shares *shares, int64_t t_ns, double power_w, double foreground_percent,
                     double background_percent, double others_percent);
 

@@ -18,9 +18,13 @@ enum event_type {
     EVENT_MARK,                /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
     EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error */
-    EVENT_JOB_EXITED,          /* exit_code or signal, cpu_s, peak_memory_bytes, processes */
-    EVENT_JOB_PROVEN,          /* leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds: verifying */
+    EVENT_JOB_EXITED,          /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
+                                * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
+                                * leftovers */
+    EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
+                                * verifying */
     EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
+                                * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};

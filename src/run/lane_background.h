@@ -1,5 +1,5 @@
-/* lane_background: the background of a parallel experiment on its lane: looped until the foreground has ended, looked at,
- * and proven gone together with it. Private to run/. */
+/* lane_background: the background of a parallel experiment on its lane: looped until the foreground has ended, looked
+ * at, and proven gone together with it. Private to run/. */
 #ifndef TARE_RUN_LANE_BACKGROUND_H
 #define TARE_RUN_LANE_BACKGROUND_H
 

@@ -1,4 +1,4 @@
-/* What a parallel experiment's figures say of its two jobs: estimates, beside the device's total, which is the result. */
+/* What a parallel experiment's figures say of its two jobs: estimates. The result is the device's total. */
 #include "run/lane_background.h"
 
 #include "base/clock.h"

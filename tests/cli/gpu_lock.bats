@@ -47,6 +47,31 @@ said() { grep -qF -- "$1" err; }
     is "$(grep -c 'waiting for it' err)" 1
 }
 
+@test "the GPU of a background is locked too" {
+    need_python
+    two_gpus
+    job 'touch ../ran'
+    settings 1
+    python3 - <<'END'
+import json
+models = json.load(open("registry.json"))["models"]
+models["load"] = dict(models["repo"], env={"CUDA_VISIBLE_DEVICES": "1"})
+models["repo"]["env"] = {"CUDA_VISIBLE_DEVICES": "0"}
+json.dump({"models": models}, open("registry.json", "w"))
+settings = json.load(open("settings.json"))
+settings["experiments"] = [{"foreground": {"repo": "repo", "model": "net", "mode": "default"},
+                            "background": {"repo": "load", "model": "net"}}]
+json.dump(settings, open("settings.json", "w"))
+END
+    CUDA_VISIBLE_DEVICES=1 hold
+    run --separate-stderr tare_run --gpu-lock refuse
+    echo "$stderr"
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"GPU 1 (NVIDIA H200, GPU-11111111-bbbb) is held by process $HOLDER"* ]]
+    [ ! -e ran ]
+    let_go
+}
+
 @test "the holder's line names the folder of its run" {
     two_gpus
     job 'touch ../held; until [ -e ../go ]; do sleep 0.05; done'

@@ -257,6 +257,25 @@ static void the_guard_is_read_from_preflight_and_cooldown(void **state)
     assert_true(settings.guard.cooldown.max_s == 60);
 }
 
+static void the_background_waits_as_long_as_it_is_told(void **state)
+{
+    (void)state;
+    AUTO(settings_fini)
+    struct settings told = parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}], \"tare\": {"
+                                      "\"parallel\": {\"wait\": \"1m\", \"hold\": 2.5, \"limit\": \"5m\", "
+                                      "\"restart_delay\": 0}}}");
+    assert_true(told.parallel.wait_s == 60);
+    assert_true(told.parallel.hold_s == 2.5);
+    assert_true(told.parallel.limit_s == 300);
+    assert_true(told.parallel.restart_delay_s == 0);
+    AUTO(settings_fini)
+    struct settings untold = parse_good("{\"experiments\": [{\"repo\": \"r\", \"model\": \"m\"}]}");
+    assert_true(untold.parallel.wait_s == 30);
+    assert_true(untold.parallel.hold_s == 5);
+    assert_true(untold.parallel.limit_s == 120);
+    assert_true(untold.parallel.restart_delay_s == 2);
+}
+
 static void a_log_cap_of_0_is_none(void **state)
 {
     (void)state;
@@ -349,6 +368,7 @@ int main(void)
         cmocka_unit_test(entries_of_comments_are_left_out_and_free_keys_are_free),
         cmocka_unit_test(the_additions_under_tare_are_read),
         cmocka_unit_test(the_guard_is_read_from_preflight_and_cooldown),
+        cmocka_unit_test(the_background_waits_as_long_as_it_is_told),
         cmocka_unit_test(a_log_cap_of_0_is_none),
         cmocka_unit_test(flags_make_one_entry),
         cmocka_unit_test(flags_without_mutation_are_mode_default),

@@ -236,6 +236,7 @@ static void the_head_survives_the_way_through_json(void **state)
             .name = i % 2 ? mem_strdup("night") : NULL,
             .seed = seeds[i],
             .timing = {60, 0.5, 1e-7, 10},
+            .parallel = {31, 4.5, 1e6, 0},
             .limits = {.cpu_time_s = 0.1, .memory_bytes = UINT64_C(1) << 40, .log_bytes = 3},
             .order = i % 2 ? ORDER_BLOCKS : ORDER_FILE,
             .guard = {.preflight = {PREFLIGHT_REFUSE, 1, 0.25, UINT64_C(1) << 33, 7.5, 12, 60, 3},
@@ -254,6 +255,10 @@ static void the_head_survives_the_way_through_json(void **state)
         assert_true(back.timing.between_configurations_s == 0.5);
         assert_true(back.timing.before_retry_s == 1e-7);
         assert_true(back.timing.stop_grace_s == 10);
+        assert_true(back.parallel.wait_s == 31);
+        assert_true(back.parallel.hold_s == 4.5);
+        assert_true(back.parallel.limit_s == 1e6);
+        assert_true(back.parallel.restart_delay_s == 0);
         assert_true(back.limits.cpu_time_s == 0.1);
         assert_true(back.limits.memory_bytes == UINT64_C(1) << 40);
         assert_int_equal(back.limits.log_bytes, 3);
@@ -273,6 +278,20 @@ static void the_head_survives_the_way_through_json(void **state)
         plan_fini(&plan);
         plan_fini(&back);
     }
+}
+
+static void a_head_from_before_parallel_experiments_has_their_defaults(void **state)
+{
+    (void)state;
+    const struct plan plan = {.parallel = {1, 2, 3, 4}};
+    json_t *json = plan_head_to_json(&plan);
+    struct plan back;
+    assert_int_equal(json_object_del(json, "parallel"), 0);
+    assert_true(plan_head_from_json(json, &back, NULL));
+    json_decref(json);
+    assert_true(back.parallel.wait_s == 30);
+    assert_true(back.parallel.limit_s == 120);
+    plan_fini(&back);
 }
 
 static void a_head_that_lacks_something_is_refused_by_name(void **state)
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_job_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_plan_from_before_there_were_marks_is_read),
         cmocka_unit_test(the_head_survives_the_way_through_json),
+        cmocka_unit_test(a_head_from_before_parallel_experiments_has_their_defaults),
         cmocka_unit_test(a_plan_from_before_the_guard_has_its_defaults),
         cmocka_unit_test(a_head_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_command_can_be_pasted_into_a_shell),
