@@ -57,6 +57,7 @@ struct lane {
     struct lane_memory memory;
     struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
+    int64_t marks_recorded_ns; /* when one was recorded as it came */
     uint64_t poll_us; /* until the next look */
 };
 

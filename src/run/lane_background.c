@@ -192,6 +192,9 @@ static void give_up(struct lane *lane, const char *error)
     const char *id = lane->experiment->id;
     background->phase = BACKGROUND_OVER;
     if (is_alone(lane)) {
+        lane_evidence(lane, "background_died",
+                      mem_printf("the background failed %zu times in a row before the foreground could start",
+                                 background->tally.failed_in_a_row));
         free(lane->attempt.detail);
         lane->attempt.detail = mem_printf("the background training does not run: it failed %zu times in a row: %s",
                                           background->tally.failed_in_a_row, error ? error : "unknown");

@@ -23,8 +23,14 @@ void lane_marks_take(void *context, const struct mark *mark)
     struct attempt *attempt = &lane->attempt;
     enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
     if (fate == MARK_TAKEN) {
+        int64_t now_ns = clock_monotonic_ns();
         lane_energy_mark(lane, mark);
         lane_memory_mark(lane, mark);
+        /* Most come alone, and a tick may be far; those of a burst wait for it. */
+        if (now_ns - lane->marks_recorded_ns >= NS_PER_S) {
+            lane->marks_recorded_ns = now_ns;
+            lane_marks_record(lane);
+        }
     }
     if (fate != MARK_LIMITED || attempt->marks_limit_said)
         return;

@@ -153,7 +153,7 @@ assert p["background"]["load"]["held"], p
     tare_run >out || true
     inside '
 print("outcome %s, verdict %s; %s; %s" % (own["outcome"], own["verdict"], e["foreground"]["error_message"], text))
-assert own["outcome"] == "failed" or own["verdict"] == "contaminated"
+assert own["outcome"] == "failed" and own["verdict"] == "contaminated"
 '
     ! epoch_seen
 }
@@ -175,7 +175,7 @@ marks = [x for x in map(json.loads, open(sys.argv[1] + "/events.jsonl")) if x["t
 last = max(int(m["data"]["label"]) for m in marks)
 assert warned, text
 first = warned[0]["data"]["text"]
-during = max(int(m["data"]["label"]) for m in marks if m["monotonic_ns"] <= warned[0]["monotonic_ns"])
+during = max(int(m["data"]["label"]) for m in marks if m["data"]["t_ns"] <= warned[0]["monotonic_ns"])
 print("warned in epoch %d, failed in epoch %d: %s" % (during, last, first))
 print("attempts %d, cause %s" % (len(own["attempts"]), own["attempts"][0]["oom"]["cause"]))
 assert last - during >= 2, (during, last)
@@ -188,7 +188,7 @@ assert last - during >= 2, (during, last)
 for attempt in own["attempts"]:
     print("attempt %d: %s, cause %s, changed %s" % (attempt["number"], attempt["outcome"], (attempt["oom"] or {}).get("cause"), attempt["changed"]))
 assert own["outcome"] == "succeeded" and len(own["attempts"]) == 2, own["attempts"]
-assert own["attempts"][0]["oom"]["cause"] == "fragmentation"
+assert own["attempts"][0]["oom"]["cause"] in ("fragmentation", "cap") # the cap is how this test makes memory short
 '
 }
 
