@@ -56,25 +56,51 @@ one() {
 
 # compile DIR FLAGS...: sets up (or brings up to date) and builds.
 compile() {
-    local dir=$1
+    local dir=$1 log=${setup_log:-$logs/setup}
     shift
     if [ ! -f "$dir/build.ninja" ]; then
-        meson setup "$dir" -Dwerror="${WERROR:-false}" "$@" >"$logs/setup" 2>&1 || {
-            cat "$logs/setup"
+        meson setup "$dir" -Dwerror="${WERROR:-false}" "$@" >"$log" 2>&1 || {
+            cat "$log"
             return 1
         }
     elif [ ! -d "$dir/tests/unit" ]; then # set up before the test library was there
-        meson setup --reconfigure "$dir" "$@" >"$logs/setup" 2>&1 || {
-            cat "$logs/setup"
+        meson setup --reconfigure "$dir" "$@" >"$log" 2>&1 || {
+            cat "$log"
             return 1
         }
     fi
     ninja -C "$dir" --quiet
 }
 
+# ahead NAME COMMAND...: something to be built while tests wait, at the lowest priority; what came of it is seen when it is built for good.
+ahead() {
+    local name=$1
+    shift
+    mkdir "$logs/ahead.$name"
+    (
+        exec >/dev/null 2>&1 </dev/null
+        renice -n 19 $BASHPID
+        setup_log=$logs/ahead.$name/setup "$@"
+        touch "$logs/ahead.$name/done"
+    ) &
+    disown $!
+}
+
+# joined NAME: it is done, if it was begun.
+joined() {
+    [ ! -d "$logs/ahead.$1" ] || until [ -e "$logs/ahead.$1/done" ]; do sleep 1; done
+}
+
+compile_asan() { compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=1; }
+
+compile_fuzz() {
+    CC=clang compile "$build-fuzz" -Dfuzz=true -Dtests=false -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined \
+        -Db_lundef=false
+}
+
 unit() {
     local dir=$1 name=$2 status=0
-    meson test -C "$dir" --no-rebuild --suite unit --print-errorlogs -q --num-processes 2 >"$logs/unit" 2>&1 || status=$?
+    meson test -C "$dir" --no-rebuild --suite unit --print-errorlogs -q --num-processes "$lanes" >"$logs/unit" 2>&1 || status=$?
     [ $status -eq 0 ] || cat "$logs/unit"
     grep -E '^(ok|not ok) ' "$dir/meson-logs/testlog.txt" >"$logs/tap"
     grep -E '# *(skip|SKIP)' "$dir/meson-logs/testlog.txt" | sort -u | sed 's/^/  /' || true
@@ -151,22 +177,25 @@ if wanted unit || wanted cli; then
 fi
 if wanted unit; then unit "$build" "unit tests (gcc)"; fi
 if wanted cli; then
+    if wanted asan; then ahead asan compile_asan; fi
     bats_files gcc "$build" tests/cli/*.bats tests/fault/*.bats
 fi
 if wanted asan; then
     say "address and undefined-behaviour sanitizers"
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    one "build (sanitizers)" compile "$build-asan" -Db_sanitize=address,undefined
+    joined asan
+    one "build (sanitizers)" compile_asan
     unit "$build-asan" "unit tests (sanitizers)"
     # Not crash_points and survivors: they trace and count what the sanitizers' runtime does, too.
     export TARE_SANITIZED=1
+    if wanted fuzz; then ahead fuzz compile_fuzz; fi
     bats_files sanitizers "$build-asan" tests/cli/*.bats tests/fault/resume.bats tests/fault/journal.bats
     unset TARE_SANITIZED ASAN_OPTIONS UBSAN_OPTIONS
 fi
 if wanted fuzz; then
     say "fuzz targets, $fuzz_seconds s each"
-    one "build (clang, fuzzer)" env CC=clang bash -c "$(declare -f compile); logs='$logs'; compile '$build-fuzz' -Dfuzz=true -Dtests=false \
-        -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined -Db_lundef=false"
+    joined fuzz
+    one "build (clang, fuzzer)" compile_fuzz
     targets=()
     for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
         if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi

@@ -70,7 +70,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "seed", json_object_get(run, "seed"));
     json_object_set(head, "sessions", json_object_get(run, "sessions"));
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
-    json_object_set(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
+    json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
     return head;
 }
