@@ -91,7 +91,7 @@ joined() {
     [ ! -d "$logs/ahead.$1" ] || until [ -e "$logs/ahead.$1/done" ]; do sleep 1; done
 }
 
-compile_asan() { compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=1; }
+compile_asan() { compile "$build-asan" -Db_sanitize=address,undefined; }
 
 compile_fuzz() {
     CC=clang compile "$build-fuzz" -Dfuzz=true -Dtests=false -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined \
