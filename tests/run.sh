@@ -69,7 +69,7 @@ compile() {
             return 1
         }
     fi
-    ninja -C "$dir" --quiet
+    ninja -C "$dir" --quiet ${build_jobs:+-j"$build_jobs"}
 }
 
 # ahead NAME COMMAND...: something to be built while tests wait, at the lowest priority; what came of it is seen when it is built for good.
@@ -80,7 +80,7 @@ ahead() {
     (
         exec >/dev/null 2>&1 </dev/null
         renice -n 19 $BASHPID
-        setup_log=$logs/ahead.$name/setup "$@"
+        setup_log=$logs/ahead.$name/setup build_jobs=1 "$@"
         touch "$logs/ahead.$name/done"
     ) &
     disown $!
@@ -142,6 +142,8 @@ bats_files() {
         if [ "$(cat "$logs/$(basename "$file").status")" -ne 0 ]; then
             echo "$(basename "$file") ($name): once more, alone, after:"
             grep -E '^not ok|^#' "$logs/$(basename "$file").tap" | sed 's/^/    /'
+            joined asan
+            joined fuzz
             bats_start "$dir" "$file"
         fi
         bats_end "$name" "$file"
