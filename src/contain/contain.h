@@ -124,6 +124,9 @@ int job_end_fd(const struct job *job);
  * which the first max are in members. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
 
+/* Whether the process is one of them now. */
+bool job_has_member(struct job *job, pid_t pid);
+
 struct job_usage {
     double cpu_s; /* of the cgroup, else of the reaped and the living */
     bool has_cpu;

@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "contain/cgroup.h"
 #include "contain/chase.h"
 #include "contain/job_private.h"
@@ -24,6 +25,22 @@ size_t job_members(struct job *job, struct job_member *members, size_t max)
     size_t count = tree_live(&tree, &seed, members, max);
     tree_fini(&tree);
     return count;
+}
+
+enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536 };
+
+bool job_has_member(struct job *job, pid_t pid)
+{
+    for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
+        AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
+        size_t count = job_members(job, members, room);
+        for (size_t i = 0; i < count && i < room; i++)
+            if (members[i].pid == pid)
+                return true;
+        if (count <= room)
+            return false;
+    }
+    return false;
 }
 
 /* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */

@@ -64,6 +64,10 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     struct lane *lane = context;
     tell_power(lane);
     gauge_tick(lane->runner->gauge);
+    /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
+     * told to the first who asks. */
+    if (!lane->energy.edged)
+        gauge_users(lane->runner->gauge);
     lane_guard_tick(lane);
     lane_memory_tick(lane);
     int code = sd_event_source_set_time_relative(source, next_us(lane));

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536 };
-
 /* For what a dead run left: it is ended by SIGKILL, and the loop is not to be kept longer than that. */
 static const double RECOVERY_S = 0.2;
 
@@ -25,23 +23,9 @@ static const struct census_roots *roots_of(const struct lane *lane)
     return roots ? roots : &machine;
 }
 
-static bool has_member(struct job *job, pid_t pid)
-{
-    for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
-        AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
-        size_t count = job_members(job, members, room);
-        for (size_t i = 0; i < count && i < room; i++)
-            if (members[i].pid == pid)
-                return true;
-        if (count <= room)
-            return false;
-    }
-    return false;
-}
-
 static bool is_of(struct job *job, pid_t pid)
 {
-    return job && (job_identity(job)->pid == pid || has_member(job, pid));
+    return job && (job_identity(job)->pid == pid || job_has_member(job, pid));
 }
 
 static bool is_ours(const struct lane *lane, pid_t pid)

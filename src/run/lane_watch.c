@@ -87,8 +87,6 @@ void lane_guard_begin(struct lane *lane)
 void lane_guard_tick(struct lane *lane)
 {
     look_for_sleep(lane);
-    if (lane->guard && lane->guard->running && lane->guard->edge_ns == 0)
-        gauge_users(lane->runner->gauge);
 }
 
 void lane_guard_edge(struct lane *lane)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536, EPOCHS_MAX = 100000 };
+enum { EPOCHS_MAX = 100000 };
 
 /* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
 enum { HORIZON_EPOCHS = 100 };
@@ -62,7 +62,6 @@ void lane_memory_tick(struct lane *lane)
     struct lane_memory *memory = &lane->memory;
     if (!memory->on)
         return;
-    gauge_users(lane->runner->gauge);
     struct reading host = gauge_job_memory(lane->runner->gauge);
     if (host.valid)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
@@ -98,20 +97,6 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
 }
 
-static bool is_member(struct job *job, int32_t pid)
-{
-    for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
-        AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
-        size_t count = job_members(job, members, room);
-        for (size_t i = 0; i < count && i < room; i++)
-            if (members[i].pid == pid)
-                return true;
-        if (count <= room)
-            return false;
-    }
-    return false;
-}
-
 void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(&lane->memory, label);
@@ -121,7 +106,7 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
         return;
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
-        if (!user->memory_bytes.valid || !is_member(lane->attempt.job, user->pid))
+        if (!user->memory_bytes.valid || !job_has_member(lane->attempt.job, user->pid))
             continue;
         any = true;
         own_bytes += user->memory_bytes.value;
