@@ -120,7 +120,8 @@ assert m["estimate"] is True and m["total_joules"] == total, (m, total)
 assert abs(m["joules"] - (total - m["background_power_w"] * m["seconds"])) < 1e-6 * total, m
 assert m["background_power_w"] == alone["power_w"], m
 width = ((alone["half_width_w"] * m["seconds"]) ** 2 + e["tare"]["energy"]["gpu"]["half_width_j"] ** 2) ** 0.5
-assert abs(m["half_width_j"] / width - 1) < 1e-6, (m, width)
+# Half-widths are written with 6 digits, so what is made of them here is good to 5 in the 6th.
+assert abs(m["half_width_j"] / width - 1) < 1e-5, (m, width)
 s = p["sm_share"]
 assert s["estimate"] is True, s
 assert all(type(s[key]) is int and s[key] >= 0 for key in ("total_mj", "foreground_mj", "background_mj", "unattributed_mj")), s
