@@ -9,6 +9,7 @@
 #include "cli/meters.h"
 #include "cli/run_input.h"
 #include "cli/run_session.h"
+#include "cli/run_task.h"
 #include "report/plan_text.h"
 #include "ui/estimate.h"
 
@@ -33,6 +34,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_RESUME,
     OPTION_RERUN,
+    OPTION_TASK,
     OPTION_QUIET,
     OPTION_JSON,
     OPTION_CONTAINMENT,
@@ -120,6 +122,12 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .argument = "RUN_DIR",
                       .type = CLI_FOLDER,
                       .help = "repeat the experiments of a run whose verdict is not clean, and no others"},
+    [OPTION_TASK] = {.long_name = "--task",
+                     .argument = "NUMBER",
+                     .type = CLI_INT,
+                     .low = 1,
+                     .high = 1000000,
+                     .help = "do this experiment of a run that 'submit' made, as a task of Slurm does"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
     [OPTION_JSON] = {.long_name = "--json",
                      .help = "each event as a line of JSON on standard output, and nothing else there"},
@@ -247,14 +255,14 @@ struct run_means {
     struct governing governing;
 };
 
-static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
+static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
+                          const char *resume_dir)
 {
-    bool rerun = call->values[OPTION_RERUN].given;
     struct session_wish wish = {
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
-        .resume_dir = call->values[rerun ? OPTION_RERUN : OPTION_RESUME].text,
-        .rerun = rerun,
+        .resume_dir = resume_dir,
+        .rerun = call->values[OPTION_RERUN].given,
         .caller = &means->caller,
         .host = means->host,
         .governing = &means->governing,
@@ -265,6 +273,12 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
     wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
     wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
     return run_session(&wish);
+}
+
+static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
+{
+    bool rerun = call->values[OPTION_RERUN].given;
+    return run_session_in(call, means, input, call->values[rerun ? OPTION_RERUN : OPTION_RESUME].text);
 }
 
 static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
@@ -298,10 +312,28 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
     return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
 }
 
+/* One experiment of a submitted run, in the folder of a new start. */
+static int run_task(const struct cli_call *call, struct run_means *means)
+{
+    const char *flag = GIVEN_OF(call, planning), *earlier = GIVEN_OF(call, going_on);
+    AUTO(run_task_end) struct tasks_start start = {.lock = -1};
+    if (flag || earlier || call->operands.count != 1)
+        return cli_usage_error(call->command, "--task goes with the folder of a submitted run%s%s",
+                               flag || earlier ? ", not with " : " and nothing else", flag    ? flag
+                                                                                      : earlier ? earlier
+                                                                                                : "");
+    int code = run_task_begin(call->operands.items[0], (size_t)call->values[OPTION_TASK].integer, &start);
+    if (!start.path)
+        return code;
+    return run_session_in(call, means, NULL, start.path);
+}
+
 static int run_as_caller(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
     struct run_wish wish = {0};
+    if (call->values[OPTION_TASK].given)
+        return run_task(call, means);
     const char *flag = GIVEN_OF(call, planning);
     const char *earlier = GIVEN_OF(call, going_on);
     if (earlier) {
@@ -369,6 +401,7 @@ static const char *const usage[] = {
     "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpu-lock MODE]",
     "run --rerun-contaminated RUN_DIR [-q] [--json] [--gpu-lock MODE]",
+    "run --task NUMBER RUN_DIR [-q] [--json] [--gpu-lock MODE]",
     NULL,
 };
 

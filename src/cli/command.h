@@ -83,6 +83,8 @@ extern const struct cli_command cmd_mark;
 extern const struct cli_command cmd_memory;
 extern const struct cli_command cmd_meter;
 extern const struct cli_command cmd_oom;
+extern const struct cli_command cmd_submit;
+extern const struct cli_command cmd_collect;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];

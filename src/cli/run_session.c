@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "batch/tasks.h"
 #include "cli/command.h"
 #include "cli/governing.h"
 #include "cli/gpu_hold.h"
@@ -67,6 +68,9 @@ static bool open_earlier(struct session *session, struct err *err)
     session->dir = run_folder_open(session->wish->resume_dir, &session->dir_path, err);
     if (session->dir < 0)
         return false;
+    if (tasks_are_in(session->dir))
+        return err_set(err, "%s: this run was submitted: its experiments are tasks, which '%s submit --resume' starts",
+                       session->dir_path, TARE_NAME);
     session->store = store_open(session->dir, session->dir_path, err);
     return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
 }

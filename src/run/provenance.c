@@ -2,7 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "run/query.h"
+#include "base/query.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* lock: one runner per run. Private to store/. */
+/* lock: one runner per run. For store/ and batch/. */
 #ifndef TARE_STORE_LOCK_H
 #define TARE_STORE_LOCK_H
 

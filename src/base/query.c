@@ -1,4 +1,4 @@
-#include "run/query.h"
+#include "base/query.h"
 
 #include "base/clock.h"
 
@@ -19,7 +19,7 @@ static int left_ms(int64_t deadline_ns)
 }
 
 /* A group of its own, so that what it starts dies with it; signals as a program expects them. */
-static bool spawn(const struct strv *argv, const struct strv *env, int write_end, pid_t *pid)
+static bool spawn(const struct strv *argv, const struct strv *env, int write_end, bool with_errors, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -29,7 +29,10 @@ static bool spawn(const struct strv *argv, const struct strv *env, int write_end
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, write_end, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (with_errors)
+        posix_spawn_file_actions_adddup2(&files, write_end, STDERR_FILENO);
+    else
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -75,27 +78,41 @@ static bool wait_exit(pid_t pid, int64_t deadline_ns, int *status)
     }
 }
 
-bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, struct text *out)
+static bool ask(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, bool with_errors,
+                struct text *out, int *status)
 {
     int ends[2];
     int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
+    *status = -1;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
     AUTO_CLOSE int read_end = ends[0];
     pid_t pid = 0;
-    bool started = spawn(argv, env, ends[1], &pid);
+    bool started = spawn(argv, env, ends[1], with_errors, &pid);
     close(ends[1]);
     if (!started)
         return false;
-    int status = 0;
     bool whole = read_answer(read_end, limit, deadline_ns, out);
-    bool ended = whole && wait_exit(pid, deadline_ns, &status);
+    bool ended = whole && wait_exit(pid, deadline_ns, status);
     kill(-pid, SIGKILL);
     if (!ended) {
         kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        while (waitpid(pid, status, 0) < 0 && errno == EINTR)
             continue;
+        *status = -1;
         return false;
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+}
+
+bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, struct text *out)
+{
+    int status;
+    return ask(argv, env, limit, timeout_s, false, out, &status);
+}
+
+bool query_with_errors(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
+                       struct text *out, int *status)
+{
+    return ask(argv, env, limit, timeout_s, true, out, status);
 }

@@ -1,0 +1,263 @@
+#include "batch/collect.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "batch/files.h"
+#include "batch/tasks.h"
+#include "store/import.h"
+#include "store/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The run is made here and published when it is whole. */
+static const char work_name[] = ".collecting";
+
+static const size_t TEXT_MAX = (size_t)1 << 30;
+enum { MACHINE_MAX = 1 << 24 };
+
+struct collecting {
+    int dir, work; /* the run's folder, and where it is made anew */
+    struct store *store;
+    struct collected *out;
+    int64_t machines; /* machine.<n>.json written so far */
+};
+
+const char *collect_state_name(enum collect_state state)
+{
+    static const char *const names[] = {"waiting", "begun", "interrupted", "succeeded", "failed", "damaged"};
+    return names[state];
+}
+
+bool collect_is_missing(enum collect_state state)
+{
+    return state != COLLECT_SUCCEEDED && state != COLLECT_FAILED;
+}
+
+void collected_fini(struct collected *collected)
+{
+    for (size_t i = 0; collected->items && i < collected->plan.count; i++) {
+        free(collected->items[i].host);
+        free(collected->items[i].why);
+    }
+    for (size_t i = 0; i < collected->node_count; i++) {
+        free(collected->nodes[i].host);
+        free(collected->nodes[i].kind);
+    }
+    free(collected->items);
+    free(collected->nodes);
+    plan_fini(&collected->plan);
+    *collected = (struct collected){0};
+}
+
+static void add_word(struct text *out, const char *word)
+{
+    if (word)
+        text_addf(out, "%s%s", out->length ? ", " : "", word);
+}
+
+/* "NVIDIA H200, driver 580.1, AMD EPYC" */
+static char *kind_of(const json_t *machine)
+{
+    struct text text = {0};
+    const json_t *gpus = json_get(machine, "gpus");
+    for (size_t i = 0; i < json_array_size(gpus); i++)
+        add_word(&text, json_get_text(json_array_get(gpus, i), "name"));
+    const char *driver = json_get_text(machine, "nvidia_driver");
+    if (driver)
+        text_addf(&text, "%sdriver %s", text.length ? ", " : "", driver);
+    add_word(&text, json_get_text(json_get(machine, "cpu"), "model"));
+    return text_take(&text);
+}
+
+static void count_node(struct collected *out, const char *host, const json_t *machine)
+{
+    AUTO_FREE char *kind = kind_of(machine);
+    for (size_t i = 0; i < out->node_count; i++)
+        if (strcmp(out->nodes[i].host, host) == 0 && strcmp(out->nodes[i].kind, kind) == 0) {
+            out->nodes[i].experiments++;
+            return;
+        }
+    out->nodes = mem_resize(out->nodes, out->node_count + 1, sizeof *out->nodes);
+    out->nodes[out->node_count++] =
+        (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
+}
+
+/* machine.json of a start: who did it; kept as machine.<n>.json, the last one as machine.json. */
+static bool take_machine(struct collecting *collecting, int start, struct collect_item *item, struct err *err)
+{
+    struct err ignored;
+    char name[40];
+    AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    if (!fs_read_at(start, "machine.json", MACHINE_MAX, &text, &ignored) ||
+        !json_doc_parse("machine.json", text_get(&text), text.length, &doc, &ignored))
+        return true; /* it was started, and ended before it looked around */
+    const char *host = json_get_text(doc.root, "host");
+    if (host) {
+        item->host = mem_strdup(host);
+        count_node(collecting->out, host, doc.root);
+    }
+    if (collecting->machines > 0) {
+        snprintf(name, sizeof name, "machine.%lld.json", (long long)collecting->machines);
+        if (renameat(collecting->work, "machine.json", collecting->work, name) != 0)
+            return err_sys(err, "rename machine.json");
+    }
+    collecting->machines++;
+    return fs_write_atomic(collecting->work, "machine.json", text_get(&text), text.length, err);
+}
+
+static enum collect_state state_of(const struct store_experiment *experiment)
+{
+    if (experiment->state == STATE_DONE)
+        return experiment->outcome == OUTCOME_SUCCEEDED ? COLLECT_SUCCEEDED
+               : experiment->outcome == OUTCOME_FAILED  ? COLLECT_FAILED
+                                                        : COLLECT_CUT;
+    return experiment->last.number > 0 && experiment->last.outcome == OUTCOME_INTERRUPTED ? COLLECT_CUT : COLLECT_BEGUN;
+}
+
+static bool link_folder(struct collecting *collecting, int start, const char *id, struct err *err)
+{
+    AUTO_CLOSE int from = openat(start, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0)
+        return errno == ENOENT || err_sys(err, "open %s", id);
+    AUTO_CLOSE int to = fs_make_dir_at(collecting->work, id, 0777, err);
+    if (to < 0 || !files_link_tree(from, to, err))
+        return false;
+    /* The store writes its own, which knows the number that the experiment has here. */
+    return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT || err_sys(err, "remove experiment.json");
+}
+
+static bool take_experiment(struct collecting *collecting, size_t number, struct err *err)
+{
+    struct collect_item *item = &collecting->out->items[number - 1];
+    const char *id = collecting->out->plan.experiments[number - 1].id;
+    struct err why = {0};
+    AUTO_CLOSE int start = tasks_open_last(collecting->dir, number, &item->start, &why);
+    if (start < 0 && item->start == 0)
+        return why.text[0] == '\0' || err_set(err, "%s", why.text);
+    /* One that cannot be read must not keep the others from being seen. */
+    if (start < 0 || !store_import(collecting->store, start, (int64_t)number, &why)) {
+        item->state = COLLECT_DAMAGED;
+        item->why = mem_printf("tasks/%04zu/%d: %s", number, item->start, why.text);
+        return store_flush(collecting->store, err);
+    }
+    item->state = state_of(store_experiment(collecting->store, number));
+    if (!take_machine(collecting, start, item, err) || !link_folder(collecting, start, id, err))
+        return err_wrap(err, "%s", id);
+    if (store_experiment(collecting->store, number)->state == STATE_DONE)
+        store_write_results(collecting->store, number, NULL, NULL);
+    return true;
+}
+
+/* Of a folder whose old one may be full of links to the same files. */
+static bool publish_folder(const struct collecting *collecting, const char *name, struct err *err)
+{
+    AUTO_FREE char *old = mem_printf(".old-%s", name);
+    bool had = renameat(collecting->dir, name, collecting->work, old) == 0;
+    if (!had && errno != ENOENT)
+        return err_sys(err, "move %s", name);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+}
+
+static bool publish_entry(const struct collecting *collecting, const struct dirent *entry, bool folders, struct err *err)
+{
+    struct stat status;
+    const char *name = entry->d_name;
+    if (name[0] == '.' || strcmp(name, "run.lock") == 0 || strcmp(name, "run.db") == 0)
+        return true;
+    if (fstatat(collecting->work, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || err_sys(err, "look at %s", name);
+    if (S_ISDIR(status.st_mode) != folders)
+        return true;
+    if (folders)
+        return publish_folder(collecting, name, err);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+}
+
+static bool publish_all(const struct collecting *collecting, bool folders, struct err *err)
+{
+    int copy = openat(collecting->work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
+    bool ok = open_dir || err_sys(err, "read %s", work_name);
+    for (struct dirent *entry; ok && (entry = readdir(open_dir));)
+        ok = publish_entry(collecting, entry, folders, err);
+    if (open_dir)
+        closedir(open_dir);
+    else if (copy >= 0)
+        close(copy);
+    return ok;
+}
+
+/* The journal comes last: where it is, all that it speaks of is there. */
+static bool publish(const struct collecting *collecting, struct err *err)
+{
+    return publish_all(collecting, true, err) && publish_all(collecting, false, err) &&
+           (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 || err_sys(err, "publish run.db")) &&
+           (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
+}
+
+static bool read_texts(int dir, struct text *settings, struct text *registry, struct err *err)
+{
+    return fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) &&
+           fs_read_at(dir, "registry.json", TEXT_MAX, registry, err);
+}
+
+static bool make(struct collecting *collecting, struct err *err)
+{
+    AUTO_TEXT struct text settings = {0};
+    AUTO_TEXT struct text registry = {0};
+    if (!read_texts(collecting->dir, &settings, &registry, err))
+        return false;
+    struct store_head head = {
+        .plan = &collecting->out->plan,
+        .settings_text = text_get(&settings),
+        .settings_length = settings.length,
+        .registry_text = text_get(&registry),
+        .registry_length = registry.length,
+    };
+    collecting->store = store_create(collecting->work, work_name, &head, err);
+    bool ok = collecting->store;
+    for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
+        ok = take_experiment(collecting, number, err);
+    if (collecting->store)
+        ok = store_close(collecting->store, ok ? err : NULL) && ok;
+    return ok;
+}
+
+static bool collect_locked(int dir, struct collected *out, struct err *err)
+{
+    if (!files_remove_tree(dir, work_name, err))
+        return false;
+    AUTO_CLOSE int work = fs_make_dir_at(dir, work_name, 0777, err);
+    struct collecting collecting = {.dir = dir, .work = work, .out = out};
+    bool ok = work >= 0 && make(&collecting, err) && publish(&collecting, err);
+    return files_remove_tree(dir, work_name, ok ? err : NULL) && ok;
+}
+
+static bool begin(int dir, const char *dir_path, struct collected *out, struct err *err)
+{
+    *out = (struct collected){0};
+    if (!tasks_are_in(dir))
+        return err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks", dir_path);
+    if (!tasks_read_plan(dir, &out->plan, err))
+        return err_wrap(err, "%s", dir_path);
+    out->items = mem_array(out->plan.count, sizeof *out->items);
+    return true;
+}
+
+bool collect_run(int dir, const char *dir_path, struct collected *out, struct err *err)
+{
+    if (!begin(dir, dir_path, out, err))
+        return false;
+    AUTO_CLOSE int lock = lock_take(dir, dir_path, err);
+    return lock >= 0 && (collect_locked(dir, out, err) || err_wrap(err, "%s", dir_path));
+}

@@ -1,0 +1,77 @@
+#include "batch/script.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* For starting, proofs and writing, beside what the plan counts itself. */
+static const double TASK_MARGIN_S = 300, ATTEMPT_MARGIN_S = 120;
+
+void script_ranges(const struct script_numbers *numbers, struct text *out)
+{
+    for (size_t i = 0; i < numbers->count;) {
+        size_t last = i;
+        while (last + 1 < numbers->count && numbers->items[last + 1] == numbers->items[last] + 1)
+            last++;
+        text_addf(out, "%s%zu", i ? "," : "", numbers->items[i]);
+        if (last > i)
+            text_addf(out, "-%zu", numbers->items[last]);
+        i = last + 1;
+    }
+}
+
+static double task_seconds(const struct plan *plan, const struct plan_experiment *experiment)
+{
+    double background_s = experiment->parallel ? plan->parallel.limit_s : 0;
+    double attempt_s = experiment->timeout_s + plan->timing.stop_grace_s + plan->timing.before_retry_s +
+                       plan->guard.preflight.wait_s + background_s + ATTEMPT_MARGIN_S;
+    return attempt_s * (double)(experiment->max_retries + 1) + TASK_MARGIN_S;
+}
+
+int64_t script_minutes(const struct plan *plan, const struct script_numbers *numbers)
+{
+    double longest_s = 0;
+    for (size_t i = 0; i < numbers->count; i++) {
+        const struct plan_experiment *experiment = &plan->experiments[numbers->items[i] - 1];
+        if (experiment->timeout_s <= 0)
+            return 0;
+        longest_s = fmax(longest_s, task_seconds(plan, experiment));
+    }
+    return (int64_t)ceil(longest_s / 60);
+}
+
+static void add_array(const struct script *script, struct text *out)
+{
+    size_t *indices = mem_array(script->numbers.count, sizeof *indices);
+    for (size_t i = 0; i < script->numbers.count; i++)
+        indices[i] = script->numbers.items[i] - script->offset;
+    struct script_numbers shown = {indices, script->numbers.count};
+    text_add(out, "#SBATCH --array=");
+    script_ranges(&shown, out);
+    if (script->at_once > 0)
+        text_addf(out, "%%%zu", script->at_once);
+    text_add_char(out, '\n');
+    free(indices);
+}
+
+void script_text(const struct script *script, struct text *out)
+{
+    text_add(out, "#!/bin/sh\n");
+    text_addf(out, "#SBATCH --job-name=%s\n", script->job_name);
+    add_array(script, out);
+    if (script->minutes > 0)
+        text_addf(out, "#SBATCH --time=%lld\n", (long long)script->minutes);
+    /* After a node's failure or a preemption the task begins again, and goes on with what it had recorded. */
+    text_add(out, "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=tasks/slurm-%A_%a.log\n");
+    /* exec: so that the scheduler's TERM reaches the program that ends the job's tree, not a shell around it. */
+    text_add(out, "exec ");
+    plan_shell_word(script->program, out);
+    if (script->offset > 0)
+        text_addf(out, " run --task \"$((SLURM_ARRAY_TASK_ID + %zu))\" ", script->offset);
+    else
+        text_add(out, " run --task \"$SLURM_ARRAY_TASK_ID\" ");
+    plan_shell_word(script->run_dir, out);
+    text_add_char(out, '\n');
+}

@@ -1,0 +1,239 @@
+#include "batch/tasks.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "batch/files.h"
+#include "store/import.h"
+#include "store/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PLAN_FORMAT = 1, STARTS_MAX = 100000 };
+
+static const size_t TEXT_MAX = (size_t)1 << 30;
+
+static bool write_plan(int dir, const struct plan *plan, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    json_t *json = json_object(), *experiments = json_array();
+    json_object_set_new(json, "format", json_integer(PLAN_FORMAT));
+    json_object_set_new(json, "head", plan_head_to_json(plan));
+    json_object_set_new(json, "experiments", experiments);
+    for (size_t i = 0; i < plan->count; i++)
+        json_array_append_new(experiments, plan_experiment_to_json(&plan->experiments[i]));
+    json_print(json, &text);
+    json_decref(json);
+    text_add_char(&text, '\n');
+    return fs_write_atomic(dir, "plan.json", text_get(&text), text.length, err);
+}
+
+bool tasks_make(int dir, const struct store_head *head, struct err *err)
+{
+    AUTO_CLOSE int tasks = fs_make_dir_at(dir, "tasks", 0777, err);
+    return tasks >= 0 && fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
+           fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
+           write_plan(dir, head->plan, err);
+}
+
+bool tasks_are_in(int dir)
+{
+    struct stat status;
+    return fstatat(dir, "plan.json", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+           fstatat(dir, "tasks", &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool read_experiments(const json_t *list, struct plan *out, struct err *err)
+{
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count == 0)
+        return err_set(err, "it holds no experiments");
+    out->experiments = mem_array(count, sizeof *out->experiments);
+    for (; out->count < count; out->count++) {
+        struct plan_experiment *next = &out->experiments[out->count];
+        if (!plan_experiment_from_json(json_array_get(list, out->count), next, err))
+            return err_wrap(err, "experiment %zu", out->count + 1);
+    }
+    return true;
+}
+
+bool tasks_read_plan(int dir, struct plan *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    json_int_t format = 0;
+    *out = (struct plan){0};
+    if (!fs_read_at(dir, "plan.json", TEXT_MAX, &text, err) ||
+        !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err))
+        return false;
+    if (!json_get_int(doc.root, "format", &format) || format != PLAN_FORMAT)
+        return err_set(err, "plan.json: its format is not %d, the one that is known here", PLAN_FORMAT);
+    if (plan_head_from_json(json_get(doc.root, "head"), out, err) &&
+        read_experiments(json_get(doc.root, "experiments"), out, err))
+        return true;
+    plan_fini(out);
+    return err_wrap(err, "plan.json");
+}
+
+static int open_folder(int dir, const char *name, struct err *err)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        err_sys(err, "open %s", name);
+    return fd;
+}
+
+/* The folder of an experiment's starts. */
+static char *task_name(size_t number)
+{
+    return mem_printf("tasks/%04zu", number);
+}
+
+/* The highest number that a folder in dir has; 0: there is none. */
+static int last_start(int dir)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), last = 0;
+    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; open_dir && (entry = readdir(open_dir));) {
+        char *end;
+        long number = strtol(entry->d_name, &end, 10);
+        if (*end == '\0' && number > last && number <= STARTS_MAX)
+            last = (int)number;
+    }
+    if (open_dir)
+        closedir(open_dir);
+    else if (copy >= 0)
+        close(copy);
+    return last;
+}
+
+static int open_start(int task, int start, struct err *err)
+{
+    char name[20];
+    snprintf(name, sizeof name, "%d", start);
+    return open_folder(task, name, err);
+}
+
+int tasks_open_last(int dir, size_t number, int *start, struct err *err)
+{
+    AUTO_FREE char *name = task_name(number);
+    AUTO_CLOSE int task = open_folder(dir, name, err);
+    *start = task < 0 ? 0 : last_start(task);
+    return *start == 0 ? -1 : open_start(task, *start, err);
+}
+
+/* The plan with nothing but one experiment, whose number is 1 then. It borrows from plan. */
+static struct plan plan_of_one(const struct plan *plan, struct plan_experiment *only, double grace_max_s)
+{
+    struct plan out = *plan;
+    only->number = 1;
+    out.experiments = only;
+    out.count = 1;
+    if (grace_max_s > 0 && out.timing.stop_grace_s > grace_max_s)
+        out.timing.stop_grace_s = grace_max_s;
+    return out;
+}
+
+/* What the start before left: its events, and the files of the experiment. */
+static bool take_over(struct store *store, int before, int made, const char *id, struct err *err)
+{
+    if (!store_import(store, before, 0, err))
+        return false;
+    AUTO_CLOSE int from = open_folder(before, id, err);
+    if (from < 0)
+        return errno == ENOENT; /* it had not come so far */
+    AUTO_CLOSE int to = fs_make_dir_at(made, id, 0777, err);
+    return to >= 0 && files_link_tree(from, to, err);
+}
+
+static bool fill_start(int dir, int made, int before, const struct plan *plan, struct err *err)
+{
+    AUTO_TEXT struct text settings = {0};
+    AUTO_TEXT struct text registry = {0};
+    if (!fs_read_at(dir, "settings.json", TEXT_MAX, &settings, err) ||
+        !fs_read_at(dir, "registry.json", TEXT_MAX, &registry, err))
+        return false;
+    struct store_head head = {
+        .plan = plan,
+        .settings_text = text_get(&settings),
+        .settings_length = settings.length,
+        .registry_text = text_get(&registry),
+        .registry_length = registry.length,
+    };
+    struct store *store = store_create(made, "the new start", &head, err);
+    if (!store)
+        return false;
+    bool ok = before < 0 || take_over(store, before, made, plan->experiments[0].id, err);
+    return store_close(store, ok ? err : NULL) && ok;
+}
+
+/* It gets its name when it is whole: a start that can be seen stands for all before it. */
+static bool make_start(int dir, int task, const struct plan *plan, int *start, struct err *err)
+{
+    char name[20];
+    *start = last_start(task) + 1;
+    AUTO_CLOSE int before = *start > 1 ? open_start(task, *start - 1, err) : -1;
+    if (*start > STARTS_MAX)
+        return err_set(err, "there were %d starts", STARTS_MAX);
+    if ((*start > 1 && before < 0) || !files_remove_tree(task, "new", err))
+        return false;
+    AUTO_CLOSE int made = fs_make_dir_at(task, "new", 0777, err);
+    if (made < 0 || !fill_start(dir, made, before, plan, err))
+        return false;
+    snprintf(name, sizeof name, "%d", *start);
+    return (renameat(task, "new", task, name) == 0 || err_sys(err, "name the start %s", name)) &&
+           (fsync(task) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
+}
+
+static int open_task(int dir, const char *name, struct err *err)
+{
+    AUTO_CLOSE int tasks = open_folder(dir, "tasks", err);
+    if (tasks < 0) {
+        err_set(err, "there is no folder tasks");
+        return -1;
+    }
+    return fs_make_dir_at(tasks, strchr(name, '/') + 1, 0777, err);
+}
+
+static bool begin(int dir, const char *dir_path, size_t number, const struct plan *plan, struct tasks_start *out,
+                  struct err *err)
+{
+    int start = 0;
+    AUTO_FREE char *name = task_name(number);
+    AUTO_CLOSE int task = open_task(dir, name, err);
+    if (task < 0)
+        return false;
+    AUTO_FREE char *task_path = mem_printf("%s/%s", dir_path, name);
+    AUTO_CLOSE int lock = lock_take(task, task_path, err);
+    if (lock < 0 || !make_start(dir, task, plan, &start, err))
+        return false;
+    *out = (struct tasks_start){.lock = steal_fd(&lock), .path = mem_printf("%s/%d", task_path, start)};
+    return true;
+}
+
+bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out,
+                 struct err *err)
+{
+    struct plan plan;
+    *out = (struct tasks_start){.lock = -1};
+    if (!tasks_read_plan(dir, &plan, err))
+        return err_wrap(err, "%s", dir_path);
+    bool ok = number >= 1 && number <= plan.count;
+    if (ok) {
+        struct plan_experiment only = plan.experiments[number - 1];
+        struct plan one = plan_of_one(&plan, &only, grace_max_s);
+        ok = begin(dir, dir_path, number, &one, out, err) || err_wrap(err, "%s: experiment %zu", dir_path, number);
+    } else {
+        err_set(err, "%s: there is no experiment %zu; the plan holds %zu", dir_path, number, plan.count);
+    }
+    plan_fini(&plan);
+    return ok;
+}

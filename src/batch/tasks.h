@@ -1,0 +1,38 @@
+/* tasks: a run that many machines do, each a task of its own: one experiment, with a journal that no other machine opens.
+ *
+ *   RUN/plan.json            the whole plan; with settings.json, registry.json as in every run
+ *   RUN/tasks/0007/run.lock  held by the process that does experiment 7
+ *   RUN/tasks/0007/2/        its second start: the folder of a run with one experiment, which begins with what the first start left
+ *
+ * Each start stands for all those before it, so only the last one counts. */
+#ifndef TARE_BATCH_TASKS_H
+#define TARE_BATCH_TASKS_H
+
+#include "base/err.h"
+#include "plan/plan.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Writes settings.json, registry.json, the empty tasks/ and, last, plan.json into dir (an open folder). */
+bool tasks_make(int dir, const struct store_head *head, struct err *err);
+
+/* True where dir is such a run. */
+bool tasks_are_in(int dir);
+
+bool tasks_read_plan(int dir, struct plan *out, struct err *err);
+
+/* Opens the folder of the number-th experiment's last start: -1 without err when it was never started. start: its number, from 1. */
+int tasks_open_last(int dir, size_t number, int *start, struct err *err);
+
+struct tasks_start {
+    int lock;   /* until it is closed nobody else starts this experiment */
+    char *path; /* of the start's folder, below dir_path; the caller frees it */
+};
+
+/* Makes the next start of an experiment, ready to be resumed (store_open). grace_max_s: what TERM to KILL takes at most; 0: as
+ * planned. False: err; somebody else is at it when its code is EWOULDBLOCK. */
+bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out, struct err *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* collect: what a submitted run's tasks recorded, as a run. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/report_page.h"
+#include "cli/run_folder.h"
+#include "cli/submit.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+};
+
+static bool is_complete(const struct collected *collected)
+{
+    for (size_t i = 0; i < collected->plan.count; i++)
+        if (collect_is_missing(collected->items[i].state))
+            return false;
+    return true;
+}
+
+static void write_page(const char *run_dir)
+{
+    struct err err = {0};
+    json_t *run = results_read_json(run_dir, &err);
+    if (!run || !report_page_write(run, run_dir, NULL, report_page_language(), &err))
+        cli_warning("there is no report.html: %s", err.text);
+    json_decref(run);
+}
+
+static int show(const struct collected *collected, const char *run_dir, bool as_json)
+{
+    AUTO_TEXT struct text text = {0};
+    if (as_json) {
+        json_t *json = collected_json(collected, run_dir);
+        json_print_pretty(json, &text);
+        json_decref(json);
+    } else {
+        collected_text(collected, run_dir, &text);
+    }
+    fputs(text_get(&text), stdout);
+    if (fflush(stdout) != 0)
+        return CLI_BROKEN;
+    return is_complete(collected) ? CLI_OK : CLI_SOME_FAILED;
+}
+
+static int collect(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO_FREE char *path = NULL;
+    AUTO(collected_fini) struct collected collected = {0};
+    AUTO_CLOSE int dir = run_folder_open(call->operands.items[0], &path, &err);
+    if (dir < 0 || !collect_run(dir, path, &collected, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    write_page(path);
+    return show(&collected, path, call->values[OPTION_JSON].given);
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return collect(call);
+    cli_error("%s", err.text);
+    return CLI_BROKEN;
+}
+
+static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
+
+static const char *const description[] = {
+    "Makes run.db, summary.csv, events.jsonl, the experiments' folders and report.html of a run that was submitted, from "
+    "what its tasks recorded so far, and names what is missing and the machines that took part. It may be done while tasks "
+    "run, and again: the result is the same.",
+    NULL};
+
+static const char *const exits[] = {"0", "every experiment is done",
+                                    "1", "something is missing",
+                                    "2", "a mistake on the command line",
+                                    "3", "the folder is none of a submitted run, or cannot be written", NULL};
+
+const struct cli_command cmd_collect = {
+    .name = "collect",
+    .summary = "put together what a submitted run's tasks recorded",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = 1,
+    .operand_name = "RUN_DIR",
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,267 @@
+/* submit: a run that Slurm's machines do, one task an experiment. */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "batch/slurm.h"
+#include "batch/tasks.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/run_folder.h"
+#include "cli/submit.h"
+#include "tare_build.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPTION_CONFIG,
+    OPTION_SEED,
+    OPTION_STRICT,
+    OPTION_OUTPUT,
+    OPTION_AT_ONCE,
+    OPTION_DRY_RUN,
+    OPTION_RESUME,
+    OPTION_JSON,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_CONFIG] = {.short_name = "-c",
+                       .long_name = "--config",
+                       .argument = "REGISTRY",
+                       .type = CLI_FILE,
+                       .help = "the registry, instead of the one that is found"},
+    [OPTION_SEED] = {.short_name = "-s",
+                     .long_name = "--seed",
+                     .argument = "SEED",
+                     .type = CLI_INT,
+                     .low = 0,
+                     .high = 9007199254740991.0,
+                     .help = "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"},
+    [OPTION_STRICT] = {.short_name = "-S",
+                       .long_name = "--strict",
+                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .default_text = "results",
+                       .help = "the folder in which the run gets its own; every machine must see it"},
+    [OPTION_AT_ONCE] = {.long_name = "--at-once",
+                        .argument = "TASKS",
+                        .type = CLI_INT,
+                        .low = 1,
+                        .high = 1000000,
+                        .help = "so many tasks at the same time at most"},
+    [OPTION_DRY_RUN] = {.long_name = "--dry-run", .help = "print the script for sbatch, and submit nothing"},
+    [OPTION_RESUME] = {.long_name = "--resume",
+                       .argument = "RUN_DIR",
+                       .type = CLI_FOLDER,
+                       .help = "submit what is missing of a submitted run, and no more"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "each submitted array as a line of JSON"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+};
+
+static char *absolute_of(const char *path)
+{
+    AUTO_FREE char *cwd = get_current_dir_name();
+    return fs_resolve(cwd, path, NULL);
+}
+
+/* What follows "--": what comes before it is ours. */
+static bool sbatch_options(const struct cli_call *call, size_t from, struct strv *out, struct err *err)
+{
+    for (size_t i = from; i < call->operands.count; i++)
+        strv_add(out, call->operands.items[i]);
+    if (out->count > 0 && out->items[0][0] != '-')
+        return err_set(err, "'%s' is one too many; options of sbatch come behind --, and begin with -", out->items[0]);
+    return true;
+}
+
+/* A name for the queue, of letters that no program reads anything into, unlike that of any other run. */
+static char *queue_name(const char *path)
+{
+    AUTO_FREE char *base = fs_basename(path);
+    for (char *c = base; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
+            *c = '-';
+    return mem_printf("%s-%s-%04x", TARE_NAME, base, (unsigned)(rng_fresh_seed() & 0xffff));
+}
+
+static bool make_run(const struct cli_call *call, const struct run_input *input, const struct slurm_config *config,
+                     const struct strv *of_sbatch, struct submitted *out, struct err *err)
+{
+    struct store_head head = {
+        .plan = &input->plan,
+        .settings_text = input->settings_text,
+        .settings_length = input->settings.doc.text && input->settings.file ? input->settings.doc.length
+                                                                             : strlen(input->settings_text),
+        .registry_text = input->registry.doc.text,
+        .registry_length = input->registry.doc.length,
+    };
+    out->dir = run_folder_new(call->values[OPTION_OUTPUT].text, clock_realtime_ns(), &out->path, err);
+    if (out->dir < 0)
+        return false;
+    out->absolute = absolute_of(out->path);
+    out->submission.name = queue_name(out->path);
+    out->submission.kill_wait_s = config->kill_wait_s;
+    out->submission.array_size = config->array_size;
+    strv_add_all(&out->submission.options, of_sbatch);
+    return tasks_make(out->dir, &head, err) && submission_write(out->dir, &out->submission, err) &&
+           collect_run(out->dir, out->path, &out->collected, err);
+}
+
+static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    struct submit_wish wish = {
+        .env = env,
+        .at_once = values[OPTION_AT_ONCE].given ? (size_t)values[OPTION_AT_ONCE].integer : 0,
+        .json = values[OPTION_JSON].given,
+    };
+    if (!submit_missing(submitted, &wish, &err)) {
+        cli_error("%s", err.text);
+        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, submitted->path);
+        return CLI_BROKEN;
+    }
+    if (!wish.json)
+        printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, submitted->path);
+    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+}
+
+static int submit_new(const struct cli_call *call, const struct strv *env, const struct run_input *input)
+{
+    struct err err = {0};
+    struct slurm_config config = slurm_config_parse("");
+    AUTO_STRV struct strv of_sbatch = {0};
+    AUTO(submitted_fini) struct submitted submitted = {.dir = -1};
+    if (!sbatch_options(call, 1, &of_sbatch, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    bool dry = call->values[OPTION_DRY_RUN].given, answers = slurm_config_read(env, &config, &err);
+    if (dry) {
+        AUTO_TEXT struct text text = {0};
+        if (!answers)
+            cli_note("%s; the script is for a cluster as Slurm comes", err.text);
+        AUTO_FREE char *where = mem_printf("%s/run_YYYYMMDD_HHMMSS", call->values[OPTION_OUTPUT].text);
+        AUTO_FREE char *absolute = absolute_of(where);
+        submit_show(&input->plan, absolute, config.array_size,
+                    call->values[OPTION_AT_ONCE].given ? (size_t)call->values[OPTION_AT_ONCE].integer : 0, &text);
+        fputs(text_get(&text), stdout);
+        return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+    }
+    /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
+    if (!answers && err.code == ENOENT) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    if (!make_run(call, input, &config, &of_sbatch, &submitted, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    return submit(call, env, &submitted);
+}
+
+static int plan_and_submit(const struct cli_call *call, const struct strv *env)
+{
+    const struct cli_value *values = call->values;
+    if (call->operands.count == 0 || call->operands.items[0][0] == '-')
+        return cli_usage_error(call->command, "what to submit? Give a settings file, or --resume RUN_DIR");
+    struct run_wish wish = {
+        .settings_path = call->operands.items[0],
+        .registry_path = values[OPTION_CONFIG].text,
+        .has_seed = values[OPTION_SEED].given,
+        .seed = (uint64_t)values[OPTION_SEED].integer,
+        .strict = values[OPTION_STRICT].given,
+        .for_running = true,
+    };
+    struct run_input input;
+    run_input_read(&wish, &input);
+    int code = CLI_USAGE;
+    message_problems(&input.problems);
+    if (input.problems.errors > 0)
+        message_problem_count(&input.problems);
+    else if (input.plan.count == 0)
+        cli_error("the plan holds no experiments; nothing was submitted");
+    else
+        code = submit_new(call, env, &input);
+    run_input_fini(&input);
+    return code;
+}
+
+static int submit_rest(const struct cli_call *call, const struct strv *env)
+{
+    struct err err = {0};
+    struct slurm_config config;
+    AUTO_STRV struct strv of_sbatch = {0};
+    AUTO(submitted_fini) struct submitted submitted = {.dir = -1};
+    if (!sbatch_options(call, 0, &of_sbatch, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    submitted.dir = run_folder_open(call->values[OPTION_RESUME].text, &submitted.path, &err);
+    if (submitted.dir < 0 || !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
+        !submission_read(submitted.dir, &submitted.submission, &err)) {
+        cli_error("%s", err.text);
+        return CLI_USAGE;
+    }
+    submitted.absolute = absolute_of(submitted.path);
+    if (of_sbatch.count > 0) {
+        strv_fini(&submitted.submission.options);
+        strv_add_all(&submitted.submission.options, &of_sbatch);
+    }
+    if (slurm_config_read(env, &config, &err)) {
+        submitted.submission.kill_wait_s = config.kill_wait_s;
+        submitted.submission.array_size = config.array_size;
+    }
+    return submit(call, env, &submitted);
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    return call->values[OPTION_RESUME].given ? submit_rest(call, &caller.environment)
+                                             : plan_and_submit(call, &caller.environment);
+}
+
+static const char *const usage[] = {"submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
+                                    "submit --resume RUN_DIR [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
+
+static const char *const description[] = {
+    "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a task "
+    "for each. Each task looks at its GPU before and after, keeps its own journal, and proves that nothing is left. The "
+    "folder must be on a file system that all machines see.",
+    "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
+    "limit. Without one the time limit comes from the timeouts of the settings. After a node's failure, a preemption or "
+    "'scontrol requeue' a task begins again and goes on with what it had recorded.",
+    "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, then "
+    "submits what neither is done nor in the queue.",
+    NULL};
+
+static const char *const exits[] = {"0", "submitted, or nothing was missing",
+                                    "2", "a mistake in options, settings or registry: nothing was submitted",
+                                    "3", "Slurm did not take all of it, or the folder cannot be written", NULL};
+
+const struct cli_command cmd_submit = {
+    .name = "submit",
+    .summary = "hand a run to Slurm, one task an experiment",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 0,
+    .operand_max = SIZE_MAX,
+    .operand_name = "SETTINGS.json",
+    .exits = exits,
+    .run = run,
+};
