@@ -168,7 +168,8 @@ static bool publish_folder(const struct collecting *collecting, const char *name
     return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
 }
 
-static bool publish_entry(const struct collecting *collecting, const struct dirent *entry, bool folders, struct err *err)
+static bool publish_entry(const struct collecting *collecting, const struct dirent *entry, bool folders,
+                          struct err *err)
 {
     struct stat status;
     const char *name = entry->d_name;

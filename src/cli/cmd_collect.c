@@ -76,16 +76,17 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
 
-static const char *const description[] = {
-    "Makes run.db, summary.csv, events.jsonl, the experiments' folders and report.html of a run that was submitted, from "
-    "what its tasks recorded so far, and names what is missing and the machines that took part. It may be done while tasks "
-    "run, and again: the result is the same.",
-    NULL};
+static const char *const description[] = {"Makes run.db, summary.csv, events.jsonl, the experiments' folders and "
+                                          "report.html of a run that was submitted, from "
+                                          "what its tasks recorded so far, and names what is missing and the machines "
+                                          "that took part. It may be done while tasks "
+                                          "run, and again: the result is the same.",
+                                          NULL};
 
-static const char *const exits[] = {"0", "every experiment is done",
-                                    "1", "something is missing",
-                                    "2", "a mistake on the command line",
-                                    "3", "the folder is none of a submitted run, or cannot be written", NULL};
+static const char *const exits[] = {
+    "0", "every experiment is done",      "1", "something is missing",
+    "2", "a mistake on the command line", "3", "the folder is none of a submitted run, or cannot be written",
+    NULL};
 
 const struct cli_command cmd_collect = {
     .name = "collect",

@@ -102,7 +102,7 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
         .plan = &input->plan,
         .settings_text = input->settings_text,
         .settings_length = input->settings.doc.text && input->settings.file ? input->settings.doc.length
-                                                                             : strlen(input->settings_text),
+                                                                            : strlen(input->settings_text),
         .registry_text = input->registry.doc.text,
         .registry_length = input->registry.doc.length,
     };
@@ -238,19 +238,24 @@ static const char *const usage[] = {"submit SETTINGS.json [options] [-- SBATCH_O
                                     "submit --resume RUN_DIR [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
-    "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a task "
-    "for each. Each task looks at its GPU before and after, keeps its own journal, and proves that nothing is left. The "
+    "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
+    "task "
+    "for each. Each task looks at its GPU before and after, keeps its own journal, and proves that nothing is left. "
+    "The "
     "folder must be on a file system that all machines see.",
     "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
-    "limit. Without one the time limit comes from the timeouts of the settings. After a node's failure, a preemption or "
+    "limit. Without one the time limit comes from the timeouts of the settings. After a node's failure, a preemption "
+    "or "
     "'scontrol requeue' a task begins again and goes on with what it had recorded.",
-    "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, then "
+    "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, "
+    "then "
     "submits what neither is done nor in the queue.",
     NULL};
 
 static const char *const exits[] = {"0", "submitted, or nothing was missing",
                                     "2", "a mistake in options, settings or registry: nothing was submitted",
-                                    "3", "Slurm did not take all of it, or the folder cannot be written", NULL};
+                                    "3", "Slurm did not take all of it, or the folder cannot be written",
+                                    NULL};
 
 const struct cli_command cmd_submit = {
     .name = "submit",
