@@ -129,7 +129,7 @@ static bool check_dollar(const struct splitter *splitter, bool quoted)
         return needs_shell(splitter, at, length, "a command in a command");
     if (!quoted && (at[1] == '\'' || at[1] == '"'))
         return needs_shell(splitter, at, length, "such a quote");
-    if (!at[1] || !(isalnum((unsigned char)at[1]) || strchr("_{?#!@*-$", at[1])))
+    if (!at[1] || !(isalnum((unsigned char)at[1]) || strchr("_{[?#!@*-$", at[1])))
         return true;
     while (isalnum((unsigned char)at[1]) && (isalnum((unsigned char)at[length]) || at[length] == '_'))
         length++;

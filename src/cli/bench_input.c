@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "plan/around.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 
 enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26 };
 
-#define WARMUP_SUFFIX "-warmup"
+/* What else is run for a command is a repository of its own, so that nothing takes its figures for the command's. */
+enum kind { WARMUP, PREPARE, CONCLUDE, KINDS };
+static const char *const suffixes[KINDS] = {"-warmup", "-prepare", "-conclude"};
 
 /* What a shell would do itself: people look for it in vain on PATH. */
 static const char *const of_shells[] = {"cd", "export", "source", ".",      "alias", "eval",     "set", "unset",
@@ -49,12 +52,12 @@ static bool take_names(const struct bench_wish *wish, struct strv *out, struct e
                        wish->commands->count == 1 ? "" : "s");
     for (size_t i = 0; i < wish->commands->count; i++) {
         AUTO_FREE char *name = i < wish->names->count ? mem_strdup(wish->names->items[i]) : default_name(i);
-        AUTO_FREE char *warmup = mem_printf("%s" WARMUP_SUFFIX, name);
         if (!check_name(&all, name, err))
             return false;
         strv_add(out, name);
         strv_add(&all, name);
-        strv_add(&all, warmup);
+        for (size_t k = 0; k < KINDS; k++)
+            strv_add_owned(&all, mem_printf("%s%s", name, suffixes[k]));
     }
     return true;
 }
@@ -121,41 +124,81 @@ static void add_entry(const struct making *making, const char *name, const char 
     json_array_append_new(making->entries, entry);
 }
 
-/* A warm-up is another repository, so that nothing takes its figures for the command's. */
-static bool add_command(const struct making *making, size_t i, struct err *err)
+/* Into the registry, and as an entry into the settings: NAME[-kind]. */
+static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
 {
-    const char *name = making->out->names.items[i];
-    json_t *repo = make_repo(making, making->wish->commands->items[i], err);
-    if (!repo)
-        return false;
-    AUTO_FREE char *warmup = mem_printf("%s" WARMUP_SUFFIX, name);
-    if (making->wish->warmup > 0)
-        json_object_set(making->repos, warmup, repo);
-    if (json_object_set_new(making->repos, name, repo) != 0)
-        return err_set(err, "its name is no UTF-8");
+    size_t shown = strlen(command) > LONGEST_SHOWN ? LONGEST_SHOWN : strlen(command);
+    json_t *repo = make_repo(making, command, err);
+    if (repo && json_object_set_new(making->repos, name, repo) == 0)
+        return true;
+    if (repo)
+        err_set(err, "its name is no UTF-8");
+    while (((unsigned char)command[shown] & 0xc0) == 0x80) /* no part of a character */
+        shown--;
+    return err_wrap(err, "command %s, <%.*s%s>", name, (int)shown, command, command[shown] ? "..." : "");
+}
+
+/* One for all commands, or one for each; NULL: none. */
+static const char *around_of(const struct strv *commands, size_t i)
+{
+    return commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
+}
+
+/* What is run of one kind for each command. */
+static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands, int64_t runs,
+                     struct err *err)
+{
+    for (size_t i = 0; runs > 0 && i < making->wish->commands->count; i++) {
+        const char *command = around_of(commands, i);
+        AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
+        if (!command)
+            return true;
+        if (!add_repo(making, name, command, err))
+            return false;
+        add_entry(making, name, command, runs);
+    }
     return true;
 }
 
+static bool check_around(const struct bench_wish *wish, const char *option, const struct strv *commands,
+                         struct err *err)
+{
+    return commands->count <= 1 || commands->count == wish->commands->count ||
+           err_set(err, "%s is given %zu times for %zu commands: once for all, or once for each", option,
+                   commands->count, wish->commands->count);
+}
+
+/* The entries: those that warm up, the commands, what comes before and behind them. */
 static bool add_commands(const struct making *making, struct err *err)
 {
     const struct bench_wish *wish = making->wish;
+    if (!check_around(wish, "--prepare", wish->prepare, err) || !check_around(wish, "--conclude", wish->conclude, err))
+        return false;
     for (size_t i = 0; i < wish->commands->count; i++) {
-        const char *command = wish->commands->items[i];
-        size_t shown = strlen(command) > LONGEST_SHOWN ? LONGEST_SHOWN : strlen(command);
-        while (((unsigned char)command[shown] & 0xc0) == 0x80) /* no part of a character */
-            shown--;
-        if (!add_command(making, i, err))
-            return err_wrap(err, "command %s, <%.*s%s>", making->out->names.items[i], (int)shown, command,
-                            command[shown] ? "..." : "");
-        strv_add(&making->out->commands, command);
+        if (!add_repo(making, making->out->names.items[i], wish->commands->items[i], err))
+            return false;
+        strv_add(&making->out->commands, wish->commands->items[i]);
     }
-    for (size_t i = 0; wish->warmup > 0 && i < wish->commands->count; i++) {
-        AUTO_FREE char *name = mem_printf("%s" WARMUP_SUFFIX, making->out->names.items[i]);
-        add_entry(making, name, wish->commands->items[i], wish->warmup);
-    }
+    if (!add_kind(making, WARMUP, wish->commands, wish->warmup, err))
+        return false;
     for (size_t i = 0; i < wish->commands->count; i++)
         add_entry(making, making->out->names.items[i], wish->commands->items[i], wish->runs);
-    return true;
+    return add_kind(making, PREPARE, wish->prepare, 1, err) && add_kind(making, CONCLUDE, wish->conclude, 1, err);
+}
+
+/* Entries stand as add_commands added them: groups of one for each command. */
+static bool surround(const struct making *making, struct err *err)
+{
+    const struct bench_wish *wish = making->wish;
+    size_t n = wish->commands->count, measured = wish->warmup > 0 ? 2 * n : n, prepare = measured;
+    size_t conclude = prepare + (wish->prepare->count ? n : 0);
+    AUTO_FREE size_t *before = mem_array(measured, sizeof *before);
+    AUTO_FREE size_t *after = mem_array(measured, sizeof *after);
+    for (size_t e = 0; e < measured; e++) {
+        before[e] = wish->prepare->count ? prepare + e % n : PLAN_AROUND_NONE;
+        after[e] = wish->conclude->count ? conclude + e % n : PLAN_AROUND_NONE;
+    }
+    return plan_surround(&making->out->run.plan, before, after, measured, err);
 }
 
 static json_t *tare_section(const struct bench_wish *wish)
@@ -214,7 +257,7 @@ static bool make_plan(const struct making *making, struct err *err)
     for (size_t i = 0; i < run->problems.count; i++)
         if (run->problems.items[i].severity == SEVERITY_ERROR)
             return err_set(err, "%s", run->problems.items[i].text);
-    return true;
+    return surround(making, err);
 }
 
 bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err)

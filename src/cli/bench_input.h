@@ -9,6 +9,7 @@
 struct bench_wish {
     const struct strv *commands; /* as typed; at least one */
     const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place */
+    const struct strv *prepare, *conclude; /* before and behind each run: none, one for all, or one for each command */
     int64_t runs, warmup;        /* of each */
     uint64_t seed;
     double pause_s, timeout_s;   /* timeout: 0: none */

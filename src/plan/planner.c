@@ -246,12 +246,12 @@ static void add_safe(struct text *id, const char *name)
     }
 }
 
-static char *make_id(const struct space *space, size_t number, bool parallel)
+char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel)
 {
     struct text id = {0};
-    add_safe(&id, space->repo->name);
+    add_safe(&id, repo);
     text_add_char(&id, '_');
-    add_safe(&id, space->model);
+    add_safe(&id, model);
     text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
     return text_take(&id);
 }
@@ -296,7 +296,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
     const struct track *track = &planner->tracks[draft->track];
     const struct entry_settings *entry = track->entry;
     *out = (struct plan_experiment){
-        .id = make_id(&track->foreground, number, entry->parallel),
+        .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number, entry->parallel),
         .number = number,
         .entry = entry->index,
         .parallel = entry->parallel,

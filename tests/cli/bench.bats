@@ -201,6 +201,28 @@ END
     python3 -c 'import json; c, = json.load(open("bench.json"))["commands"]; assert (c["n"], c["failed"]) == (5, 0), c'
 }
 
+@test "--prepare and --conclude run around each run and do not count" {
+    printf '#!/bin/sh\necho "$@" >>log\n' >note.sh
+    chmod +x note.sh
+    bench -n 2 --warmup 1 --pause 0 --seed 4 --json './note.sh a' './note.sh b' --prepare './note.sh pa' \
+        --prepare './note.sh pb' --conclude './note.sh end' >bench.json 2>err
+    python3 - <<'LOOK'
+import json
+log = open("log").read().split()
+assert len(log) == 18 and all(log[i:i + 3] in (["pa", "a", "end"], ["pb", "b", "end"]) for i in range(0, 18, 3)), log
+assert [sorted(log[i + 1:i + 6:3]) for i in range(0, 18, 6)] == [["a", "b"]] * 3, log # a warm-up and two blocks
+got = json.load(open("bench.json"))["commands"]
+assert [(c["planned"], c["n"]) for c in got] == [(2, 2), (2, 2)], got
+assert got[1]["against"]["blocks_of_plan"] is True, got
+LOOK
+    rm -r results log
+    run -1 --separate-stderr bench -q -n 2 --pause 0 './note.sh a' --prepare false
+    [[ $stderr == *"A-prepare_bench_001 failed: exit code 1"* ]]
+    [ ! -e log ]
+    run -2 bench true true true --prepare true --prepare true
+    [[ $output == *"--prepare is given 2 times for 3 commands"* ]]
+}
+
 @test "--reference fastest compares with the command that takes least" {
     bench -n 2 --pause 0 --json --reference fastest 'sleep 2' 'sleep 0' >bench.json 2>err
     python3 - <<'LOOK'

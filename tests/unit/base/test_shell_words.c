@@ -100,6 +100,7 @@ static void what_only_a_shell_can_do_is_refused_by_name(void **state)
     check_refused("a $HOME/b", "'$HOME' at character 3: a variable needs a shell");
     check_refused("a \"$X_1 c\"", "'$X_1' at character 4: a variable needs a shell");
     check_refused("a ${X}", "'${' at character 3: a variable needs a shell");
+    check_refused("a $[1+1]", "'$[' at character 3: a variable needs a shell");
     check_refused("a $(b)", "'$(' at character 3: a command in a command needs a shell");
     check_refused("a `b`", "'`' at character 3: a command in a command needs a shell");
     check_refused("a \"`b`\"", "'`' at character 4: a command in a command needs a shell");
