@@ -75,6 +75,7 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
         .colour = message_colour(STDOUT_FILENO),
         .warmed = end->wish->warmup > 0,
         .clean_only = strcmp(end->verdicts, "clean") == 0,
+        .all_verdicts = strcmp(end->verdicts, "all") == 0,
         .program = TARE_NAME,
         .dir = end->dir,
     };

@@ -174,7 +174,7 @@ static void say_count(const struct page *page, const struct bench_command *comma
     size_t counted = command->group ? command->group->count : 0;
     AUTO_TEXT struct text why = {0};
     add_part(&why, command->failed, "failed");
-    add_part(&why, command->contaminated, "contaminated");
+    add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
     add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
     add_part(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)

@@ -12,7 +12,7 @@ struct bench_text_options {
     size_t width; /* columns at most; 0: as many as it takes */
     bool colour;
     bool warmed;     /* there were runs to warm up */
-    bool clean_only; /* only clean runs count */
+    bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
     const char *program, *dir;
 };
 
