@@ -1,5 +1,5 @@
-/* bench: what the runs of a few commands, in blocks, say of each and of one against another. Read back from the run's folder, so
- * that it says what stats and compare say of it. */
+/* bench: what the runs of a few commands, in blocks, say of each and of one against another. Read back from the
+ * run's folder, so that it says what stats and compare say of it. */
 #ifndef TARE_AUDIT_BENCH_H
 #define TARE_AUDIT_BENCH_H
 
@@ -35,8 +35,8 @@ struct bench_options {
     uint64_t seed; /* of the intervals' bootstrap */
 };
 
-/* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be read, or there is no such
- * reference. */
+/* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be read, or there
+ * is no such reference. */
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err);
 void bench_fini(struct bench *bench);
 

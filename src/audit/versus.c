@@ -100,8 +100,8 @@ static bool in_selectors(const struct versus *versus, const char *key)
     return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
 }
 
-/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by; by_plan: and the block of
- * the plan's order. */
+/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by; by_plan: and the block
+ * of the plan's order. */
 static char *block_of(const struct versus *versus, const struct dataset_experiment *experiment, bool by_plan)
 {
     struct text out = {0};

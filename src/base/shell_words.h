@@ -1,6 +1,6 @@
-/* shell_words: a command as a person types it, split into words as a POSIX shell does (XCU 2.2 and 2.3), without a shell: quotes
- * and backslashes count, and nothing is expanded. What only a shell can do (pipes, redirections, variables, patterns for
- * file names ...) is refused, not passed on as it stands. */
+/* shell_words: a command as a person types it, split into words as a POSIX shell does (XCU 2.2 and 2.3), without a
+ * shell: quotes and backslashes count, and nothing is expanded. What only a shell can do (pipes, redirections, variables,
+ * patterns for file names ...) is refused, not passed on as it stands. */
 #ifndef TARE_BASE_SHELL_WORDS_H
 #define TARE_BASE_SHELL_WORDS_H
 

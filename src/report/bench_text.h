@@ -1,4 +1,5 @@
-/* bench_text: what a bench found, as a person reads it: each command, then one against another, then what speaks against runs. */
+/* bench_text: what a bench found, as a person reads it: each command, then one against another, then what speaks against
+ * runs. */
 #ifndef TARE_REPORT_BENCH_TEXT_H
 #define TARE_REPORT_BENCH_TEXT_H
 
