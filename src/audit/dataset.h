@@ -88,6 +88,7 @@ struct dataset_experiment {
     char *repo, *model; /* "" where unknown */
     char *background;   /* "repo model" of a parallel one, or NULL */
     bool parallel;
+    size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;
     bool has_end;
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */

@@ -27,7 +27,7 @@ static void set_count(json_t *object, const char *key, size_t count)
     json_object_set_new(object, key, json_integer((json_int_t)count));
 }
 
-static json_t *figure_json(const struct figure *figure)
+json_t *figures_figure_json(const struct figure *figure)
 {
     json_t *out = json_object();
     json_object_set_new(out, "name", json_text_or_null(figure->name));
@@ -91,7 +91,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     set_count(out, "left_out", group->left_out);
     set_count(out, "n", group->count);
     for (size_t i = 0; i < group->figure_count; i++)
-        json_array_append_new(figures, figure_json(&group->figures[i]));
+        json_array_append_new(figures, figures_figure_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
     json_object_set_new(power, "interval", figures_interval_json(&group->power_cv_interval));

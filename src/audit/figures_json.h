@@ -10,6 +10,7 @@
 /* A new reference; docs/stats.md says what is in it. */
 json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
                      const struct figures_options *options);
+json_t *figures_figure_json(const struct figure *figure);
 json_t *figures_interval_json(const struct stats_interval *interval);
 
 /* One row for each quantity of each group. */

@@ -108,6 +108,22 @@ static void take_item(struct dataset_experiment *experiment, const struct result
             dataset_evidence(experiment, item->evidence[i].kind, none, none, "%s", item->evidence[i].text);
 }
 
+/* More entries than this no plan has: a journal that says so is not believed. */
+enum { MOST_ENTRIES = 1000000 };
+
+/* Which run of its entry of the settings each experiment is: in blocks, that is the block's number. */
+static void number_blocks(const struct plan *plan, struct dataset_experiment *experiments)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        last = plan->experiments[i].entry > last ? plan->experiments[i].entry : last;
+    if (plan->order != ORDER_BLOCKS || last > MOST_ENTRIES)
+        return;
+    AUTO_FREE size_t *runs = mem_array(last + 1, sizeof *runs);
+    for (size_t i = 0; i < plan->count; i++)
+        experiments[i].block = ++runs[plan->experiments[i].entry];
+}
+
 bool read_own(struct dataset *dataset, size_t folder, struct err *err)
 {
     struct facts facts;
@@ -121,6 +137,8 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
     }
+    if (facts.results.count == facts.results.plan.count && facts.results.count)
+        number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);
     facts_fini(&facts);
     return true;
 }

@@ -63,6 +63,15 @@ static bool selects(const struct versus_side *side, const struct dataset_experim
     return true;
 }
 
+static bool counts(const struct versus *versus, const struct dataset_experiment *experiment)
+{
+    if (!experiment->success || experiment->verdict == VERDICT_NONE)
+        return false;
+    if (versus->all_verdicts)
+        return true;
+    return versus->clean_only ? experiment->verdict == VERDICT_CLEAN : experiment->verdict != VERDICT_CONTAMINATED;
+}
+
 static void take_side(struct versus *versus, size_t which, size_t folder)
 {
     struct versus_side *side = &versus->sides[which];
@@ -73,8 +82,7 @@ static void take_side(struct versus *versus, size_t which, size_t folder)
         const struct dataset_experiment *experiment = &versus->dataset.items[i];
         if (experiment->folder != folder || !selects(side, experiment))
             continue;
-        if (!experiment->success || experiment->verdict == VERDICT_CONTAMINATED ||
-            experiment->verdict == VERDICT_NONE) {
+        if (!counts(versus, experiment)) {
             side->left_out++;
             continue;
         }
@@ -92,10 +100,13 @@ static bool in_selectors(const struct versus *versus, const char *key)
     return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
 }
 
-/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by. */
-static char *block_of(const struct versus *versus, const struct dataset_experiment *experiment)
+/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by; by_plan: and the block
+ * of the plan's order. */
+static char *block_of(const struct versus *versus, const struct dataset_experiment *experiment, bool by_plan)
 {
     struct text out = {0};
+    if (by_plan)
+        text_addf(&out, "%zu ", experiment->block);
     text_addf(&out, "%s\n%s\n%s\n",
               in_selectors(versus, "repo") || in_selectors(versus, "repository") ? "" : experiment->repo,
               in_selectors(versus, "model") ? "" : experiment->model,
@@ -121,11 +132,11 @@ static char *block_of(const struct versus *versus, const struct dataset_experime
     return text_take(&out);
 }
 
-static struct strv blocks_of(const struct versus *versus, const struct versus_side *side)
+static struct strv blocks_of(const struct versus *versus, const struct versus_side *side, bool by_plan)
 {
     struct strv out = {0};
     for (size_t i = 0; i < side->count; i++)
-        strv_add_owned(&out, block_of(versus, &versus->dataset.items[side->items[i]]));
+        strv_add_owned(&out, block_of(versus, &versus->dataset.items[side->items[i]], by_plan));
     return out;
 }
 
@@ -154,7 +165,8 @@ static size_t values_of(const struct versus *versus, const struct versus_side *s
     return n;
 }
 
-static void compare_quantity(const struct versus *versus, struct versus_quantity *out, const struct strv blocks[2])
+/* False: there are too few blocks in common. */
+static bool compare_paired(const struct versus *versus, struct versus_quantity *out, const struct strv blocks[2])
 {
     const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
     AUTO_FREE double *left = mem_array(a->count + b->count + 1, sizeof *left);
@@ -172,13 +184,20 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
         left[pairs] = mean_a.value;
         right[pairs++] = mean_b.value;
     }
-    if (pairs >= 2) {
-        out->blocks = out->a_count = out->b_count = pairs;
-        out->a_mean = stats_mean(left, pairs);
-        out->b_mean = stats_mean(right, pairs);
-        out->ratio = stats_ratio_paired(left, right, pairs);
-        return;
-    }
+    if (pairs < 2)
+        return false;
+    out->blocks = out->a_count = out->b_count = pairs;
+    out->a_mean = stats_mean(left, pairs);
+    out->b_mean = stats_mean(right, pairs);
+    out->ratio = stats_ratio_paired(left, right, pairs);
+    return true;
+}
+
+static void compare_unpaired(const struct versus *versus, struct versus_quantity *out)
+{
+    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
+    AUTO_FREE double *left = mem_array(a->count + 1, sizeof *left);
+    AUTO_FREE double *right = mem_array(b->count + 1, sizeof *right);
     out->a_count = values_of(versus, a, out->name, left);
     out->b_count = values_of(versus, b, out->name, right);
     out->a_mean = stats_mean(left, out->a_count);
@@ -215,6 +234,43 @@ static void judge_order(struct versus *versus)
     versus->order_confounded = stats_order_confounded(is_b, n);
 }
 
+static bool has_plan_blocks(const struct versus *versus, const struct versus_side *side)
+{
+    for (size_t i = 0; i < side->count; i++)
+        if (versus->dataset.items[side->items[i]].block == 0)
+            return false;
+    return true;
+}
+
+/* Blocks of equal hyperparameters first; where all are alike, those that the plan was ordered in, of one run. */
+static void compare_all(struct versus *versus, bool same_run)
+{
+    const struct versus_side *sides = versus->sides;
+    bool planned = same_run && has_plan_blocks(versus, &sides[0]) && has_plan_blocks(versus, &sides[1]);
+    struct strv alike[2], plan[2];
+    for (size_t s = 0; s < 2; s++) {
+        alike[s] = blocks_of(versus, &sides[s], false);
+        plan[s] = blocks_of(versus, &sides[s], true);
+    }
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        struct versus_quantity *quantity = &versus->quantities[i];
+        quantity->name = names[i];
+        if (compare_paired(versus, quantity, alike))
+            continue;
+        if (planned && compare_paired(versus, quantity, plan))
+            versus->by_plan = true;
+        else
+            compare_unpaired(versus, quantity);
+    }
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 1; i < alike[s].count; i++)
+            versus->mixed |= strcmp(alike[s].items[i], alike[s].items[0]) != 0;
+        strv_fini(&alike[s]);
+        strv_fini(&plan[s]);
+    }
+    versus->mixed &= versus_blocks(versus) == 0;
+}
+
 bool versus_make(struct versus *versus, struct err *err)
 {
     bool same = strcmp(versus->sides[0].path, versus->sides[1].path) == 0;
@@ -224,17 +280,7 @@ bool versus_make(struct versus *versus, struct err *err)
         if (versus->sides[s].count == 0)
             return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)",
                            versus->sides[s].text, versus->sides[s].left_out);
-    struct strv blocks[2] = {blocks_of(versus, &versus->sides[0]), blocks_of(versus, &versus->sides[1])};
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
-        versus->quantities[i].name = names[i];
-        compare_quantity(versus, &versus->quantities[i], blocks);
-    }
-    for (size_t s = 0; s < 2; s++) {
-        for (size_t i = 1; i < blocks[s].count; i++)
-            versus->mixed |= strcmp(blocks[s].items[i], blocks[s].items[0]) != 0;
-        strv_fini(&blocks[s]);
-    }
-    versus->mixed &= versus->quantities[0].blocks == 0;
+    compare_all(versus, same);
     judge_order(versus);
     return true;
 }
@@ -249,6 +295,14 @@ void versus_fini(struct versus *versus)
         free(versus->sides[s].items);
     }
     dataset_fini(&versus->dataset);
+}
+
+size_t versus_blocks(const struct versus *versus)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+        most = versus->quantities[i].blocks > most ? versus->quantities[i].blocks : most;
+    return most;
 }
 
 bool versus_cannot_tell(const struct versus_quantity *quantity)
@@ -300,5 +354,6 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     json_object_set_new(out, "order_confounded",
                         versus->order_known ? json_boolean(versus->order_confounded) : json_null());
     json_object_set_new(out, "mixed", json_boolean(versus->mixed));
+    json_object_set_new(out, "blocks_of_plan", json_boolean(versus->by_plan));
     return out;
 }

@@ -31,9 +31,11 @@ struct versus_quantity {
 struct versus {
     struct versus_side sides[2];
     struct dataset dataset; /* of both */
+    bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
     struct versus_quantity quantities[VERSUS_QUANTITIES];
     bool order_confounded; /* the groups did not interleave in time */
     bool order_known;
+    bool by_plan; /* the blocks are those that the plan was ordered in, else of equal hyperparameters */
     bool mixed; /* not paired, and the hyperparameters differ within a group beyond the selectors */
 };
 
@@ -46,6 +48,9 @@ void versus_fini(struct versus *versus);
 
 /* The interval holds 1, or there is none. */
 bool versus_cannot_tell(const struct versus_quantity *quantity);
+
+/* The most blocks that any quantity was paired by; 0: none was. */
+size_t versus_blocks(const struct versus *versus);
 
 /* g_per_kwh: carbon intensity, or not valid. */
 json_t *versus_json(const struct versus *versus, struct reading g_per_kwh);

@@ -1,13 +1,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/caller.h"
 #include "cli/command.h"
-#include "cli/governing.h"
 #include "cli/list.h"
 #include "cli/locate.h"
 #include "cli/message.h"
-#include "cli/meters.h"
 #include "cli/run_input.h"
+#include "cli/run_means.h"
 #include "cli/run_session.h"
 #include "cli/run_task.h"
 #include "report/plan_text.h"
@@ -248,13 +246,6 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0;
 }
 
-/* What stands behind a call. */
-struct run_means {
-    struct caller caller;
-    struct host_meter *host; /* opened while there were root's rights; NULL: nothing will run */
-    struct governing governing;
-};
-
 static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
                           const char *resume_dir)
 {
@@ -363,36 +354,20 @@ static bool will_run(const struct cli_call *call)
     return !call->values[OPTION_LIST].given && !call->values[OPTION_DRY_RUN].given;
 }
 
-static void means_fini(struct run_means *means)
-{
-    governing_end(&means->governing);
-    host_meter_free(means->host);
-    caller_fini(&means->caller);
-}
-
-static bool wants_cgroup(const struct cli_call *call)
-{
-    return will_run(call) &&
-           strcmp(call->values[OPTION_CONTAINMENT].text, containment_wish_name(CONTAINMENT_SWEEP)) != 0;
-}
-
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
-    AUTO(means_fini) struct run_means means = {.host = will_run(call) ? meters_open_host() : NULL};
-    struct caller *caller = &means.caller;
-    if (will_run(call))
-        governing_begin(&means.governing);
-    bool as_root = call->values[OPTION_AS_ROOT].given;
-    bool became =
-        wants_cgroup(call) ? caller_become_with_cgroup(as_root, caller, &err) : caller_become(as_root, caller, &err);
-    if (!became) {
+    AUTO(run_means_fini) struct run_means means = {0};
+    struct run_means_wish wish = {
+        .will_run = will_run(call),
+        .containment = call->values[OPTION_CONTAINMENT].text,
+        .as_root = call->values[OPTION_AS_ROOT].given,
+        .quiet = is_quiet(call),
+    };
+    if (!run_means_begin(&wish, &means, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    if (caller->became && !is_quiet(call))
-        cli_note("under sudo: everything runs as user %u, with %s environment", (unsigned)caller->uid,
-                 caller->environment_from);
     return run_as_caller(call, &means);
 }
 

@@ -106,7 +106,7 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
         .registry_text = input->registry.doc.text,
         .registry_length = input->registry.doc.length,
     };
-    out->dir = run_folder_new(call->values[OPTION_OUTPUT].text, clock_realtime_ns(), &out->path, err);
+    out->dir = run_folder_new(call->values[OPTION_OUTPUT].text, "run", clock_realtime_ns(), &out->path, err);
     if (out->dir < 0)
         return false;
     out->absolute = absolute_of(out->path);

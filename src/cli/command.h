@@ -74,6 +74,7 @@ extern const struct cli_command cmd_exec;
 extern const struct cli_command cmd_report;
 extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
+extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_measure;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_stats;

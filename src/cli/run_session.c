@@ -56,7 +56,8 @@ static bool open_new(struct session *session, struct err *err)
     };
     if (input->settings.doc.text && session->wish->input->settings.file)
         head.settings_length = input->settings.doc.length;
-    session->dir = run_folder_new(session->wish->output, clock_realtime_ns(), &session->dir_path, err);
+    session->dir = run_folder_new(session->wish->output, session->wish->kind ? session->wish->kind : "run",
+                                  clock_realtime_ns(), &session->dir_path, err);
     if (session->dir < 0)
         return false;
     session->store = store_create(session->dir, session->dir_path, &head, err);
@@ -189,6 +190,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
         .again = session->wish->rerun ? &session->again : NULL,
+        .stop_at_failure = session->wish->stop_at_failure,
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
               run_plan(&request, summary, err);
@@ -225,7 +227,7 @@ static void write_page(const struct session *session)
     json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
-    else if (!session->wish->json && !session->wish->quiet && !session->detached)
+    else if (!session->wish->json && !session->wish->quiet && !session->wish->leaves_closing && !session->detached)
         printf("report: %s/report.html\n", session->dir_path);
     fflush(stdout);
 }
@@ -260,7 +262,7 @@ static int run_and_close(struct session *session)
         code = broken(session, &err);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
-    if (read && !session->wish->json && !session->detached)
+    if (read && !session->wish->json && !session->wish->leaves_closing && !session->detached)
         print_closing(session, &results);
     if (read)
         write_page(session);
@@ -376,6 +378,8 @@ int run_session(const struct session_wish *wish)
     containment_fini(&session.containment);
     if (session.dir >= 0)
         close(session.dir);
+    if (wish->run_dir)
+        *wish->run_dir = steal_ptr(session.dir_path);
     free(session.dir_path);
     strv_fini(&session.environment);
     return code;

@@ -24,6 +24,10 @@ struct session_wish {
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */
     bool quiet, json;
+    const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
+    bool stop_at_failure;    /* nothing more begins when an experiment has failed */
+    bool leaves_closing;     /* the caller says how it ended: no closing table, no word of the page */
+    char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */
 };
 
 /* Gives the exit code; everything has been said. */

@@ -157,7 +157,8 @@ static bool read_item(const struct source *source, const char *path, const json_
                       struct strv *list)
 {
     const char *text = json_string_value(json);
-    if (!text || !*text)
+    /* An empty word is a word of a command like others. */
+    if (!text || (!*text && row->kind != FIELD_LIST))
         return refuse(source, path, json, row);
     if (row->kind == FIELD_PATTERNS && !field_check_pattern(source, path, row->key, text))
         return false;

@@ -22,7 +22,7 @@ enum field_kind {
     FIELD_DURATION, /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
     FIELD_SIZE,     /* uint64_t, bytes: a number or text such as "1GiB" */
     FIELD_TEXTS,    /* struct strv: a list of texts, or one text */
-    FIELD_LIST,     /* struct strv: a list of texts */
+    FIELD_LIST,     /* struct strv: a list of texts, which may be empty: words of a command */
     FIELD_PATTERNS, /* struct strv: as FIELD_TEXTS, each a regular expression */
     FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of texts, its keys fit for an environment */
 };

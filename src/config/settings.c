@@ -118,6 +118,13 @@ static const struct field tare_rows[] = {
      .names = orders,
      .initial = "file",
      .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed"},
+    {.key = "warmup_entries",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct settings, warmup_entries),
+     .high = 1000000,
+     .initial = "0",
+     .help =
+         "order blocks: the runs of so many entries, from the first, come before all others, in blocks of their own"},
     {.key = "log_cap",
      .kind = FIELD_SIZE,
      .offset = offsetof(struct settings, limits.log_bytes),

@@ -107,6 +107,7 @@ struct settings {
     struct timing timing;
     struct parallel_timing parallel;
     enum plan_order order;
+    int64_t warmup_entries; /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
     struct limits limits;
     struct guard_settings guard;
     struct strv environment; /* NAME=VALUE for every job */

@@ -90,6 +90,9 @@ void plan_fini(struct plan *plan);
 /* What run.db keeps of an experiment, and back. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
+
+/* <repo>_<model>_<number>[_parallel], fit for a folder's name. The caller frees it. */
+char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);
 void plan_experiment_fini(struct plan_experiment *experiment);
 
 /* The same for all that is not an experiment: name, seed, timing, limits, order. */

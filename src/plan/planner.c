@@ -194,16 +194,34 @@ static void shuffle(struct draft *drafts, size_t count, uint64_t seed, size_t ro
     }
 }
 
+/* To warm the machine up: before all others. */
+static bool is_warmup(const struct planner *planner, const struct draft *draft)
+{
+    return planner->tracks[draft->track].entry->index < (size_t)planner->settings->warmup_entries;
+}
+
+/* The blocks of the others begin behind those that warm up. */
+static size_t count_warmup_blocks(const struct planner *planner)
+{
+    size_t most = 0, run = 0;
+    for (size_t i = 0; i < planner->draft_count && is_warmup(planner, &planner->drafts[i]); i++) {
+        run = i && planner->drafts[i].track == planner->drafts[i - 1].track ? run + 1 : 1;
+        most = run > most ? run : most;
+    }
+    return most;
+}
+
 /* Block k holds run k of every entry that has one, in an order of its own. The drafts stand entry by entry. */
 static void order_in_blocks(struct planner *planner)
 {
-    size_t count = planner->draft_count;
+    size_t count = planner->draft_count, warmups = count_warmup_blocks(planner);
     struct draft *ordered = mem_array(count, sizeof *ordered);
-    AUTO_FREE size_t *run = mem_array(count, sizeof *run);     /* of each draft within its entry */
+    AUTO_FREE size_t *run = mem_array(count, sizeof *run);     /* block of each draft */
     AUTO_FREE size_t *end = mem_array(count + 1, sizeof *end); /* of each block: first its size, then where it begins,
                                                                     * then where its next draft goes */
     for (size_t i = 0; i < count; i++) {
-        run[i] = i && planner->drafts[i].track == planner->drafts[i - 1].track ? run[i - 1] + 1 : 0;
+        bool goes_on = i && planner->drafts[i].track == planner->drafts[i - 1].track;
+        run[i] = goes_on ? run[i - 1] + 1 : is_warmup(planner, &planner->drafts[i]) ? 0 : warmups;
         end[run[i]]++;
     }
     for (size_t block = 0, start = 0; block < count; block++) {
@@ -228,12 +246,12 @@ static void add_safe(struct text *id, const char *name)
     }
 }
 
-static char *make_id(const struct space *space, size_t number, bool parallel)
+char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel)
 {
     struct text id = {0};
-    add_safe(&id, space->repo->name);
+    add_safe(&id, repo);
     text_add_char(&id, '_');
-    add_safe(&id, space->model);
+    add_safe(&id, model);
     text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
     return text_take(&id);
 }
@@ -278,7 +296,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
     const struct track *track = &planner->tracks[draft->track];
     const struct entry_settings *entry = track->entry;
     *out = (struct plan_experiment){
-        .id = make_id(&track->foreground, number, entry->parallel),
+        .id = plan_experiment_id(track->foreground.repo->name, track->foreground.model, number, entry->parallel),
         .number = number,
         .entry = entry->index,
         .parallel = entry->parallel,

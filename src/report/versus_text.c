@@ -73,8 +73,9 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     table_print(table, out);
     table_free(table);
     say_carbon(versus, g_per_kwh, out);
-    if (versus->quantities[0].blocks)
-        text_addf(out, "paired by %zu blocks of equal hyperparameters\n", versus->quantities[0].blocks);
+    if (versus_blocks(versus))
+        text_addf(out, "paired by %zu blocks %s\n", versus_blocks(versus),
+                  versus->by_plan ? "of the plan's order" : "of equal hyperparameters");
     if (versus->mixed)
         text_add(out, "mixed: the hyperparameters differ within a group, and that is in the intervals\n");
     if (versus->order_known && versus->order_confounded)

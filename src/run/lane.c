@@ -119,6 +119,7 @@ static void write_results(struct lane *lane)
 static void end_experiment(struct lane *lane, enum outcome outcome)
 {
     lane->phase = LANE_STEPPING;
+    lane->failed_one |= outcome == OUTCOME_FAILED;
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, lane->last_attempt);
@@ -253,7 +254,7 @@ void lane_start(struct lane *lane)
 {
     const struct timing *timing = &lane->runner->plan->timing;
     lane->phase = LANE_STEPPING;
-    bool refused = lane_guard_refuses(lane);
+    bool refused = lane_guard_refuses(lane) || (lane->failed_one && lane->runner->request->stop_at_failure);
     lane->experiment = refused || runner_halted(lane->runner) ? NULL : runner_take(lane->runner);
     if (!lane->experiment) {
         lane_guard_close(lane, finish);

@@ -50,6 +50,7 @@ struct run_request {
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     bool resumed;
+    bool stop_at_failure; /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };
 

@@ -1,0 +1,50 @@
+/* bench: what the runs of a few commands, in blocks, say of each and of one against another. Read back from the
+ * run's folder, so that it says what stats and compare say of it. */
+#ifndef TARE_AUDIT_BENCH_H
+#define TARE_AUDIT_BENCH_H
+
+#include "audit/figures.h"
+#include "audit/versus.h"
+
+#define BENCH_QUANTITIES 4 /* duration_s, gpu_energy_j, gpu_power_w, cpu_energy_j */
+extern const char *const bench_quantities[BENCH_QUANTITIES];
+
+struct bench_command {
+    const char *name;    /* its repository; borrowed from the options */
+    const char *command; /* as typed; borrowed */
+    const struct figures_group *group; /* of those that count; NULL: it never ran */
+    size_t planned, ran, failed, suspect, contaminated;
+    struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
+    bool compared;        /* else it is the one that the others are compared with, or too little is known */
+    struct versus versus; /* of it (b) to that one (a) */
+};
+
+struct bench {
+    struct dataset dataset;
+    struct figures figures;
+    struct bench_command *commands;
+    size_t count;
+    size_t reference; /* index of the one that the others are compared with */
+};
+
+struct bench_options {
+    const char *dir; /* the run's folder */
+    const struct strv *names, *commands; /* in one order; the repositories, and what was typed */
+    const char *reference; /* a name, "first" or "fastest" */
+    bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
+    uint64_t seed; /* of the intervals' bootstrap */
+};
+
+/* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be read, or there
+ * is no such reference. */
+bool bench_read(const struct bench_options *options, struct bench *out, struct err *err);
+void bench_fini(struct bench *bench);
+
+/* Not known: NULL. */
+const struct figure *bench_figure(const struct bench_command *command, const char *quantity);
+const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity);
+
+/* Of one of its commands, not of a warm-up. */
+bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment);
+
+#endif

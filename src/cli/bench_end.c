@@ -1,0 +1,124 @@
+#include "cli/bench_end.h"
+
+#include "audit/bench_json.h"
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/reading_folders.h"
+#include "report/bench_text.h"
+#include "tare_build.h"
+#include "ui/width.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_folder_of(const char *file, struct err *err)
+{
+    AUTO_FREE char *folder = fs_dirname(file);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "open %s", folder);
+    return fd;
+}
+
+bool bench_end_may_write(const char *file, struct err *err)
+{
+    AUTO_CLOSE int dir = file ? open_folder_of(file, err) : -1;
+    if (!file)
+        return true;
+    if (fs_is_folder(file))
+        return err_set(err, "%s is a folder", file);
+    return dir >= 0 && (faccessat(dir, ".", W_OK, 0) == 0 || err_sys(err, "write %s", file));
+}
+
+static bool write_file(const char *file, const struct text *text, struct err *err)
+{
+    AUTO_FREE char *name = fs_basename(file);
+    AUTO_CLOSE int dir = open_folder_of(file, err);
+    return dir >= 0 && (fs_write_atomic(dir, name, text_get(text), text->length, err) || err_wrap(err, "%s", file));
+}
+
+static bool export(const struct bench_end *end, const struct bench *bench, const struct text *json)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text csv = {0};
+    bench_csv(bench, &csv);
+    bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
+              (!end->csv_file || write_file(end->csv_file, &csv, &err));
+    if (!ok)
+        cli_error("%s", err.text);
+    return ok;
+}
+
+/* Without --ignore-failure nothing came after it: that must not be overlooked below a table. */
+static void say_failure(const struct bench_end *end, const struct bench *bench)
+{
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (!experiment->judged || experiment->success)
+            continue;
+        cli_error("%s failed: %s", experiment->id, experiment->error ? experiment->error : "it is not known why");
+        cli_note("what it printed is in %s/%s/training.log%s", end->dir, experiment->id,
+                 end->wish->ignore_failure ? "" : "; nothing more was run (--ignore-failure counts any exit code)");
+        return;
+    }
+}
+
+static bool print(const struct bench_end *end, const struct bench *bench, const struct text *json)
+{
+    AUTO_TEXT struct text text = {0};
+    struct bench_text_options options = {
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+        .warmed = end->wish->warmup > 0,
+        .clean_only = strcmp(end->verdicts, "clean") == 0,
+        .all_verdicts = strcmp(end->verdicts, "all") == 0,
+        .program = TARE_NAME,
+        .dir = end->dir,
+    };
+    if (end->json)
+        return reading_print(json);
+    if (!end->quiet)
+        text_add_char(&text, '\n');
+    bench_text(bench, &options, &text);
+    if (!end->quiet)
+        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->wish->seed, end->dir);
+    return reading_print(&text);
+}
+
+static int show(const struct bench_end *end, const struct bench *bench)
+{
+    AUTO_TEXT struct text text = {0};
+    struct bench_frame frame = {end->dir, end->wish->seed, end->wish->runs, end->wish->warmup, end->verdicts};
+    json_t *json = bench_json(bench, &frame);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    bool ok = print(end, bench, &text);
+    ok = export(end, bench, &text) && ok;
+    say_failure(end, bench);
+    return ok ? CLI_OK : CLI_BROKEN;
+}
+
+int bench_end(const struct bench_end *end)
+{
+    struct err err = {0};
+    struct bench bench;
+    struct bench_options options = {
+        .dir = end->dir,
+        .names = &end->input->names,
+        .commands = &end->input->commands,
+        .reference = end->reference,
+        .clean_only = strcmp(end->verdicts, "clean") == 0,
+        .all_verdicts = strcmp(end->verdicts, "all") == 0,
+        .seed = end->wish->seed,
+    };
+    bool read = bench_read(&options, &bench, &err);
+    if (!read)
+        cli_error("%s", err.text);
+    int code = read ? show(end, &bench) : CLI_BROKEN;
+    bench_fini(&bench);
+    return code;
+}

@@ -1,0 +1,24 @@
+/* bench_end: what is said and written when a bench has run. */
+#ifndef TARE_CLI_BENCH_END_H
+#define TARE_CLI_BENCH_END_H
+
+#include "cli/bench_input.h"
+
+#include <stdbool.h>
+
+struct bench_end {
+    const struct bench_wish *wish;
+    const struct bench_input *input;
+    const char *dir;
+    const char *reference, *verdicts; /* as their options have them */
+    const char *json_file, *csv_file; /* NULL: none */
+    bool json, quiet;
+};
+
+/* Where the files of --export-* go must be there before anything runs. */
+bool bench_end_may_write(const char *file, struct err *err);
+
+/* Reads the folder, prints, writes. An exit code: CLI_OK, or why that could not be done. */
+int bench_end(const struct bench_end *end);
+
+#endif

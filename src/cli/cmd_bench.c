@@ -1,0 +1,313 @@
+/* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
+#include "base/rng.h"
+#include "cli/bench_end.h"
+#include "cli/bench_input.h"
+#include "cli/command.h"
+#include "cli/gpu_hold.h"
+#include "cli/run_means.h"
+#include "cli/run_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPTION_RUNS,
+    OPTION_WARMUP,
+    OPTION_PREPARE,
+    OPTION_CONCLUDE,
+    OPTION_NAME,
+    OPTION_REFERENCE,
+    OPTION_IGNORE_FAILURE,
+    OPTION_PAUSE,
+    OPTION_COOLDOWN,
+    OPTION_PREFLIGHT,
+    OPTION_TIMEOUT,
+    OPTION_GOVERNOR,
+    OPTION_SEED,
+    OPTION_VERDICTS,
+    OPTION_OUTPUT,
+    OPTION_EXPORT_JSON,
+    OPTION_EXPORT_CSV,
+    OPTION_QUIET,
+    OPTION_JSON,
+    OPTION_CONTAINMENT,
+    OPTION_GPU_LOCK,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
+
+static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
+static const char *const verdicts[] = {"clean", "usable", "all", NULL};
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_RUNS] = {.short_name = "-n",
+                     .long_name = "--runs",
+                     .argument = "RUNS",
+                     .type = CLI_INT,
+                     .low = 1,
+                     .high = 100000,
+                     .default_text = "10",
+                     .help = "how often each command runs: once in each block"},
+    [OPTION_WARMUP] = {.short_name = "-w",
+                       .long_name = "--warmup",
+                       .argument = "RUNS",
+                       .type = CLI_INT,
+                       .low = 0,
+                       .high = 100000,
+                       .default_text = "0",
+                       .help = "runs of each command before all others, which do not count"},
+    [OPTION_PREPARE] = {.short_name = "-p",
+                        .long_name = "--prepare",
+                        .argument = "COMMAND",
+                        .type = CLI_TEXT,
+                        .repeats = true,
+                        .help = "run before each run, and not counted: given once for all commands, or once for each"},
+    [OPTION_CONCLUDE] = {.long_name = "--conclude",
+                         .argument = "COMMAND",
+                         .type = CLI_TEXT,
+                         .repeats = true,
+                         .help = "the same behind each run"},
+    [OPTION_NAME] = {.long_name = "--command-name",
+                     .argument = "NAME",
+                     .type = CLI_TEXT,
+                     .repeats = true,
+                     .help = "a name for the first command, given again for the second, ...; else they are A, B, C"},
+    [OPTION_REFERENCE] = {.long_name = "--reference",
+                          .argument = "NAME",
+                          .type = CLI_TEXT,
+                          .default_text = "first",
+                          .help = "what the others are compared with: a command's name, first or fastest"},
+    [OPTION_IGNORE_FAILURE] = {.short_name = "-i",
+                               .long_name = "--ignore-failure",
+                               .help = "go on when a command fails; runs with any exit code count"},
+    [OPTION_PAUSE] = {.long_name = "--pause",
+                      .argument = "TIME",
+                      .type = CLI_DURATION,
+                      .low = 0,
+                      .high = 86400,
+                      .default_text = "1",
+                      .unit = "seconds",
+                      .help = "the pause between two runs"},
+    [OPTION_COOLDOWN] = {.long_name = "--cooldown",
+                         .argument = "MODE",
+                         .type = CLI_CHOICE,
+                         .choices = cooldown_modes,
+                         .default_text = "fixed",
+                         .help = "adaptive: on GPUs the pause lasts until they are idle and cool, 5 seconds to 5 "
+                                 "minutes"},
+    [OPTION_PREFLIGHT] = {.long_name = "--preflight",
+                          .argument = "POLICY",
+                          .type = CLI_CHOICE,
+                          .choices = preflight_policies,
+                          .default_text = "wait",
+                          .help = "when a GPU is not free, empty, idle and cool before a run"},
+    [OPTION_TIMEOUT] = {.long_name = "--timeout",
+                        .argument = "TIME",
+                        .type = CLI_DURATION,
+                        .low = 0,
+                        .high = 31622400,
+                        .default_text = "0",
+                        .unit = "seconds",
+                        .help = "the longest time of one run, which then has failed; 0: no limit"},
+    [OPTION_GOVERNOR] = {.short_name = "-g",
+                         .long_name = "--governor",
+                         .argument = "GOVERNOR",
+                         .type = CLI_TEXT,
+                         .help = "the CPU frequency governor that is set meanwhile"},
+    [OPTION_SEED] = {.short_name = "-s",
+                     .long_name = "--seed",
+                     .argument = "SEED",
+                     .type = CLI_INT,
+                     .low = 0,
+                     .high = 9007199254740991.0,
+                     .help = "the seed of the order within the blocks; not given: a fresh one, which is said"},
+    [OPTION_VERDICTS] = {.long_name = "--verdicts",
+                         .argument = "WHICH",
+                         .type = CLI_CHOICE,
+                         .choices = verdicts,
+                         .default_text = "usable",
+                         .help = "which runs count: those with a clean verdict, those not contaminated, or all"},
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .default_text = "results",
+                       .help = "the folder in which the bench gets its own"},
+    [OPTION_EXPORT_JSON] = {.long_name = "--export-json",
+                            .argument = "FILE",
+                            .type = CLI_FILE,
+                            .help = "what --json prints, into a file"},
+    [OPTION_EXPORT_CSV] = {.long_name = "--export-csv",
+                           .argument = "FILE",
+                           .type = CLI_FILE,
+                           .help = "a row for each quantity of each command, into a file"},
+    [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the tables at the end, and errors"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "all of it as JSON on standard output, and nothing else there"},
+    [OPTION_CONTAINMENT] = {.long_name = "--containment",
+                            .argument = "LAYER",
+                            .type = CLI_CHOICE,
+                            .choices = containments,
+                            .default_text = "auto",
+                            .help = "what holds a command's processes together"},
+    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
+                         .argument = "MODE",
+                         .type = CLI_CHOICE,
+                         .choices = gpu_hold_modes,
+                         .default_text = "wait",
+                         .help = "when another run holds a GPU that the commands will see"},
+    [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
+};
+
+static struct bench_wish make_wish(const struct cli_call *call)
+{
+    const struct cli_value *values = call->values;
+    return (struct bench_wish){
+        .commands = &call->operands,
+        .names = &values[OPTION_NAME].all,
+        .prepare = &values[OPTION_PREPARE].all,
+        .conclude = &values[OPTION_CONCLUDE].all,
+        .runs = values[OPTION_RUNS].integer,
+        .warmup = values[OPTION_WARMUP].integer,
+        .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : rng_fresh_seed(),
+        .pause_s = values[OPTION_PAUSE].seconds,
+        .timeout_s = values[OPTION_TIMEOUT].seconds,
+        .preflight = values[OPTION_PREFLIGHT].text,
+        .cooldown = values[OPTION_COOLDOWN].text,
+        .governor = values[OPTION_GOVERNOR].text,
+        .ignore_failure = values[OPTION_IGNORE_FAILURE].given,
+    };
+}
+
+/* Everything that would be a pity to hear of at the end. */
+static bool check(const struct cli_value *values, const struct bench_input *input, struct err *err)
+{
+    const char *reference = values[OPTION_REFERENCE].text;
+    if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
+        return err_set(err, "--reference: there is no command '%s'", reference);
+    return bench_end_may_write(values[OPTION_EXPORT_JSON].text, err) &&
+           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err);
+}
+
+static void say_start(const struct cli_call *call, const struct bench_wish *wish)
+{
+    if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
+        return;
+    printf("%zu command%s, %" PRId64 " run%s each", wish->commands->count, wish->commands->count == 1 ? "" : "s",
+           wish->runs, wish->runs == 1 ? "" : "s");
+    if (wish->warmup)
+        printf(" after %" PRId64 " to warm up", wish->warmup);
+    printf("%s; seed %" PRIu64 "\n", wish->commands->count > 1 ? ", in random blocks" : "", wish->seed);
+    fflush(stdout);
+}
+
+static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
+                          const struct bench_input *input, char **run_dir)
+{
+    const struct cli_value *values = call->values;
+    struct session_wish session = {
+        .input = &input->run,
+        .output = values[OPTION_OUTPUT].text,
+        .caller = &means->caller,
+        .host = means->host,
+        .governing = &means->governing,
+        .gpu_lock = gpu_hold_mode_parse(values[OPTION_GPU_LOCK].text),
+        .gpu_lock_asked = values[OPTION_GPU_LOCK].given,
+        .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
+        .kind = "bench",
+        .stop_at_failure = !wish->ignore_failure,
+        .leaves_closing = true,
+        .run_dir = run_dir,
+    };
+    containment_wish_parse(values[OPTION_CONTAINMENT].text, &session.containment);
+    return run_session(&session);
+}
+
+static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
+                        const struct bench_input *input)
+{
+    const struct cli_value *values = call->values;
+    AUTO_FREE char *dir = NULL;
+    say_start(call, wish);
+    int code = run_session_of(call, means, wish, input, &dir);
+    struct bench_end end = {
+        .wish = wish,
+        .input = input,
+        .dir = dir,
+        .reference = values[OPTION_REFERENCE].text,
+        .verdicts = values[OPTION_VERDICTS].text,
+        .json_file = values[OPTION_EXPORT_JSON].text,
+        .csv_file = values[OPTION_EXPORT_CSV].text,
+        .json = values[OPTION_JSON].given,
+        .quiet = values[OPTION_QUIET].given,
+    };
+    if (!dir || code == CLI_BROKEN)
+        return code;
+    int shown = bench_end(&end);
+    return code == CLI_OK ? shown : code;
+}
+
+static int run(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(run_means_fini) struct run_means means = {0};
+    AUTO(bench_input_fini) struct bench_input input = {0};
+    struct run_means_wish means_wish = {
+        .will_run = true,
+        .containment = call->values[OPTION_CONTAINMENT].text,
+        .as_root = call->values[OPTION_AS_ROOT].given,
+        .quiet = call->values[OPTION_QUIET].given,
+    };
+    if (!run_means_begin(&means_wish, &means, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    struct bench_wish wish = make_wish(call);
+    if (!bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    return run_and_show(call, &means, &wish, &input);
+}
+
+static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
+
+static const char *const description[] = {
+    "Runs each command so many times and says how long it takes and what it draws: mean, deviation, 95 % interval of "
+    "the "
+    "mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
+    "to "
+    "the first (--reference), with its interval, or that they cannot be told apart. No settings file is needed.",
+    "The runs are made in blocks: each block runs every command once, in an order drawn by the seed, and the commands "
+    "are compared block by block. What warms up or slows down meanwhile then meets all of them alike.",
+    "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
+    "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write sh "
+    "-c '...' around the command.",
+    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are looked at, "
+    "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A "
+    "command that fails ends the bench, unless --ignore-failure is given.",
+    "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",
+    NULL,
+};
+
+static const char *const exits[] = {
+    "0",   "every run succeeded",
+    "1",   "a command failed",
+    "2",   "a mistake in the options or a command: nothing was run",
+    "3",   "the bench broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run",
+    "130", "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
+    NULL,
+};
+
+const struct cli_command cmd_bench = {
+    .name = "bench",
+    .summary = "time and energy of commands, side by side",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .operand_min = 1,
+    .operand_max = SIZE_MAX,
+    .operand_name = "COMMAND",
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,240 @@
+#include "report/bench_text.h"
+
+#include "base/mem.h"
+#include "report/audit_text.h"
+#include "report/figures_text.h"
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_NAME = 16, LEAST_COMMAND = 20, MOST_EVIDENCE = 12, MOST_DECIMALS = 6, DIGITS = 4 };
+
+/* How each quantity is shown; times that are all below a second in milliseconds. */
+static const struct {
+    const char *label, *unit, *small_unit;
+    double small_times;
+} shown[BENCH_QUANTITIES] = {
+    {"time", "s", "ms", 1000},
+    {"GPU energy", "J", NULL, 0},
+    {"GPU power", "W", NULL, 0},
+    {"CPU energy", "J", NULL, 0},
+};
+
+struct page {
+    const struct bench *bench;
+    const struct bench_text_options *options;
+    struct text *out;
+};
+
+static bool is_small(const struct bench *bench, size_t quantity)
+{
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct figure *figure = bench_figure(&bench->commands[i], bench_quantities[quantity]);
+        if (figure && figure->mean.value >= 1)
+            return false;
+    }
+    return shown[quantity].small_unit != NULL;
+}
+
+/* So many decimals that the deviation has two figures; without one, that the mean has four. */
+static int decimals_of(const struct figure *figure, double times)
+{
+    bool spread = figure->deviation.valid && figure->deviation.value > 0;
+    double size = times * (spread ? figure->deviation.value : fabs(figure->mean.value));
+    double most = size > 0 ? (spread ? 1 : DIGITS - 1) - floor(log10(size)) : 0;
+    return most < 0 ? 0 : most > MOST_DECIMALS ? MOST_DECIMALS : (int)most;
+}
+
+static void add_figure_row(const struct page *page, struct table *table, const struct bench_command *command,
+                           size_t quantity, bool *named)
+{
+    const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
+    if (!figure)
+        return;
+    bool small = is_small(page->bench, quantity);
+    double times = small ? shown[quantity].small_times : 1;
+    int decimals = decimals_of(figure, times);
+    AUTO_FREE char *name = audit_text_fit(*named ? "" : command->name, page->options->width ? MOST_NAME : 0);
+    AUTO_FREE char *n = mem_printf("%zu", figure->n);
+    AUTO_FREE char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times,
+                                                                decimals, figure->deviation.value * times)
+                                                   : mem_printf("%.*f", decimals, figure->mean.value * times);
+    AUTO_FREE char *interval = figure->mean_interval.method == STATS_NONE
+                                   ? mem_strdup("")
+                                   : mem_printf("%.*f–%.*f", decimals, figure->mean_interval.low * times, decimals,
+                                                figure->mean_interval.high * times);
+    AUTO_FREE char *median = mem_printf("%.*f", decimals, figure->median.value * times);
+    AUTO_FREE char *range =
+        mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times);
+    table_add_row(table);
+    table_add_cell(table, name, "\x1b[1m");
+    table_add_cell(table, shown[quantity].label, NULL);
+    table_add_cell(table, small ? shown[quantity].small_unit : shown[quantity].unit, NULL);
+    table_add_cell(table, n, NULL);
+    table_add_cell(table, mean, NULL);
+    table_add_cell(table, interval, NULL);
+    table_add_cell(table, median, NULL);
+    table_add_cell(table, range, NULL);
+    *named = true;
+}
+
+static void say_commands(const struct page *page)
+{
+    size_t width = page->options->width, widest = 0;
+    for (size_t i = 0; i < page->bench->count; i++) {
+        AUTO_FREE char *name = audit_text_fit(page->bench->commands[i].name, width ? MOST_NAME : 0);
+        size_t columns = table_width_of(name);
+        widest = columns > widest ? columns : widest;
+    }
+    for (size_t i = 0; i < page->bench->count; i++) {
+        const struct bench_command *command = &page->bench->commands[i];
+        size_t left = width > widest + 2 + LEAST_COMMAND ? width - widest - 2 : LEAST_COMMAND;
+        AUTO_FREE char *name = audit_text_fit(command->name, width ? MOST_NAME : 0);
+        AUTO_FREE char *text = audit_text_fit(command->command, width ? left : 0);
+        text_addf(page->out, "%s%s%s%*s  %s\n", page->options->colour ? "\x1b[1m" : "", name,
+                  page->options->colour ? "\x1b[0m" : "", (int)(widest - table_width_of(name)), "", text);
+    }
+    text_add_char(page->out, '\n');
+}
+
+static void say_figures(const struct page *page)
+{
+    static const char *const titles[] = {"n", "mean ± sd", "95 % of mean", "median", "range"};
+    struct table *table = table_new(page->options->colour);
+    bool any = false;
+    table_add_column(table, "", false);
+    table_add_column(table, "quantity", false);
+    table_add_column(table, "", false);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], true);
+    for (size_t i = 0; i < page->bench->count; i++) {
+        bool named = false;
+        for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+            add_figure_row(page, table, &page->bench->commands[i], k, &named);
+        any |= named;
+    }
+    if (any)
+        table_print(table, page->out);
+    else
+        text_add(page->out, "no run counts, so there are no figures\n");
+    table_free(table);
+}
+
+static void say_half_width(const struct page *page, const struct bench_command *command, const char *what,
+                           struct reading half_width, const char *quantity)
+{
+    const struct figure *figure = bench_figure(command, quantity);
+    if (!half_width.valid || !figure || figure->mean.value <= 0)
+        return;
+    AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
+    text_addf(page->out, "%s: the %s energy of one run is read to ± %.2g J (%.2g %%)\n", name, what, half_width.value,
+              100 * half_width.value / figure->mean.value);
+}
+
+static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
+{
+    const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
+    bool colour = page->options->colour;
+    if (!ratio)
+        return;
+    AUTO_FREE char *text = figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval);
+    bool same = versus_cannot_tell(ratio);
+    text_addf(page->out, "  %-10s  %s%s%s times", shown[quantity].label, !same && colour ? "\x1b[1m" : "", text,
+              !same && colour ? "\x1b[0m" : "");
+    text_add(page->out, same ? ": cannot be told apart\n" : "\n");
+}
+
+static void say_comparison(const struct page *page, const struct bench_command *command)
+{
+    AUTO_FREE char *name = audit_text_fit(command->name, 0);
+    AUTO_FREE char *reference = audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
+    size_t blocks = command->compared ? versus_blocks(&command->versus) : 0;
+    if (!command->compared) {
+        text_addf(page->out, "%s against %s: too few runs count\n", name, reference);
+        return;
+    }
+    text_addf(page->out, "%s against %s", name, reference);
+    if (blocks)
+        text_addf(page->out, ", paired by %zu blocks", blocks);
+    text_add(page->out, " (95 % interval):\n");
+    for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+        say_ratio(page, command, k);
+}
+
+static void add_part(struct text *out, size_t count, const char *word)
+{
+    if (count)
+        text_addf(out, "%s%zu %s", out->length ? ", " : "", count, word);
+}
+
+/* How many runs count, where that is not all of them. */
+static void say_count(const struct page *page, const struct bench_command *command)
+{
+    size_t counted = command->group ? command->group->count : 0;
+    AUTO_TEXT struct text why = {0};
+    add_part(&why, command->failed, "failed");
+    add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
+    add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
+    add_part(&why, command->planned - command->ran, "did not run");
+    if (why.length == 0)
+        return;
+    AUTO_FREE char *name = audit_text_fit(command->name, 0);
+    text_addf(page->out, "%s: %zu of %zu runs count: %s\n", name, counted, command->planned, text_get(&why));
+}
+
+static void say_run(const struct page *page, const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const struct dataset_evidence *evidence = &experiment->evidence[i];
+        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED)
+            continue;
+        AUTO_FREE char *line = mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
+                                          evidence->kind, evidence->text);
+        AUTO_FREE char *fit = audit_text_fit(line, 0);
+        text_addf(page->out, "%s\n", fit);
+    }
+}
+
+static bool is_cold_start(const struct page *page, const struct dataset_experiment *experiment)
+{
+    return !page->options->warmed && experiment->block == 1 && dataset_has_evidence(experiment, "outlier");
+}
+
+static void say_evidence(const struct page *page)
+{
+    size_t said = 0, more = 0;
+    bool cold = false;
+    for (size_t i = 0; i < page->bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &page->bench->dataset.items[i];
+        if (experiment->verdict < VERDICT_SUSPECT || !bench_is_of(page->bench, experiment))
+            continue;
+        cold |= is_cold_start(page, experiment);
+        if (said++ < MOST_EVIDENCE)
+            say_run(page, experiment);
+        else
+            more++;
+    }
+    if (more)
+        text_addf(page->out, "  and %zu more: %s audit %s\n", more, page->options->program, page->options->dir);
+    if (cold)
+        text_add(page->out, "the first run stands out: --warmup 1 runs each command once before it counts\n");
+}
+
+void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out)
+{
+    const struct page page = {bench, options, out};
+    say_commands(&page);
+    say_figures(&page);
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct bench_command *command = &bench->commands[i];
+        say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
+        say_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
+    }
+    for (size_t i = 0; i < bench->count; i++)
+        if (i != bench->reference)
+            say_comparison(&page, &bench->commands[i]);
+    for (size_t i = 0; i < bench->count; i++)
+        say_count(&page, &bench->commands[i]);
+    say_evidence(&page);
+}
