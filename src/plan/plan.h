@@ -5,6 +5,7 @@
 #define TARE_PLAN_PLAN_H
 
 #include "base/strv.h"
+#include "base/text.h"
 #include "base/value.h"
 #include "config/registry.h"
 #include "config/settings.h"
@@ -97,5 +98,8 @@ bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
 
 /* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job);
+
+/* A word of such a line: plain when no shell would read anything into it, else in single quotes. */
+void plan_shell_word(struct text *out, const char *word);
 
 #endif

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* Plain when no shell would read anything into it, else in single quotes. */
-static void add_quoted(struct text *out, const char *word)
+void plan_shell_word(struct text *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
     if (*word && strspn(word, plain) == strlen(word)) {
@@ -30,7 +29,7 @@ static void add_environment(struct text *out, const char *entry)
         return;
     text_add_bytes(out, entry, (size_t)(equals - entry) + 1);
     if (equals[1])
-        add_quoted(out, equals + 1);
+        plan_shell_word(out, equals + 1);
     text_add_char(out, ' ');
 }
 
@@ -42,7 +41,7 @@ char *plan_job_shell(const struct plan_job *job)
     if (job->path_prepend.count) {
         AUTO_FREE char *folders = strv_join(&job->path_prepend, ":");
         text_add(&out, "PATH=");
-        add_quoted(&out, folders);
+        plan_shell_word(&out, folders);
         text_add(&out, ":\"$PATH\" ");
     }
     for (size_t i = 0; i < job->argv.count; i++) {
@@ -52,7 +51,7 @@ char *plan_job_shell(const struct plan_job *job)
         if (i == 0 && strchr(job->argv.items[0], '=')) {
             text_add_char(&out, '\\');
         }
-        add_quoted(&out, job->argv.items[i]);
+        plan_shell_word(&out, job->argv.items[i]);
     }
     return text_take(&out);
 }
