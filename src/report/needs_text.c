@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "report/table.h"
 
+#include <string.h>
+
 #define RED   "\033[31m"
 #define GREEN "\033[32m"
 
@@ -45,33 +47,55 @@ static void add_models(const struct needs *needs, bool colour, struct text *out)
     table_free(table);
 }
 
-static void add_need(struct table *table, const struct repo_needs *needs, const struct need *need)
+static bool are_same(const char *one, const char *other)
 {
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Modules of which the same is to be said share a line. */
+static bool are_alike(const struct need *one, const struct need *other)
+{
+    AUTO_FREE char *models = strv_join(&one->models, ",");
+    AUTO_FREE char *others = strv_join(&other->models, ",");
+    return one->kind == NEED_MODULE && other->kind == NEED_MODULE && one->state == other->state &&
+           are_same(one->detail, other->detail) && strcmp(models, others) == 0;
+}
+
+/* One row for needs[first] and those behind it that are like it; gives the place behind them. */
+static size_t add_row(struct table *table, const struct repo_needs *needs, size_t first)
+{
+    const struct need *need = &needs->items[first];
+    AUTO_STRV struct strv names = {0};
+    size_t next = first;
+    do
+        strv_add(&names, needs->items[next++].name);
+    while (next < needs->count && are_alike(need, &needs->items[next]));
     AUTO_FREE char *models = strv_join(&need->models, ", ");
+    AUTO_FREE char *name = strv_join(&names, ", ");
     table_add_row(table);
     table_add_cell(table, needs->repo->name, NULL);
     table_add_cell(table, need->models.count ? models : "all", NULL);
     table_add_cell(table, need_kind_name(need->kind), NULL);
-    table_add_cell(table, need->name, NULL);
     table_add_cell(table, need_state_name(need->state), is_good(need) ? NULL : RED);
+    table_add_cell(table, name, NULL);
     table_add_cell(table, need->detail ? need->detail : "", NULL);
+    return next;
 }
 
 /* What is there needs no line. */
 static void add_needs(const struct needs *needs, bool colour, struct text *out)
 {
-    static const char *const titles[] = {"REPOSITORY", "MODELS", "NEEDS", "NAME", "STATE", "WHY"};
+    static const char *const titles[] = {"REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY"};
     size_t rows = 0;
     struct table *table = table_new(colour);
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         table_add_column(table, titles[i], false);
     for (size_t i = 0; i < needs->count; i++) {
         const struct repo_needs *repo = &needs->repos[i];
-        for (size_t j = 0; j < repo->count; j++) {
-            if (repo->items[j].state == NEED_THERE)
-                continue;
-            add_need(table, repo, &repo->items[j]);
-            rows++;
+        for (size_t j = 0; j < repo->count;) {
+            bool told = repo->items[j].state != NEED_THERE;
+            j = told ? add_row(table, repo, j) : j + 1;
+            rows += told;
         }
     }
     if (rows) {

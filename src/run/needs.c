@@ -30,11 +30,23 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
 
 /* The repository's folder as a person types it: relative where the registry says so and it is still to be made (a relative
  * one is looked for in the working folder too). */
-static char *typed_folder(const struct repo *repo)
+static bool is_relative(const struct repo *repo)
 {
     const char *given = repo->path_given;
-    bool relative = !repo->path_exists && given && given[0] != '/' && given[0] != '~' && given[0] != '-';
-    return mem_strdup(relative ? given : repo->path);
+    return !repo->path_exists && given && given[0] != '/' && given[0] != '~' && given[0] != '-';
+}
+
+static char *typed_folder(const struct repo *repo)
+{
+    return mem_strdup(is_relative(repo) ? repo->path_given : repo->path);
+}
+
+/* A path below the repository's folder, typed in the same way. */
+static char *typed_path(const struct repo *repo, const char *path)
+{
+    size_t length = strlen(repo->path);
+    bool below = strncmp(path, repo->path, length) == 0 && (path[length] == '/' || !path[length]);
+    return is_relative(repo) && below ? mem_printf("%s%s", repo->path_given, path + length) : mem_strdup(path);
 }
 
 /* "git clone ... && git ... checkout ...", as it can be pasted. */
@@ -134,8 +146,11 @@ static void add_missing(const struct repo *repo, const struct command *command, 
         char *mend = kind == NEED_FOLDER        ? clone_command(repo)
                      : kind == NEED_INTERPRETER ? environment_command(repo)
                                                 : NULL;
-        char *detail = kind == NEED_FOLDER ? mem_strdup("not there") : detail_of(repo, &problems->items[i], name);
-        needs_add(out, kind, NEED_MISSING, name, detail, mend, NULL);
+        char *detail = kind != NEED_FOLDER ? detail_of(repo, &problems->items[i], name)
+                       : is_relative(repo) ? mem_strdup("neither beside the registry nor in the working folder")
+                                           : mem_strdup("not there");
+        AUTO_FREE char *typed = typed_path(repo, name);
+        needs_add(out, kind, NEED_MISSING, typed, detail, mend, NULL);
     }
 }
 
@@ -198,12 +213,14 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
         if (!needs_concerns(out, &row->models))
             continue;
         AUTO_FREE char *path = fs_resolve(repo->path, row->path, options->home);
+        AUTO_FREE char *typed = typed_path(repo, path);
+        AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
         char *wrong = wrong_with(path);
         enum need_state state = !wrong ? NEED_THERE : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN : NEED_MISSING;
         needs_add(out, NEED_DATA, state, row->path, wrong, wrong && row->get ? mem_strdup(row->get) : NULL,
                   &row->models);
         if (wrong)
-            needs_add_disk(needs, path, row->size_bytes);
+            needs_add_disk(needs, future, row->size_bytes);
     }
 }
 
@@ -219,8 +236,10 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
     command_init(&command, repo, &registry->doc, options, &problems);
     add_missing(repo, &command, &problems, out);
     add_there(repo, &command, out);
+    AUTO_FREE char *typed = typed_folder(repo);
+    AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
     if (!repo->path_exists)
-        needs_add_disk(needs, repo->path, repo->source.size_bytes);
+        needs_add_disk(needs, future, repo->source.size_bytes);
     AUTO_FREE char *python = has_interpreter(repo) ? mem_strdup(command.head.items[repo->command_prefix.count])
                                                    : fs_find_executable("python3", options->cwd, options->path);
     needs_ask_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
