@@ -200,7 +200,7 @@ def make(where):
             make_data(folder, row["path"])
     for name, script, player in SCRIPTS:
         write(os.path.join(where, "repos", name, script),
-              "import sys\nsys.path.insert(0, %r)\nimport stand_in\nstand_in.play(%r)\n" % (HERE, player))
+              "import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, %r)\nimport stand_in\nstand_in.play(%r)\n" % (HERE, player))
     print("six stand-ins in %s" % os.path.join(where, "repos"))
 
 

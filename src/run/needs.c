@@ -3,11 +3,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
                        char *detail, char *mend, const struct strv *models)
@@ -186,25 +183,6 @@ static void add_there(const struct repo *repo, const struct command *command, st
         needs_add(out, NEED_INTERPRETER, NEED_THERE, command->head.items[repo->command_prefix.count], NULL, NULL, NULL);
 }
 
-/* NULL: it is there and holds something. Else what is wrong; the caller frees it. */
-static char *wrong_with(const char *path)
-{
-    struct stat at;
-    if (stat(path, &at) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? mem_strdup("not there")
-                                                   : mem_printf("cannot be seen: %s", strerror(errno));
-    if (!S_ISDIR(at.st_mode))
-        return S_ISREG(at.st_mode) && at.st_size == 0 ? mem_strdup("the file is empty") : NULL;
-    DIR *folder = opendir(path);
-    if (!folder)
-        return mem_printf("cannot be read: %s", strerror(errno));
-    bool filled = false;
-    for (const struct dirent *entry; !filled && (entry = readdir(folder));)
-        filled = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    closedir(folder);
-    return filled ? NULL : mem_strdup("the folder is empty");
-}
-
 static void look_at_data(const struct repo *repo, const struct plan_options *options, struct needs *needs,
                          struct repo_needs *out)
 {
@@ -215,7 +193,7 @@ static void look_at_data(const struct repo *repo, const struct plan_options *opt
         AUTO_FREE char *path = fs_resolve(repo->path, row->path, options->home);
         AUTO_FREE char *typed = typed_path(repo, path);
         AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
-        char *wrong = wrong_with(path);
+        char *wrong = needs_wrong_with(path);
         enum need_state state = !wrong ? NEED_THERE : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN : NEED_MISSING;
         needs_add(out, NEED_DATA, state, row->path, wrong, wrong && row->get ? mem_strdup(row->get) : NULL,
                   &row->models);

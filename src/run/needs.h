@@ -47,9 +47,9 @@ struct needs {
     size_t disk_count, disk_capacity;
 };
 
-/* Looks at one repository for these models and adds it. options: those of a plan. */
+/* Looks at one repository for these models and adds it to needs. options: those of a plan. */
 void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
-                const struct plan_options *options, struct needs *out);
+                const struct plan_options *options, struct needs *needs);
 void needs_fini(struct needs *needs);
 
 /* Nothing of what this model needs is missing or unknown. */

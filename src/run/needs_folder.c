@@ -1,10 +1,11 @@
-/* What the disk tells: a clone's commit, and room for what is to be fetched. */
+/* What the disk tells: data, a clone's commit, and room for what is to be fetched. */
 #include "run/needs_private.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <fcntl.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +54,24 @@ char *needs_commit(const char *folder)
     if (read_file(folder, ref, LONGEST_REF, &loose))
         return commit_of(text_get(&loose));
     return read_file(folder, "packed-refs", LONGEST_PACKED, &packed) ? find_packed(text_get(&packed), ref) : NULL;
+}
+
+char *needs_wrong_with(const char *path)
+{
+    struct stat at;
+    if (stat(path, &at) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? mem_strdup("not there")
+                                                   : mem_printf("cannot be seen: %s", strerror(errno));
+    if (!S_ISDIR(at.st_mode))
+        return S_ISREG(at.st_mode) && at.st_size == 0 ? mem_strdup("the file is empty") : NULL;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return mem_printf("cannot be read: %s", strerror(errno));
+    bool filled = false;
+    for (const struct dirent *entry; !filled && (entry = readdir(folder));)
+        filled = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(folder);
+    return filled ? NULL : mem_strdup("the folder is empty");
 }
 
 /* The folder itself, or the nearest above it that is there. The caller frees it. */

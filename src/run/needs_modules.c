@@ -31,8 +31,6 @@ static const char question[] = "import sys\n"
                                "    out.write(line.encode('ascii', 'replace').decode() + '\\n')\n"
                                "    out.flush()\n";
 
-extern char **environ;
-
 static void set_all(struct strv *env, const struct strv *more)
 {
     for (size_t i = 0; i < more->count; i++) {

@@ -20,6 +20,10 @@ char *needs_commit(const char *folder);
 void needs_ask_modules(const struct repo *repo, const struct command *command, const char *python,
                        struct repo_needs *out);
 
+/* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...": it could not be looked
+ * at); the caller frees it. */
+char *needs_wrong_with(const char *path);
+
 /* What is missing at path would take so much there. */
 void needs_add_disk(struct needs *needs, const char *path, uint64_t bytes);
 
