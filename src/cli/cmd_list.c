@@ -3,7 +3,7 @@
 #include "cli/list.h"
 #include "cli/locate.h"
 
-enum { OPTION_CONFIG, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_CONFIG, OPTION_CHECK, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = {.short_name = "-c",
@@ -11,6 +11,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "REGISTRY",
                        .type = CLI_FILE,
                        .help = "the registry to show, instead of the one that is found"},
+    [OPTION_CHECK] = {.long_name = "--check", .help = "tell what is still missing on this machine, and how to get it"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
@@ -23,6 +24,9 @@ static int run(const struct cli_call *call)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
+    const char *asked = call->operands.count ? call->operands.items[0] : NULL;
+    if (call->values[OPTION_CHECK].given)
+        return list_check(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);
     struct located located = locate_registry(call->values[OPTION_CONFIG].text, NULL);
     AUTO_FREE char *path = located.path;
     if (!path) {
@@ -30,17 +34,25 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "there is no registry (looked for %s)", places);
     }
     cli_note("registry %s (%s)", path, located.why);
-    return list_registry(path, call->operands.count ? call->operands.items[0] : NULL, call->values[OPTION_JSON].given);
+    return list_registry(path, asked, call->values[OPTION_JSON].given);
 }
 
-static const char *const usage[] = {"list [REPO] [options]", NULL};
+static const char *const usage[] = {"list [REPO] [options]",
+                                    "list --check [SETTINGS.json | REGISTRY.json | REPO] [options]", NULL};
 
 static const char *const description[] = {
     "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
     "distribution. The registry is found as 'run' finds it.",
+    "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
+    "modules, data, room on the disk), and the command or place that mends it. Of a settings file, only the models "
+    "that "
+    "it runs are looked at. Modules are imported in a child that sees no GPU; nothing is fetched, nothing is trained.",
     NULL};
 
-static const char *const exits[] = {"0", "shown", "2", "no registry, a mistake in it, or no such repository", NULL};
+static const char *const exits[] = {"0", "shown; with --check: all is there",
+                                    "1", "with --check: something is missing",
+                                    "2", "no registry, a mistake in it, or no such repository",
+                                    NULL};
 
 const struct cli_command cmd_list = {
     .name = "list",

@@ -20,14 +20,21 @@ static char *nearest_repo(const struct registry *registry, const char *name)
     return nearest;
 }
 
+const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name)
+{
+    const struct repo *repo = registry_find(registry, name);
+    if (!repo) {
+        AUTO_FREE char *nearest = nearest_repo(registry, name);
+        cli_error("%s has no repository '%s'%s", path, name, nearest);
+    }
+    return repo;
+}
+
 static int print_registry(const struct registry *registry, const char *path, const char *only, bool json)
 {
-    const struct repo *repo = only ? registry_find(registry, only) : NULL;
-    if (only && !repo) {
-        AUTO_FREE char *nearest = nearest_repo(registry, only);
-        cli_error("%s has no repository '%s'%s", path, only, nearest);
+    const struct repo *repo = only ? list_find_repo(registry, path, only) : NULL;
+    if (only && !repo)
         return CLI_USAGE;
-    }
     AUTO_TEXT struct text text = {0};
     if (json) {
         json_t *tree = registry_text_json(registry, repo);

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct registry_metric {
     char *name;
@@ -41,12 +42,36 @@ struct registry_oom_step {
     int64_t times;    /* how often it may be taken */
 };
 
+/* Where a repository comes from. Texts are NULL when they are not said, sizes 0. */
+struct registry_source {
+    char *url;
+    char *commit; /* all its digits */
+    char *licence;
+    uint64_t size_bytes;
+};
+
+/* A file or folder that a training reads. */
+struct registry_data {
+    char *path; /* as given: seen from the repository */
+    char *get;  /* how a person gets it, or NULL */
+    uint64_t size_bytes; /* 0: not said */
+    struct strv models;  /* that need it; none: all */
+};
+
+/* Python modules that a training imports. */
+struct registry_modules {
+    struct strv names;
+    char *get; /* how a person installs them, or NULL */
+    struct strv models; /* as above */
+};
+
 /* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
  * */
 struct repo {
     char *name;
     char *json_path; /* $.models["name"] */
     char *path;
+    char *path_given; /* as it stands in the registry, or NULL */
     bool path_exists;
     bool located; /* path and train_script are given, so that they can be looked for */
     bool broken;  /* there is a mistake in it, which was told: what stands here is not all */
@@ -66,6 +91,11 @@ struct repo {
     size_t mark_count;
     struct registry_oom_step *oom_steps; /* in the order in which they are taken */
     size_t oom_step_count;
+    struct registry_source source;
+    struct registry_data *data;
+    size_t data_count;
+    struct registry_modules *modules;
+    size_t module_count;
     bool memory_snapshot;
     struct strv success; /* patterns, all of which must match; default none */
     struct strv errors;  /* patterns, none of which may match; default: ^Traceback \(most recent call last\) */

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "config/registry_mark.h"
+#include "config/registry_needs.h"
 #include "config/registry_oom.h"
 #include "config/registry_param.h"
 
@@ -131,6 +132,24 @@ static const struct field other_rows[] = {
      .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/oom.md"},
 };
 
+static const struct field needs_rows[] = {
+    {.key = "source",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "not said",
+     .help = "where the repository comes from"},
+    {.key = "data",
+     .kind = FIELD_OTHER,
+     .expected = "a list of objects",
+     .initial = "none",
+     .help = "files and folders that a training reads"},
+    {.key = "requires",
+     .kind = FIELD_OTHER,
+     .expected = "a list of objects",
+     .initial = "none",
+     .help = "Python modules that a training imports"},
+};
+
 static const struct field metrics_rows[] = {
     {.key = "log_patterns",
      .kind = FIELD_OTHER,
@@ -142,20 +161,23 @@ static const struct field metrics_rows[] = {
 static const struct field_table row_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
 static const struct field_table repo_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
 static const struct field_table other_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
+static const struct field_table needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
 static const struct field_table metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
 
 enum {
     ROW_ROWS = sizeof row_rows / sizeof *row_rows,
     REPO_ROWS = sizeof repo_rows / sizeof *repo_rows,
-    OTHER_ROWS = sizeof other_rows / sizeof *other_rows
+    OTHER_ROWS = sizeof other_rows / sizeof *other_rows,
+    NEEDS_ROWS = sizeof needs_rows / sizeof *needs_rows
 };
 
 static void check_keys(const struct source *source, const char *path, const json_t *json)
 {
-    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS];
+    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS];
     memcpy(all, row_rows, sizeof row_rows);
     memcpy(all + ROW_ROWS, repo_rows, sizeof repo_rows);
     memcpy(all + ROW_ROWS + REPO_ROWS, other_rows, sizeof other_rows);
+    memcpy(all + ROW_ROWS + REPO_ROWS + OTHER_ROWS, needs_rows, sizeof needs_rows);
     const struct field_table table = {NULL, all, sizeof all / sizeof *all};
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
@@ -343,7 +365,7 @@ static void read_rows(const struct source *source, const char *path, const char 
     find_folders(folder, &row, out);
     out->located = row.path && out->train_script;
     strv_fini(&row.path_prepend);
-    free(row.path);
+    out->path_given = row.path;
     if (!json_get(json, "errors"))
         strv_add(&out->errors, DEFAULT_ERROR_PATTERN);
 }
@@ -366,6 +388,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
         registry_read_oom_steps(source, path, json, out);
+        registry_read_needs(source, path, json, out);
     } else {
         AUTO_FREE char *shown = field_shown(json);
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
@@ -379,7 +402,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
 
 void registry_repo_fini(struct repo *repo)
 {
-    char *const texts[] = {repo->name,       repo->json_path, repo->path, repo->train_script,
+    char *const texts[] = {repo->name,       repo->json_path, repo->path, repo->path_given, repo->train_script,
                            repo->model_flag, repo->python,    repo->venv, repo->conda_env};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
@@ -397,13 +420,22 @@ void registry_repo_fini(struct repo *repo)
     free(repo->metrics);
     registry_marks_fini(repo->marks, repo->mark_count);
     registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
+    registry_needs_fini(repo);
 }
 
 void registry_repo_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&other_table,          &row_table,     &repo_table,
-                                                &registry_param_table, &metrics_table, &registry_mark_table,
-                                                &registry_oom_table};
+    const struct field_table *const tables[] = {&other_table,
+                                                &row_table,
+                                                &repo_table,
+                                                &needs_table,
+                                                &registry_param_table,
+                                                &metrics_table,
+                                                &registry_mark_table,
+                                                &registry_oom_table,
+                                                &registry_source_table,
+                                                &registry_data_table,
+                                                &registry_modules_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

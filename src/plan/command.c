@@ -145,7 +145,8 @@ void command_init(struct command *command, const struct repo *repo, const struct
     AUTO_FREE char *path = search_path(repo, options);
     const struct lookup lookup = {repo, registry, options, problems, path};
     if (!repo->path_exists) {
-        AUTO_FREE char *what = mem_printf("the repository's folder %s is not there", repo->path);
+        AUTO_FREE char *what = mem_printf("the repository's folder %s is not there%s", repo->path,
+                                          repo->source.url ? " ('list --check' tells how to get it)" : "");
         missing(&lookup, "path", what);
     }
     for (size_t i = 0; i < repo->command_prefix.count; i++) {

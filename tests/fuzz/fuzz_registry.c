@@ -40,8 +40,26 @@ static void check_param(const struct param *param)
         abort();
 }
 
+/* What is handed to git, to a terminal and to an interpreter. */
+static void check_needs(const struct repo *repo)
+{
+    if (repo->source.url && (repo->source.url[0] == '-' || strpbrk(repo->source.url, " \n\r\x1b")))
+        abort();
+    if (repo->source.commit && strspn(repo->source.commit, "0123456789abcdef") != strlen(repo->source.commit))
+        abort();
+    for (size_t i = 0; i < repo->data_count; i++)
+        if (!repo->data[i].path[0] || (repo->data[i].get && strpbrk(repo->data[i].get, "\n\r\x1b")))
+            abort();
+    for (size_t i = 0; i < repo->module_count; i++)
+        for (size_t j = 0; j < repo->modules[i].names.count; j++)
+            if (repo->modules[i].names.items[j][0] == '-' || strpbrk(repo->modules[i].names.items[j], " ;()\n\x1b"))
+                abort();
+}
+
 static void check_repo(const struct repo *repo, bool good)
 {
+    if (good)
+        check_needs(repo);
     if (!repo->name || !repo->path || !repo->train_script || !repo->json_path)
         abort();
     for (size_t i = 0; i < repo->param_count; i++)

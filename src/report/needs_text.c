@@ -1,0 +1,204 @@
+#include "report/needs_text.h"
+
+#include "base/mem.h"
+#include "report/table.h"
+
+#include <string.h>
+
+#define RED   "\033[31m"
+#define GREEN "\033[32m"
+
+static bool is_good(const struct need *need)
+{
+    return need->state == NEED_THERE || need->state == NEED_OTHER;
+}
+
+/* How many needs of this model are not met. */
+static size_t count_missing(const struct repo_needs *needs, const char *model)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct need *need = &needs->items[i];
+        missing += !is_good(need) && (need->models.count == 0 || strv_has(&need->models, model));
+    }
+    return missing;
+}
+
+static void add_model(struct table *table, const struct repo_needs *needs, const char *model)
+{
+    size_t missing = count_missing(needs, model);
+    AUTO_FREE char *state = missing ? mem_printf("%zu missing", missing) : mem_strdup("ready");
+    table_add_row(table);
+    table_add_cell(table, needs->repo->name, NULL);
+    table_add_cell(table, model, NULL);
+    table_add_cell(table, state, missing ? RED : GREEN);
+}
+
+static void add_models(const struct needs *needs, bool colour, struct text *out)
+{
+    static const char *const titles[] = {"REPOSITORY", "MODEL", "STATE"};
+    struct table *table = table_new(colour);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], false);
+    for (size_t i = 0; i < needs->count; i++)
+        for (size_t j = 0; j < needs->repos[i].models.count; j++)
+            add_model(table, &needs->repos[i], needs->repos[i].models.items[j]);
+    table_print(table, out);
+    table_free(table);
+}
+
+static bool are_same(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Modules of which the same is to be said share a line. */
+static bool are_alike(const struct need *one, const struct need *other)
+{
+    AUTO_FREE char *models = strv_join(&one->models, ",");
+    AUTO_FREE char *others = strv_join(&other->models, ",");
+    return one->kind == NEED_MODULE && other->kind == NEED_MODULE && one->state == other->state &&
+           are_same(one->detail, other->detail) && strcmp(models, others) == 0;
+}
+
+/* One row for needs[first] and those behind it that are like it; gives the place behind them. */
+static size_t add_row(struct table *table, const struct repo_needs *needs, size_t first)
+{
+    const struct need *need = &needs->items[first];
+    AUTO_STRV struct strv names = {0};
+    size_t next = first;
+    do
+        strv_add(&names, needs->items[next++].name);
+    while (next < needs->count && are_alike(need, &needs->items[next]));
+    AUTO_FREE char *models = strv_join(&need->models, ", ");
+    AUTO_FREE char *name = strv_join(&names, ", ");
+    table_add_row(table);
+    table_add_cell(table, needs->repo->name, NULL);
+    table_add_cell(table, need->models.count ? models : "all", NULL);
+    table_add_cell(table, need_kind_name(need->kind), NULL);
+    table_add_cell(table, need_state_name(need->state), is_good(need) ? NULL : RED);
+    table_add_cell(table, name, NULL);
+    table_add_cell(table, need->detail ? need->detail : "", NULL);
+    return next;
+}
+
+/* What is there needs no line. */
+static void add_needs(const struct needs *needs, bool colour, struct text *out)
+{
+    static const char *const titles[] = {"REPOSITORY", "MODELS", "NEEDS", "STATE", "NAME", "WHY"};
+    size_t rows = 0;
+    struct table *table = table_new(colour);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], false);
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct repo_needs *repo = &needs->repos[i];
+        for (size_t j = 0; j < repo->count;) {
+            bool told = repo->items[j].state != NEED_THERE;
+            j = told ? add_row(table, repo, j) : j + 1;
+            rows += told;
+        }
+    }
+    if (rows) {
+        text_add_char(out, '\n');
+        table_print(table, out);
+    }
+    table_free(table);
+}
+
+/* Each command once, in the order in which they help: folder, interpreter, modules, data. */
+static void add_mends(const struct needs *needs, struct text *out)
+{
+    AUTO_STRV struct strv mends = {0};
+    for (size_t i = 0; i < needs->count; i++)
+        for (size_t j = 0; j < needs->repos[i].count; j++)
+            if (needs->repos[i].items[j].mend)
+                strv_add_once(&mends, needs->repos[i].items[j].mend);
+    if (mends.count)
+        text_add(out, "\nTo mend it:\n");
+    for (size_t i = 0; i < mends.count; i++)
+        text_addf(out, "  %s\n", mends.items[i]);
+}
+
+static void add_disks(const struct needs *needs, struct text *out)
+{
+    const double gib = 1024.0 * 1024 * 1024;
+    for (size_t i = 0; i < needs->disk_count; i++) {
+        const struct disk_need *disk = &needs->disks[i];
+        text_addf(out, "%sto fetch at least %.1f GiB, free below %s: %.1f GiB%s\n", i ? "" : "\n",
+                  (double)disk->fetch_bytes / gib, disk->path, (double)disk->free_bytes / gib,
+                  disk_need_fits(disk) ? "" : ": too little");
+    }
+}
+
+void needs_text(const struct needs *needs, bool colour, struct text *out)
+{
+    add_models(needs, colour, out);
+    add_needs(needs, colour, out);
+    add_mends(needs, out);
+    add_disks(needs, out);
+}
+
+static json_t *models_json(const struct strv *models)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < models->count; i++)
+        json_array_append_new(out, json_string(models->items[i]));
+    return out;
+}
+
+static json_t *need_json(const struct repo_needs *needs, const struct need *need)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "kind", json_string(need_kind_name(need->kind)));
+    json_object_set_new(out, "name", json_text_or_null(need->name));
+    json_object_set_new(out, "state", json_string(need_state_name(need->state)));
+    json_object_set_new(out, "detail", json_text_or_null(need->detail));
+    json_object_set_new(out, "mend", json_text_or_null(need->mend));
+    json_object_set_new(out, "models", models_json(need->models.count ? &need->models : &needs->models));
+    return out;
+}
+
+static json_t *repo_json(const struct repo_needs *needs)
+{
+    json_t *models = json_array(), *items = json_array();
+    for (size_t i = 0; i < needs->models.count; i++) {
+        json_t *model = json_object();
+        json_object_set_new(model, "name", json_string(needs->models.items[i]));
+        json_object_set_new(model, "ready", json_boolean(repo_needs_ready(needs, needs->models.items[i])));
+        json_array_append_new(models, model);
+    }
+    for (size_t i = 0; i < needs->count; i++)
+        json_array_append_new(items, need_json(needs, &needs->items[i]));
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_string(needs->repo->name));
+    json_object_set_new(out, "path", json_text_or_null(needs->repo->path));
+    json_object_set_new(out, "licence", json_text_or_null(needs->repo->source.licence));
+    json_object_set_new(out, "models", models);
+    json_object_set_new(out, "needs", items);
+    return out;
+}
+
+static json_t *disk_json(const struct disk_need *disk)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "path", json_text_or_null(disk->path));
+    json_object_set_new(out, "fetch_bytes", json_integer((json_int_t)disk->fetch_bytes));
+    json_object_set_new(out, "free_bytes", json_integer((json_int_t)disk->free_bytes));
+    json_object_set_new(out, "fits", json_boolean(disk_need_fits(disk)));
+    return out;
+}
+
+json_t *needs_text_json(const struct needs *needs, const char *registry)
+{
+    json_t *repos = json_array(), *disks = json_array();
+    for (size_t i = 0; i < needs->count; i++)
+        json_array_append_new(repos, repo_json(&needs->repos[i]));
+    for (size_t i = 0; i < needs->disk_count; i++)
+        json_array_append_new(disks, disk_json(&needs->disks[i]));
+    json_t *out = json_object();
+    json_object_set_new(out, "registry", json_text_or_null(registry));
+    json_object_set_new(out, "ready", json_boolean(needs_all_there(needs)));
+    json_object_set_new(out, "repositories", repos);
+    json_object_set_new(out, "disks", disks);
+    return out;
+}

@@ -1,0 +1,18 @@
+/* needs_text: what "list --check" found, as text and as JSON. */
+#ifndef TARE_REPORT_NEEDS_TEXT_H
+#define TARE_REPORT_NEEDS_TEXT_H
+
+#include "base/text.h"
+#include "run/needs.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* A table of the models, one of what is not there or not as it should be, the commands that mend it, and the room that
+ * is needed. */
+void needs_text(const struct needs *needs, bool colour, struct text *out);
+
+/* A new reference. registry: its file. */
+json_t *needs_text_json(const struct needs *needs, const char *registry);
+
+#endif

@@ -1,0 +1,284 @@
+#include "run/needs_private.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct need *needs_add(struct repo_needs *out, enum need_kind kind, enum need_state state, const char *name,
+                       char *detail, char *mend, const struct strv *models)
+{
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    struct need *need = &out->items[out->count++];
+    *need = (struct need){.kind = kind, .state = state, .name = mem_strdup(name), .detail = detail, .mend = mend};
+    if (models)
+        strv_add_all(&need->models, models);
+    return need;
+}
+
+bool needs_concerns(const struct repo_needs *needs, const struct strv *models)
+{
+    for (size_t i = 0; i < models->count; i++)
+        if (strv_has(&needs->models, models->items[i]))
+            return true;
+    return models->count == 0;
+}
+
+/* The repository's folder as a person types it: relative where the registry says so and it is still to be made (a relative
+ * one is looked for in the working folder too). */
+static bool is_relative(const struct repo *repo)
+{
+    const char *given = repo->path_given;
+    return !repo->path_exists && given && given[0] != '/' && given[0] != '~' && given[0] != '-';
+}
+
+static char *typed_folder(const struct repo *repo)
+{
+    return mem_strdup(is_relative(repo) ? repo->path_given : repo->path);
+}
+
+/* A path below the repository's folder, typed in the same way. */
+static char *typed_path(const struct repo *repo, const char *path)
+{
+    size_t length = strlen(repo->path);
+    bool below = strncmp(path, repo->path, length) == 0 && (path[length] == '/' || !path[length]);
+    return is_relative(repo) && below ? mem_printf("%s%s", repo->path_given, path + length) : mem_strdup(path);
+}
+
+/* "git clone ... && git ... checkout ...", as it can be pasted. */
+static char *clone_command(const struct repo *repo)
+{
+    if (!repo->source.url)
+        return NULL;
+    AUTO_FREE char *folder = typed_folder(repo);
+    struct text out = {0};
+    text_add(&out, "git clone ");
+    plan_shell_word(repo->source.url, &out);
+    text_add_char(&out, ' ');
+    plan_shell_word(folder, &out);
+    if (repo->source.commit) {
+        text_add(&out, " && git -C ");
+        plan_shell_word(folder, &out);
+        text_addf(&out, " checkout --detach %s", repo->source.commit);
+    }
+    return text_take(&out);
+}
+
+static char *environment_command(const struct repo *repo)
+{
+    struct text out = {0};
+    if (repo->venv) {
+        bool below = repo->venv[0] != '/' && repo->venv[0] != '~';
+        AUTO_FREE char *folder = typed_folder(repo);
+        AUTO_FREE char *venv = below ? mem_printf("%s/%s", folder, repo->venv) : mem_strdup(repo->venv);
+        text_add(&out, "python3 -m venv ");
+        plan_shell_word(venv, &out);
+    } else if (repo->conda_env) {
+        text_addf(&out, "conda create %s ", strchr(repo->conda_env, '/') ? "-p" : "-n");
+        plan_shell_word(repo->conda_env, &out);
+        text_add(&out, " python");
+    }
+    return out.length ? text_take(&out) : NULL;
+}
+
+/* What the planner found missing of a command: by the key that it names. */
+static bool kind_of(const struct problem *problem, enum need_kind *kind)
+{
+    static const struct {
+        const char *key;
+        enum need_kind kind;
+    } keys[] = {{"path", NEED_FOLDER},        {"train_script", NEED_SCRIPT}, {"command_prefix", NEED_PROGRAM},
+                {"python", NEED_INTERPRETER}, {"venv", NEED_INTERPRETER},    {"conda_env", NEED_INTERPRETER}};
+    const char *last = problem->path ? strrchr(problem->path, '.') : NULL;
+    for (size_t i = 0; last && i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(last + 1, keys[i].key) != 0)
+            continue;
+        *kind = keys[i].kind;
+        return true;
+    }
+    return false;
+}
+
+/* text behind front, if it begins so. */
+static const char *behind(const char *text, const char *front)
+{
+    size_t length = strlen(front);
+    return text + (strncmp(text, front, length) == 0 ? length : 0);
+}
+
+/* What the problem says, without "'REPO': " and the name at the front. The caller frees it. */
+static char *detail_of(const struct repo *repo, const struct problem *problem, const char *name)
+{
+    AUTO_FREE char *front = mem_printf("'%s': ", repo->name);
+    AUTO_FREE char *subject = mem_printf("%s ", name);
+    return mem_strdup(behind(behind(problem->text, front), subject));
+}
+
+static bool is_missing(const struct repo_needs *needs, enum need_kind kind)
+{
+    for (size_t i = 0; i < needs->count; i++)
+        if (needs->items[i].kind == kind && needs->items[i].state == NEED_MISSING)
+            return true;
+    return false;
+}
+
+static bool has_interpreter(const struct repo *repo)
+{
+    return repo->python || repo->venv || repo->conda_env;
+}
+
+static void add_missing(const struct repo *repo, const struct command *command, const struct problems *problems,
+                        struct repo_needs *out)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        enum need_kind kind;
+        if (!kind_of(&problems->items[i], &kind))
+            continue;
+        const char *script = command->head.items[command->head.count - 1];
+        const char *name = kind == NEED_FOLDER        ? repo->path
+                           : kind == NEED_SCRIPT      ? script
+                           : kind == NEED_INTERPRETER ? command->head.items[repo->command_prefix.count]
+                                                      : command->head.items[0];
+        char *mend = kind == NEED_FOLDER        ? clone_command(repo)
+                     : kind == NEED_INTERPRETER ? environment_command(repo)
+                                                : NULL;
+        char *detail = kind != NEED_FOLDER ? detail_of(repo, &problems->items[i], name)
+                       : is_relative(repo) ? mem_strdup("neither beside the registry nor in the working folder")
+                                           : mem_strdup("not there");
+        AUTO_FREE char *typed = typed_path(repo, name);
+        needs_add(out, kind, NEED_MISSING, typed, detail, mend, NULL);
+    }
+}
+
+static void look_at_commit(const struct repo *repo, struct repo_needs *out)
+{
+    const char *wanted = repo->source.commit;
+    if (!wanted || !repo->path_exists)
+        return;
+    AUTO_FREE char *commit = needs_commit(repo->path);
+    if (commit && strcmp(commit, wanted) == 0) {
+        needs_add(out, NEED_COMMIT, NEED_THERE, wanted, NULL, NULL, NULL);
+        return;
+    }
+    struct text mend = {0};
+    text_add(&mend, "git -C ");
+    plan_shell_word(repo->path, &mend);
+    text_addf(&mend, " checkout --detach %s", wanted);
+    char *detail = commit ? mem_printf("the clone is at %s", commit)
+                          : mem_strdup("no clone of git: which commit it is cannot be told");
+    needs_add(out, NEED_COMMIT, NEED_OTHER, wanted, detail, commit ? text_take(&mend) : NULL, NULL);
+    text_fini(&mend);
+}
+
+static void add_there(const struct repo *repo, const struct command *command, struct repo_needs *out)
+{
+    if (repo->path_exists)
+        needs_add(out, NEED_FOLDER, NEED_THERE, repo->path, NULL, NULL, NULL);
+    look_at_commit(repo, out);
+    const char *script = command->head.items[command->head.count - 1];
+    if (!is_missing(out, NEED_SCRIPT) && fs_is_file(script))
+        needs_add(out, NEED_SCRIPT, NEED_THERE, script, NULL, NULL, NULL);
+    if (has_interpreter(repo) && !is_missing(out, NEED_INTERPRETER))
+        needs_add(out, NEED_INTERPRETER, NEED_THERE, command->head.items[repo->command_prefix.count], NULL, NULL, NULL);
+}
+
+static void look_at_data(const struct repo *repo, const struct plan_options *options, struct needs *needs,
+                         struct repo_needs *out)
+{
+    for (size_t i = 0; i < repo->data_count; i++) {
+        const struct registry_data *row = &repo->data[i];
+        if (!needs_concerns(out, &row->models))
+            continue;
+        AUTO_FREE char *path = fs_resolve(repo->path, row->path, options->home);
+        AUTO_FREE char *typed = typed_path(repo, path);
+        AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
+        char *wrong = needs_wrong_with(path);
+        enum need_state state = !wrong ? NEED_THERE : strncmp(wrong, "cannot", 6) == 0 ? NEED_UNKNOWN : NEED_MISSING;
+        needs_add(out, NEED_DATA, state, row->path, wrong, wrong && row->get ? mem_strdup(row->get) : NULL,
+                  &row->models);
+        if (wrong)
+            needs_add_disk(needs, future, row->size_bytes);
+    }
+}
+
+void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
+                const struct plan_options *options, struct needs *needs)
+{
+    needs->repos = mem_room(needs->repos, needs->count, &needs->capacity, sizeof *needs->repos);
+    struct repo_needs *out = &needs->repos[needs->count++];
+    *out = (struct repo_needs){.repo = repo};
+    strv_add_all(&out->models, models);
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO(command_fini) struct command command;
+    command_init(&command, repo, &registry->doc, options, &problems);
+    add_missing(repo, &command, &problems, out);
+    add_there(repo, &command, out);
+    AUTO_FREE char *typed = typed_folder(repo);
+    AUTO_FREE char *future = fs_resolve(options->cwd, typed, NULL);
+    if (!repo->path_exists)
+        needs_add_disk(needs, future, repo->source.size_bytes);
+    AUTO_FREE char *python = has_interpreter(repo) ? mem_strdup(command.head.items[repo->command_prefix.count])
+                                                   : fs_find_executable("python3", options->cwd, options->path);
+    needs_ask_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
+    look_at_data(repo, options, needs, out);
+}
+
+bool repo_needs_ready(const struct repo_needs *needs, const char *model)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct need *need = &needs->items[i];
+        bool good = need->state == NEED_THERE || need->state == NEED_OTHER;
+        if (!good && (need->models.count == 0 || strv_has(&need->models, model)))
+            return false;
+    }
+    return true;
+}
+
+bool needs_all_there(const struct needs *needs)
+{
+    for (size_t i = 0; i < needs->count; i++)
+        for (size_t j = 0; j < needs->repos[i].models.count; j++)
+            if (!repo_needs_ready(&needs->repos[i], needs->repos[i].models.items[j]))
+                return false;
+    for (size_t i = 0; i < needs->disk_count; i++)
+        if (!disk_need_fits(&needs->disks[i]))
+            return false;
+    return true;
+}
+
+void needs_fini(struct needs *needs)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        struct repo_needs *repo = &needs->repos[i];
+        for (size_t j = 0; j < repo->count; j++) {
+            free(repo->items[j].name);
+            free(repo->items[j].detail);
+            free(repo->items[j].mend);
+            strv_fini(&repo->items[j].models);
+        }
+        free(repo->items);
+        strv_fini(&repo->models);
+    }
+    for (size_t i = 0; i < needs->disk_count; i++)
+        free(needs->disks[i].path);
+    free(needs->repos);
+    free(needs->disks);
+    *needs = (struct needs){0};
+}
+
+const char *need_kind_name(enum need_kind kind)
+{
+    static const char *const names[] = {
+        [NEED_FOLDER] = "folder",   [NEED_COMMIT] = "commit",           [NEED_SCRIPT] = "script",
+        [NEED_PROGRAM] = "program", [NEED_INTERPRETER] = "interpreter", [NEED_MODULE] = "module",
+        [NEED_DATA] = "data"};
+    return names[kind];
+}
+
+const char *need_state_name(enum need_state state)
+{
+    static const char *const names[] = {
+        [NEED_THERE] = "there", [NEED_MISSING] = "missing", [NEED_UNKNOWN] = "unknown", [NEED_OTHER] = "differs"};
+    return names[state];
+}

@@ -1,0 +1,65 @@
+/* needs: what a repository and its models need of this machine (folder, script, interpreter, Python modules, data, room on
+ * the disk), what of it is there, and how to mend what is not. Nothing is fetched, and nothing of the repository is run. */
+#ifndef TARE_RUN_NEEDS_H
+#define TARE_RUN_NEEDS_H
+
+#include "plan/plan.h"
+
+#include <sys/types.h>
+
+enum need_kind { NEED_FOLDER, NEED_COMMIT, NEED_SCRIPT, NEED_PROGRAM, NEED_INTERPRETER, NEED_MODULE, NEED_DATA };
+
+enum need_state {
+    NEED_THERE,
+    NEED_MISSING,
+    NEED_UNKNOWN, /* could not be looked at: counts as missing */
+    NEED_OTHER,   /* there, but not as the registry says: told, counts as there */
+};
+
+struct need {
+    enum need_kind kind;
+    enum need_state state;
+    char *name;   /* a path, a module */
+    char *detail; /* what is wrong, or a module's version; NULL: nothing to say */
+    char *mend;   /* a command, or words; NULL: none comes to mind */
+    struct strv models; /* that need it; none: all that were asked for */
+};
+
+struct repo_needs {
+    const struct repo *repo;
+    struct strv models; /* that were asked for */
+    struct need *items;
+    size_t count, capacity;
+};
+
+/* One file system that what is missing would go to. */
+struct disk_need {
+    dev_t device;
+    char *path; /* a folder on it that is there */
+    uint64_t fetch_bytes; /* of what is missing and has a size in the registry */
+    uint64_t free_bytes;
+};
+
+struct needs {
+    struct repo_needs *repos;
+    size_t count, capacity;
+    struct disk_need *disks;
+    size_t disk_count, disk_capacity;
+};
+
+/* Looks at one repository for these models and adds it to needs. options: those of a plan. */
+void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
+                const struct plan_options *options, struct needs *needs);
+void needs_fini(struct needs *needs);
+
+/* Nothing of what this model needs is missing or unknown. */
+bool repo_needs_ready(const struct repo_needs *needs, const char *model);
+
+/* Of every repository, and there is room for what is to be fetched. */
+bool needs_all_there(const struct needs *needs);
+bool disk_need_fits(const struct disk_need *disk);
+
+const char *need_kind_name(enum need_kind kind);    /* "folder", "interpreter", ... */
+const char *need_state_name(enum need_state state); /* "there", "missing", "unknown", "differs" */
+
+#endif

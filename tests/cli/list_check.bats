@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# What a registry's models need and this machine lacks.
+
+load helpers
+
+# A registry with toy, of which all but the data is there, and gone, which is not there. $1: more keys of toy.
+make_needs() {
+    make_trainer default
+    cat > models_config.json <<END
+{"models": {
+  "toy": {"path": "repo", "train_script": "./train.sh", "models": ["small", "big"],
+          "data": [{"path": "data/big.csv", "get": "wget https://example.org/big.csv", "size": "3 MiB", "models": ["big"]}]${1:-}},
+  "gone": {"path": "repos/gone", "train_script": "train.py", "venv": ".venv", "models": ["only"],
+           "source": {"url": "https://example.org/gone.git", "commit": "0123456789abcdef0123456789abcdef01234567",
+                      "licence": "MIT", "size": "1 MiB"},
+           "requires": [{"modules": ["torch"], "get": "repos/gone/.venv/bin/pip install torch"}]}}}
+END
+}
+
+@test "list --check tells per model what is missing, with the commands that mend it" {
+    make_needs
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    [ "${lines[0]}" = "REPOSITORY  MODEL  STATE" ]
+    [ "${lines[1]}" = "toy         small  ready" ]
+    [ "${lines[2]}" = "toy         big    1 missing" ]
+    [ "${lines[3]}" = "gone        only   3 missing" ]
+    grep -q '^toy  *big  *data  *missing  *data/big.csv  *not there$' <<< "$output"
+    grep -q "^gone  *all  *folder  *missing  *repos/gone  *neither beside the registry nor in the working folder\$" <<< "$output"
+    grep -q '^gone  *all  *module  *unknown  *torch  *there is no interpreter to ask$' <<< "$output"
+    sed -n '/^To mend it:$/,/^$/p' <<< "$output" > mends
+    cat > expected <<END
+To mend it:
+  wget https://example.org/big.csv
+  git clone https://example.org/gone.git repos/gone && git -C repos/gone checkout --detach 0123456789abcdef0123456789abcdef01234567
+  python3 -m venv repos/gone/.venv
+  repos/gone/.venv/bin/pip install torch
+
+END
+    diff expected mends
+    [ ! -e repos ]
+}
+
+@test "of a settings file only the models that it runs are looked at" {
+    make_needs
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    run --separate-stderr "$TARE" list --check settings.json
+    [ "$status" -eq 0 ]
+    [ "${#lines[@]}" -eq 2 ]
+    [ "${lines[1]}" = "toy         small  ready" ]
+    make_settings '{"foreground": {"repo": "toy", "model": "small"}, "background": {"repo": "gone", "model": "only"}}'
+    run --separate-stderr "$TARE" list --check settings.json
+    [ "$status" -eq 1 ]
+    [ "${lines[1]}" = "toy         small  ready" ]
+    [ "${lines[2]}" = "gone        only   3 missing" ]
+}
+
+@test "a registry and a repository's name are taken too" {
+    make_needs
+    mv models_config.json mine.json
+    run "$TARE" list --check mine.json
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"registry mine.json (asked for)"* ]]
+    run --separate-stderr "$TARE" list --check toy -c mine.json
+    [ "$status" -eq 1 ]
+    [ "${lines[2]}" = "toy         big    1 missing" ]
+    [[ "$output" != *gone* ]]
+    run "$TARE" list --check tou -c mine.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"no repository 'tou'; did you mean 'toy'?"* ]]
+}
+
+@test "list --check --json says the same in numbers and names" {
+    need_python
+    make_needs
+    "$TARE" list --check --json > check.json 2> err && false
+    python3 - "$WORK" <<'END'
+import json, sys
+check = json.load(open("check.json"))
+assert check["ready"] is False
+toy, gone = check["repositories"]
+assert toy["models"] == [{"name": "small", "ready": True}, {"name": "big", "ready": False}]
+data, = [need for need in toy["needs"] if need["kind"] == "data"]
+assert data == {"kind": "data", "name": "data/big.csv", "state": "missing", "detail": "not there",
+                "mend": "wget https://example.org/big.csv", "models": ["big"]}, data
+assert gone["licence"] == "MIT"
+disk, = check["disks"]
+assert disk["fetch_bytes"] == 4 * 1024 * 1024 and disk["free_bytes"] > 0, disk
+END
+}
+
+@test "names that the settings have and the registry has not are a mistake" {
+    make_needs
+    make_settings '{"repo": "toy", "model": "huge"}'
+    run "$TARE" list --check settings.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"has no model 'huge' in 'toy'"* ]]
+}
+
+@test "a data file that has come makes its model ready" {
+    make_needs ', "comment": "nothing more"'
+    mkdir repo/data
+    : > repo/data/big.csv
+    run --separate-stderr "$TARE" list --check toy
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"the file is empty"* ]]
+    echo 1 > repo/data/big.csv
+    run --separate-stderr "$TARE" list --check toy
+    [ "$status" -eq 0 ]
+}
+
+@test "modules are asked of the repository's own interpreter, which is ended when all is said" {
+    need_python
+    make_trainer default
+    mkdir -p repo/.venv/bin
+    ln -s "$(command -v python3)" repo/.venv/bin/python
+    # A file of the working folder or of the repository is no module that was installed.
+    echo 'raise SystemExit(3)' > json.py
+    cat > models_config.json <<'END'
+{"models": {"toy": {"path": "repo", "train_script": "train.sh", "venv": ".venv", "models": ["m"],
+                    "requires": [{"modules": ["json", "no_such_module"]}]}}}
+END
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    [ "${lines[1]}" = "toy         m      1 missing" ]
+    grep -q "^toy .* module  *missing  *no_such_module  *ModuleNotFoundError: No module named 'no_such_module'\$" <<< "$output"
+    [ ! -e repo/__pycache__ ]
+    [ ! -e __pycache__ ]
+}

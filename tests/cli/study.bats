@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# The registry of the study, and the files that run it: with the lines of its trainings, and with stand-ins.
+
+load helpers
+
+STUDY=$ROOT/examples/study
+REGISTRY=$ROOT/share/registry/study.json
+
+@test "the study's registry is without a problem and has six repositories with twelve models" {
+    need_python
+    "$TARE" list -c "$REGISTRY" --json > list.json 2> said
+    [ "$(wc -l < said)" -eq 1 ] # which registry it is
+    python3 - <<'END'
+import json
+models = [(repo["name"], model) for repo in json.load(open("list.json"))["repositories"] for model in repo["models"]]
+assert models == [
+    ("MRT-OAST", "default"), ("bug-localization-by-dnn-and-rvsm", "default"), ("pytorch_resnet_cifar10", "resnet20"),
+    ("VulBERTa", "mlp"), ("VulBERTa", "cnn"), ("Person_reID_baseline_pytorch", "densenet121"),
+    ("Person_reID_baseline_pytorch", "hrnet18"), ("Person_reID_baseline_pytorch", "pcb"), ("examples", "mnist"),
+    ("examples", "mnist_rnn"), ("examples", "mnist_ff"), ("examples", "siamese")], models
+END
+}
+
+@test "names, defaults and ranges are those of the study's own registry" {
+    need_python
+    [ -d "$SHARED/settings" ] || skip "../shared/data is not there"
+    python3 - "$REGISTRY" "$SHARED/settings/models_config.json" <<'END'
+import json, sys
+ours, theirs = (json.load(open(path))["models"] for path in sys.argv[1:])
+assert list(ours) and set(ours) == set(theirs)
+for name, row in theirs.items():
+    assert set(ours[name]["models"]) <= set(row["models"]), name
+    for param, wanted in row["supported_hyperparams"].items():
+        got = ours[name]["supported_hyperparams"][param]
+        for key in ("type", "default", "range", "distribution"):
+            assert got[key] == wanted[key], (name, param, key)
+END
+}
+
+@test "the study's own settings plan with it, but for what their own registry lacks too" {
+    [ -d "$SHARED/settings" ] || skip "../shared/data is not there"
+    for settings in "$SHARED"/settings/*.json; do
+        [ "${settings##*/}" != models_config.json ] || continue
+        "$TARE" run "$settings" -c "$SHARED/settings/models_config.json" --dry-run -s 1 > theirs 2> /dev/null
+        "$TARE" run "$settings" -c "$REGISTRY" --dry-run -s 1 > ours 2> /dev/null
+        [ "$(grep -c '^\[' ours)" -gt 0 ]
+        [ "$(grep -c '^\[' ours)" -eq "$(grep -c '^\[' theirs)" ]
+    done
+}
+
+@test "the lines of each model give its metrics, its epochs and its success" {
+    need_python
+    python3 "$BATS_TEST_DIRNAME/study_lines.py" prepare "$REGISTRY"
+    run "$TARE" run settings.json -c registry.json --quiet
+    [ "$status" -eq 1 ] # some are failures
+    python3 "$BATS_TEST_DIRNAME/study_lines.py" check "$REGISTRY" "$(run_folder)"
+}
+
+@test "what the study recorded is what the patterns take from the scripts' formats" {
+    need_python
+    [ -d "$SHARED/legacy" ] || skip "../shared/data is not there"
+    run python3 "$BATS_TEST_DIRNAME/study_lines.py" legacy "$REGISTRY" "$SHARED/legacy"
+    [ "$status" -eq 0 ]
+    # 6 experiments with 3 ranks, 13 of examples with 2, 2 of resnet20 with 1 and 2 of MRT-OAST with 2.
+    [ "$output" -gt 40 ]
+}
+
+@test "the settings of the study plan as many experiments as they say" {
+    for row in "baseline 36" "mutated 147" "parallel 36" "first-look 13"; do
+        "$TARE" run "$STUDY/${row% *}.json" -c "$REGISTRY" --dry-run > plan 2> said
+        [ "$(grep -c '^\[' plan)" -eq "${row#* }" ]
+        ! grep -q 'error:' said
+    done
+}
+
+@test "with stand-ins all is there, and every model runs from end to end" {
+    need_python
+    python3 "$STUDY/stand_in.py" .
+    run --separate-stderr "$TARE" list --check "$REGISTRY"
+    [ "$status" -eq 0 ]
+    [ "$(grep -c ' ready$' <<< "$output")" -eq 12 ]
+    "$TARE" run "$STUDY/first-look.json" -c "$REGISTRY" --quiet
+    folder=$(run_folder)
+    [ "$(summary_column "$folder" training_success | sort | uniq -c | tr -s ' ')" = " 13 True" ]
+    # Two epochs each, in front of the other; the ranks are those that the stand-in prints.
+    [ "$(grep -c '^epoch,epoch,' "$folder"/Person_reID_baseline_pytorch_pcb_008/energy/marks.csv)" -eq 2 ]
+    [ "$(grep -c '^epoch,epoch,' "$folder"/MRT-OAST_default_001/energy/marks.csv)" -eq 2 ]
+    [ "$(summary_column "$folder" perf_rank1 | sort -u | tr -d '\n')" = 0.663005 ]
+    # Nothing is put over what is there.
+    run python3 "$STUDY/stand_in.py" .
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"is there already"* ]]
+}
+
+@test "a module that the stand-in's interpreter has no more makes only its models unready" {
+    need_python
+    python3 "$STUDY/stand_in.py" .
+    rm repos/examples/.venv/modules/numpy.py
+    echo 'raise ImportError("libcudart.so.12: cannot open shared object file")' > repos/VulBERTa/.venv/modules/torch.py
+    # The machine's own numpy would do.
+    python3 -c 'import numpy' 2> /dev/null && skip "this machine's python3 has a numpy"
+    run --separate-stderr "$TARE" list --check "$REGISTRY"
+    [ "$status" -eq 1 ]
+    [ "$(grep -c ' ready$' <<< "$output")" -eq 9 ]
+    grep -q '^examples  *siamese  *1 missing$' <<< "$output"
+    grep -q '^VulBERTa  *all  *module  *missing  *torch  *ImportError: libcudart.so.12: cannot open shared object file$' <<< "$output"
+    grep -q '^  repos/VulBERTa/.venv/bin/pip install torch ' <<< "$output"
+}
+
+@test "study_train.py hands every value to the repository's script, and its exit code back" {
+    need_python
+    mkdir repo
+    cd repo
+    cat > trainer.py <<'END'
+import sys
+print(" ".join(sys.argv), async_ok(async=True) if False else "patched")
+END
+    run python3 "$STUDY/study_train.py" pytorch_resnet_cifar10 -n resnet20 --epochs 3 --lr 0.1 --seed 7 --weight-decay 0.001 --batch-size 64
+    [ "$status" -eq 0 ]
+    [ "$output" = "trainer.py --arch resnet20 --epochs 3 --lr 0.1 --weight-decay 0.001 --batch-size 64 --save-dir save_resnet20 patched" ]
+    # Seeded: the same number twice, and another with another seed.
+    echo 'import random; print(random.random())' > trainer.py
+    train() { python3 "$STUDY/study_train.py" pytorch_resnet_cifar10 -n resnet20 --epochs 1 --lr 1 --seed "$1"; }
+    [ "$(train 7)" = "$(python3 -c 'import random; random.seed(7); print(random.random())')" ]
+    [ "$(train 8)" != "$(train 7)" ]
+    echo 'raise SystemExit(5)' > trainer.py
+    run train 1
+    [ "$status" -eq 5 ]
+    run python3 "$STUDY/study_train.py" examples -n resnet20 --epochs 1 --lr 1 --seed 1
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"examples has no model resnet20 (it has mnist, mnist_rnn, mnist_ff, siamese)"* ]]
+}
+
+@test "study_train.py removes an older model, and loses no weight decay in silence" {
+    need_python
+    mkdir -p repo/model/study
+    cd repo
+    touch model/study/model.pt
+    cat > main_batch.py <<'END'
+import os
+class optim:
+    Adam = staticmethod(lambda parameters, lr, weight_decay=None: print("weight decay", weight_decay, os.path.exists("model/study/model.pt")))
+class model:
+    parameters = staticmethod(lambda: [])
+optim.Adam(model.parameters(), lr=1.0)
+END
+    train() { python3 "$STUDY/study_train.py" MRT-OAST -n default --epochs 1 --lr 1 --seed 1 --weight-decay "$1"; }
+    run train 0.25
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "weight decay 0.25 False" ]
+    echo 'print("another age")' > main_batch.py
+    run train 0.25
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"main_batch.py has no place for a weight decay"* ]]
+    run train 0.0
+    [ "$status" -eq 0 ]
+}
+
+@test "the programs of the study are Python that parses" {
+    need_python
+    for program in "$STUDY"/*.py; do
+        [ -x "$program" ]
+        python3 -c 'import ast, sys; ast.parse(open(sys.argv[1], encoding="utf-8").read())' "$program"
+    done
+}
