@@ -283,12 +283,25 @@ for number in (1, 2):
     assert abs(net["net_of_bare_idle_j"] - (gross["joules"] - 77 * duration)) <= 3 * net["half_width_j"], net
     stored = experiment(number)["tare"]["energy"]
     assert abs(stored["gpu"]["net_of_bare_idle_j"] - expected) < 1e-6 * gross["joules"], stored["gpu"]
+    row = rows("summary.csv")[number - 1]
+    assert float(row["energy_gpu_net_joules"]) == net["net_of_bare_idle_j"], row
+    assert float(row["energy_gpu_net_half_width_joules"]) == net["half_width_j"], row
+'
+    "$TARE" export "$(run_dir)" >table.csv
+    look '
+told = [guard(number, "net")[0]["net_of_bare_idle_j"] for number in (1, 2)]
+exported = [float(row["gpu_energy_net_j"]) for row in csv.DictReader(open("table.csv"))]
+assert exported == told, (exported, told)
 '
     rm -r results
     plant 0 600
     settings 1 '"baseline": 1, "wait": 1'
     tare_run >out
-    look 'assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None'
+    look '
+assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None
+row, = rows("summary.csv")
+assert row["energy_gpu_net_joules"] == row["energy_gpu_net_half_width_joules"] == "" != row["energy_gpu_total_joules"], row
+'
 }
 
 @test "an adaptive pause ends when the GPU is idle and cool, and says what it saved" {
