@@ -42,10 +42,12 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
     if (!look->readings)
         text = mem_printf("%s: nothing can be read of it", look->device);
     else if (!look->listed)
-        text = mem_printf("%s: the driver does not tell its processes", look->device);
+        text = mem_printf("%s: the driver does not tell who computes on it", look->device);
     else if (unseen > 0)
         text = mem_printf("%s: %zu process%s of unknown owner: /proc does not show what the driver names", look->device,
                           unseen, unseen == 1 ? "" : "es");
+    else if (look->left_out > 0)
+        text = mem_printf("%s: %zu processes more than can be looked at", look->device, look->left_out);
     if (text)
         guard_findings_add(out, (struct guard_finding){.kind = "processes_unseen", .text = text});
 }

@@ -159,11 +159,13 @@ static void look_at_users(struct watch *watch, const struct guard_look *look)
 static void look_for_silence(struct watch *watch, const struct guard_known *known, const struct guard_look *look)
 {
     struct reading excess = guard_excess_bytes(look, known);
-    bool silent = !look->listed || (look->user_count == 0 && excess.valid && excess.value > watch->tolerance_bytes);
+    bool silent = !look->listed || look->left_out > 0 ||
+                  (look->user_count == 0 && excess.valid && excess.value > watch->tolerance_bytes);
     watch->silent_looks = silent && !look->ended ? watch->silent_looks + 1 : 0;
     if (watch->silent_looks >= UNSEEN_LOOKS)
         see(watch, "processes_unseen", NULL, look->t_ns,
-            mem_printf("%s: the driver does not tell who uses it", watch->device));
+            mem_printf("%s: the driver does not tell %s uses it", watch->device,
+                       look->left_out > 0 ? "all who" : "who"));
 }
 
 /* What this look did not see has ended; it may have lasted until this look. */

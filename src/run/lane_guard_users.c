@@ -90,6 +90,7 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
     int proc = open(roots_of(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     device->users = mem_resize(device->users, users->count + 1U, sizeof *device->users);
     device->user_count = users->count;
+    device->left_out = users->left_out;
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
         struct proc_stat stat;
@@ -98,7 +99,7 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
         device->users[i] = (struct guard_user){.owner = person ? person->owner : GUARD_UNSEEN,
                                                .pid = user->pid,
                                                .start_time = person ? person->start_time : 0,
-                                               .graphics = user->graphics,
+                                               .graphics = user->graphics && !user->compute,
                                                .known = person && person->known,
                                                .memory_bytes = user->memory_bytes,
                                                .sm_percent = user->sm_percent};

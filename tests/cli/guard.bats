@@ -258,6 +258,48 @@ fault nvmlDeviceGetGraphicsRunningProcesses error code=999'
     is "$(summary outcome)" succeeded
 }
 
+@test "a list of computing processes that fails is no empty list, even where displays are told" {
+    scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=999'
+    plant 0 400 0 graphics
+    job "sleep 1; echo loss 0.5"
+    settings 1
+    tare_run >out
+    is "$(kinds)" processes_unseen
+    grep -q 'the driver does not tell who computes on it' "$(run_dir)/events.jsonl"
+    is "$(summary verdict)" suspect
+}
+
+@test "when the driver no longer tells who computes while it is measured, that is evidence with its time" {
+    scenario 1 "fault nvmlDeviceGetComputeRunningProcesses error code=999 when=$WORK/silent
+fault nvmlDeviceGetGraphicsRunningProcesses error code=999 when=$WORK/silent"
+    waiting_job "$(job_holds 1000)"
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    touch silent
+    wait_until grep -q 'GPU 0: the driver does not tell who uses it' out
+    rm silent
+    sleep 2.5
+    touch repo/go
+    end_program
+    is "$(kinds)" processes_unseen
+    look '
+found, = [e for e in evidence(1) if e["kind"] == "processes_unseen"]
+duration = ended(1)[0]["duration_s"]
+assert found["device"] == "GPU 0" and 0 <= found["from_s"] < found["to_s"] <= duration + 0.001, (found, duration)
+'
+}
+
+@test "a process that both draws and computes is no display" {
+    scenario 1
+    plant 0 400 30 both
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on"'
+    tare_run >out
+    is "$(kinds)" "foreign_process gpu_busy_before"
+    look 'assert any("pid '"$OUTSIDER"' " in e["text"] and "400 MiB" in e["text"] for e in evidence(1, "foreign_process")), evidence(1)'
+}
+
 @test "energy net of the bare idle comes from the windows before and after, and is there only when both are" {
     scenario 1
     job "$(job_holds 1000); sleep 3; echo loss 0.5"
