@@ -62,11 +62,17 @@ static void tell_pending(struct lane *lane)
     guard_findings_fini(&guard->pending);
 }
 
+/* What is slept from now on is slept while it is measured. */
+void lane_guard_ready(struct lane *lane)
+{
+    lane->awake_ns = clock_monotonic_ns();
+    lane->asleep_ns = asleep_ns();
+}
+
 void lane_guard_begin(struct lane *lane)
 {
     struct lane_guard *guard = lane->guard;
     lane->awake_ns = lane->attempt.start_ns;
-    lane->asleep_ns = asleep_ns();
     if (!guard)
         return;
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
