@@ -147,7 +147,7 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     device->answered = true;
     device->listed = users->told;
     device->deaf = false;
-    if (!lane->guard->running || device->seen_off)
+    if ((!lane->guard->running && !lane->guard->alone) || device->seen_off)
         return;
     device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
     for (size_t i = 0; i < device->user_count; i++)

@@ -283,6 +283,7 @@ void lane_load_begin(struct lane *lane)
     if (load->begun_ns != 0)
         return;
     load->begun_ns = clock_monotonic_ns();
+    lane_guard_alone(lane);
     arm(lane, next_us(lane));
 }
 

@@ -56,7 +56,7 @@ plant() {
     holds "$OUTSIDER" "$@"
 }
 
-# put WHAT NUMBER: the file of that name in the users' folder: leak0, heat0, reasons0.
+# put WHAT NUMBER: the file of that name in the users' folder: leak0, heat0, reasons0, limit0.
 put() { echo "$2" >"$USERS/.new" && mv "$USERS/.new" "$USERS/$1"; }
 
 # What a job says to hold memory of GPU 0 itself: $1 MiB, $2 per cent.

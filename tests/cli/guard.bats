@@ -221,6 +221,33 @@ assert 0 <= found["from_s"] <= at[0] + 0.001 and at[1] - 0.001 <= found["to_s"] 
     planted_while_measured reasons0 4 "" ""
 }
 
+@test "a power limit that somebody changes while it is measured is suspicion, with both limits" {
+    scenario 1
+    waiting_job
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    sleep 1.5
+    put limit0 450
+    wait_until grep -q 'GPU 0: its power limit was changed from 700 W to 450 W' out
+    touch repo/go
+    end_program
+    is "$(kinds)" power_limit_changed
+    is "$(summary verdict)" suspect
+}
+
+@test "where the idle draw cannot be known it is said why" {
+    # As on a GPU that tells of no power at all.
+    scenario 1 "$(printf 'fault %s error code=3\n' nvmlDeviceGetTotalEnergyConsumption nvmlDeviceGetSamples \
+        nvmlDeviceGetPowerUsage field:185 field:186)"
+    job "echo loss 0.5"
+    settings 1 '"baseline": 0.5'
+    tare_run >out
+    is "$(kinds)" baseline_unknown
+    grep -q 'evidence (recorded): GPU 0: what it draws idle is not known: its power was not measured while it was free' out
+    is "$(summary energy_gpu_net_joules)" ""
+}
+
 # An error has no end: what is known is that it came between two looks.
 @test "an Xid of the GPU is contamination, one of a program is not" {
     scenario 1

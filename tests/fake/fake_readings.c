@@ -94,7 +94,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigne
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *out)
 {
     ENTER("nvmlDeviceGetEnforcedPowerLimit", device);
-    *out = garbage ? ~0U : (unsigned)(gpu->limit_w * 1000);
+    double planted_w = fake_planted(&scenario, "limit", number_of(device));
+    *out = garbage ? ~0U : (unsigned)((planted_w > 0 ? planted_w : gpu->limit_w) * 1000);
     return OK;
 }
 
