@@ -327,6 +327,36 @@ assert found["device"] == "GPU 0" and 0 <= found["from_s"] < found["to_s"] <= du
     look 'assert any("pid '"$OUTSIDER"' " in e["text"] and "400 MiB" in e["text"] for e in evidence(1, "foreign_process")), evidence(1)'
 }
 
+# As in a container whose driver counts as its host does: the number is somebody else's here.
+@test "a number that belongs here to a process without the GPU's device is nobody's, and nobody is accused" {
+    scenario 1
+    mkdir machine/dev
+    touch machine/dev/nvidiactl machine/dev/nvidia0
+    plant 0 5632
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on", "memory_wait": 1'
+    tare_run >out
+    is "$(kinds)" "memory_not_empty processes_unseen"
+    grep -q "/proc does not show what the driver names: pid $OUTSIDER with 5632 MiB" out
+    kill "$OUTSIDER"
+    rm -r results "$USERS/$OUTSIDER"
+    exec 9<machine/dev/nvidia0
+    plant 0 5632
+    exec 9<&-
+    tare_run >out
+    is "$(kinds)" foreign_process
+}
+
+@test "a kernel thread's number is that of a process elsewhere" {
+    [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "there are no kernel threads in this pid namespace"
+    scenario 1
+    holds 2 0 5632
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on", "memory_wait": 1'
+    tare_run >out
+    is "$(kinds)" "memory_not_empty processes_unseen"
+}
+
 @test "energy net of the bare idle comes from the windows before and after, and is there only when both are" {
     scenario 1
     job "$(job_holds 1000); sleep 3; echo loss 0.5"
