@@ -61,7 +61,7 @@ struct lane_guard {
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
-    bool alone;            /* a background runs, and no foreground yet: who else is on the GPU falsifies what it draws alone */
+    bool alone;            /* a background runs, and no foreground yet: whoever else is there falsifies what it draws */
     int64_t edge_ns;       /* its command has ended; 0: not yet */
     bool ran_one;          /* a job ran before: its heat may still be going */
     lane_step *idle_done;  /* when the idle window has been measured */

@@ -62,8 +62,8 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
     bool ours = is_ours(lane, pid);
-    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a number of another pid namespace is
-     * nobody's here. */
+    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a number of another pid
+     * namespace is nobody's here. */
     if (!ours && (who_is_going(roots_of(lane)->proc, pid) ||
                   !who_may_have_gpu(roots_of(lane)->proc, roots_of(lane)->dev, pid))) {
         who_fini(&who);

@@ -10,8 +10,8 @@
 /* Its events of this experiment in their order, each with its attempt, appended to out. */
 bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err);
 
-/* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has ended, goes into the sums and devices of
- * that attempt's energy. */
+/* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has ended, goes into the
+ * sums and devices of that attempt's energy. */
 bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err);
 
 #endif

@@ -22,8 +22,8 @@ struct fake_users {
 /* Those that live, by pid. */
 void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_users *out);
 
-/* What they drew on top of the scripted load, as all processes that load the fake saw it together: since when how much, and what until
- * then. The past never changes: counter, samples and power tell of the same. */
+/* What they drew on top of the scripted load, as all processes that load the fake saw it together: since when how
+ * much, and what until then. The past never changes: counter, samples and power tell of the same. */
 struct fake_change {
     int64_t t_ns;
     double power_w, energy_j;
