@@ -47,6 +47,7 @@ enum { MISSING_POWER = 1, MISSING_UTILISATION = 2, MISSING_TEMPERATURE = 4, MISS
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
 struct dataset_gpu {
     struct reading energy_j, half_width_j; /* 95 % of the read-out */
+    struct reading net_j, net_half_width_j; /* of what the bare idle GPU would have drawn; tare's own alone */
     struct reading samples_sum_j;          /* study: the sum of the samples, as the study recorded it */
     struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
     struct reading power_cv_within;

@@ -115,6 +115,8 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     set(row, "window_s", experiment->gpu.window_s);
     set(row, "cpu_energy_j", experiment->cpu_j);
     set(row, "dram_energy_j", experiment->dram_j);
+    set(row, "gpu_energy_net_j", experiment->gpu.net_j);
+    set(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     export_row(writer, row);
 }

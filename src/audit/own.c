@@ -35,6 +35,8 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
     gpu->window_from = "meter";
     gpu->energy_j = number_of(block, "joules");
     gpu->half_width_j = number_of(block, "half_width_j");
+    gpu->net_j = number_of(block, "net_of_bare_idle_j");
+    gpu->net_half_width_j = number_of(block, "net_half_width_j");
     gpu->power_mean_w = number_of(block, "power_mean_w");
     gpu->power_min_w = number_of(block, "power_min_w");
     gpu->power_max_w = number_of(block, "power_max_w");

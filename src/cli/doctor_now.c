@@ -294,7 +294,7 @@ static void judge(const struct asked *asked, const char *label, struct findings 
         .proc = "/proc",
         .readings = about && samples > 0 ? &sample[samples - 1].readings : NULL,
         .identity = about ? &about->identity : NULL,
-        .users = asked->listed ? &asked->users : NULL,
+        .users = asked->listed && asked->users.told ? &asked->users : NULL,
         .users_why = *asked->why ? asked->why : "its driver has not answered within 4 s",
         .why = !asked->meter ? asked->err.text
                : given_up    ? meter_reason(asked->meter)

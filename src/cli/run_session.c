@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/governing.h"
 #include "cli/gpu_hold.h"
+#include "cli/gpus.h"
 #include "cli/message.h"
 #include "cli/meters.h"
 #include "cli/registration.h"
@@ -15,6 +16,7 @@
 #include "report/closing.h"
 #include "run/again.h"
 #include "run/run.h"
+#include "state/census.h"
 #include "store/store.h"
 #include "tare_build.h"
 #include "ui/estimate.h"
@@ -177,6 +179,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
     say_meters(session);
     governing_settle(session->wish->governing, store_plan(session->store));
+    /* The GPUs of a machine that is played have no device files. */
+    AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
+    const struct census_roots roots = {.proc = "/proc", .dev = dev};
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -185,6 +190,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .guardian = session->guardian,
         .state = session->state,
         .environment = &session->environment,
+        .roots = &roots,
         .gauge = &session->meters.options,
         .governor = &session->wish->governing->of_run,
         .listener = {progress_event, progress_tick, progress},

@@ -144,7 +144,7 @@ bool nvml_users(struct gpu_sensor *sensor, struct gpu_users *out, struct err *er
     struct gpu_user_list all = {0};
     bool any;
     *out = (struct gpu_users){0};
-    lists_read(sensor, &all, &any, err);
+    out->told = lists_read(sensor, &all, &any, err);
     out->count = all.count < GPU_USERS_MAX ? (uint32_t)all.count : GPU_USERS_MAX;
     out->left_out = (uint32_t)(all.count - out->count);
     if (out->count > 0)

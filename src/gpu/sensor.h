@@ -111,6 +111,7 @@ struct gpu_users {
     struct gpu_user users[GPU_USERS_MAX];
     uint32_t count;
     uint32_t left_out; /* for which there was no room */
+    bool told;         /* those that compute; false: some may be missing, or all */
 };
 
 /* The same without a bound; unsorted. */
@@ -146,6 +147,7 @@ struct gpu_backend {
     bool (*counter)(struct gpu_sensor *sensor, uint64_t *energy_mj, struct err *err);
     /* What is new since the last call; the first gives all the driver has kept. */
     bool (*trace)(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
+    /* out->told false: only those that draw are told, and err says why. False: not even these. */
     bool (*users)(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
     /* Without shares. False: those that compute are not told; what is known stands in out all the same. The caller frees
      * out->items. */

@@ -19,7 +19,7 @@ struct guard_user {
     enum guard_owner owner;
     int32_t pid;
     uint64_t start_time; /* ticks since boot; 0: unknown */
-    bool graphics;       /* a display's: belongs to the empty GPU */
+    bool graphics;       /* it only draws, as a display does: belongs to the empty GPU */
     bool known;          /* was there when the attempt began, and was told then */
     bool later;          /* born when the command had ended: none of the attempt's time */
     struct reading memory_bytes, sm_percent;
@@ -30,7 +30,8 @@ struct guard_look {
     const char *device; /* "GPU 0" */
     int64_t t_ns, first_ns; /* its last reading, its first */
     const struct gpu_readings *readings; /* NULL: nothing could be read */
-    bool listed;                         /* the driver told its processes */
+    bool listed;                         /* the driver told the processes that compute */
+    size_t left_out;                     /* so many more processes were told than there was room for */
     bool ended;                          /* the command had ended: its processes go, and their memory a moment later */
     const struct guard_user *users;
     size_t user_count;

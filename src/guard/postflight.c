@@ -15,7 +15,7 @@ struct rest {
 
 static struct rest rest_of(const struct guard_look *look, double excess_bytes)
 {
-    struct rest rest = {.unexplained_bytes = excess_bytes};
+    struct rest rest = {.unexplained_bytes = excess_bytes, .unseen = look->left_out};
     for (size_t i = 0; i < look->user_count; i++) {
         const struct guard_user *user = &look->users[i];
         rest.unseen += user->owner == GUARD_UNSEEN;

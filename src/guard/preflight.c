@@ -30,6 +30,25 @@ static void add_process(const struct guard_look *look, const struct guard_user *
                                                    .works = user->sm_percent.valid && user->sm_percent.value > 0});
 }
 
+/* The driver's numbers of them, and their memory: all that is known here. */
+static char *unseen_text(const struct guard_look *look, size_t unseen)
+{
+    enum { NAMED = 3 };
+    struct text text = {0};
+    size_t named = 0;
+    text_addf(&text, "%s: %zu process%s of unknown owner: /proc does not show what the driver names", look->device,
+              unseen, unseen == 1 ? "" : "es");
+    for (size_t i = 0; i < look->user_count && named < NAMED; i++) {
+        const struct guard_user *user = &look->users[i];
+        if (user->owner != GUARD_UNSEEN)
+            continue;
+        text_addf(&text, "%s pid %d", named++ ? "," : ":", (int)user->pid);
+        if (user->memory_bytes.valid)
+            text_addf(&text, " with %.0f MiB", user->memory_bytes.value / MIB);
+    }
+    return text_take(&text);
+}
+
 static void look_at_users(const struct guard_look *look, struct guard_findings *out)
 {
     size_t unseen = 0;
@@ -42,10 +61,11 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
     if (!look->readings)
         text = mem_printf("%s: nothing can be read of it", look->device);
     else if (!look->listed)
-        text = mem_printf("%s: the driver does not tell its processes", look->device);
+        text = mem_printf("%s: the driver does not tell who computes on it", look->device);
     else if (unseen > 0)
-        text = mem_printf("%s: %zu process%s of unknown owner: /proc does not show what the driver names", look->device,
-                          unseen, unseen == 1 ? "" : "es");
+        text = unseen_text(look, unseen);
+    else if (look->left_out > 0)
+        text = mem_printf("%s: %zu processes more than can be looked at", look->device, look->left_out);
     if (text)
         guard_findings_add(out, (struct guard_finding){.kind = "processes_unseen", .text = text});
 }
@@ -66,10 +86,11 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
     }
     if (!excess.valid || excess.value <= (double)settings->memory_bytes)
         return;
-    guard_findings_add(out, (struct guard_finding){.kind = "memory_not_empty",
-                                                   .text = mem_printf("%s has %.0f MiB in use that no process explains",
-                                                                      look->device, excess.value / MIB),
-                                                   .blocks = true});
+    guard_findings_add(
+        out, (struct guard_finding){.kind = "memory_not_empty",
+                                    .text = mem_printf("%s has %.0f MiB in use that no process seen here explains",
+                                                       look->device, excess.value / MIB),
+                                    .blocks = true});
 }
 
 static void look_at_load(const struct preflight_settings *settings, const struct guard_known *known,

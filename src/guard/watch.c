@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,9 @@ enum { UNSEEN_LOOKS = 2 };
 
 /* Of one kind and process, beyond these, spans are joined. */
 enum { SPANS_OF_A_KIND = 20 };
+
+/* Changes of the power limit smaller than this are rounding. */
+static const double LIMIT_W = 1;
 
 static const double MIB = 1048576;
 
@@ -27,6 +31,7 @@ void watch_begin(struct watch *watch, const char *device, int64_t start_ns, doub
         return;
     watch->ecc = before->of[GPU_ECC_UNCORRECTED];
     watch->xids = before->of[GPU_XID_COUNT];
+    watch->limit_w = before->of[GPU_POWER_LIMIT_W];
 }
 
 void watch_fini(struct watch *watch)
@@ -129,6 +134,18 @@ static void look_at_errors(struct watch *watch, const struct guard_look *look)
     }
 }
 
+static void look_at_limit(struct watch *watch, const struct guard_look *look)
+{
+    struct reading before = watch->limit_w, now = guard_reading(look, GPU_POWER_LIMIT_W);
+    if (!now.valid)
+        return;
+    watch->limit_w = now;
+    if (before.valid && fabs(now.value - before.value) >= LIMIT_W)
+        see(watch, "power_limit_changed", NULL, look->t_ns,
+            mem_printf("%s: its power limit was changed from %.0f W to %.0f W", watch->device, before.value,
+                       now.value));
+}
+
 /* One that was there at the start, was told then, and does nothing, is what it was. */
 static bool counts(const struct guard_user *user)
 {
@@ -159,11 +176,13 @@ static void look_at_users(struct watch *watch, const struct guard_look *look)
 static void look_for_silence(struct watch *watch, const struct guard_known *known, const struct guard_look *look)
 {
     struct reading excess = guard_excess_bytes(look, known);
-    bool silent = !look->listed || (look->user_count == 0 && excess.valid && excess.value > watch->tolerance_bytes);
+    bool silent = !look->listed || look->left_out > 0 ||
+                  (look->user_count == 0 && excess.valid && excess.value > watch->tolerance_bytes);
     watch->silent_looks = silent && !look->ended ? watch->silent_looks + 1 : 0;
     if (watch->silent_looks >= UNSEEN_LOOKS)
         see(watch, "processes_unseen", NULL, look->t_ns,
-            mem_printf("%s: the driver does not tell who uses it", watch->device));
+            mem_printf("%s: the driver does not tell %s uses it", watch->device,
+                       look->left_out > 0 ? "all who" : "who"));
 }
 
 /* What this look did not see has ended; it may have lasted until this look. */
@@ -184,6 +203,7 @@ void watch_take(struct watch *watch, const struct guard_known *known, const stru
         return;
     look_at_reasons(watch, look);
     look_at_errors(watch, look);
+    look_at_limit(watch, look);
     look_at_users(watch, look);
     look_for_silence(watch, known, look);
     close_spans(watch, look->t_ns);

@@ -23,7 +23,7 @@ struct watch {
     int64_t start_ns, looked_ns;
     struct watch_span *spans;
     size_t count, capacity;
-    struct reading ecc, xids; /* as last seen */
+    struct reading ecc, xids, limit_w; /* as last seen */
     unsigned unseen_looks, silent_looks; /* in a row */
     double tolerance_bytes;
 };

@@ -7,6 +7,7 @@
 #include "contain/procfs.h"
 #include "state/census.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -93,23 +94,59 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
     return true;
 }
 
-/* The flags are the seventh field behind the name, which may hold anything (proc(5)); PF_EXITING of the kernel's
- * sched.h. */
-bool who_is_going(const char *proc, pid_t pid)
+/* The flags are the seventh field behind the name, which may hold anything (proc(5)). False: it is gone. */
+static bool flags_read(const char *proc, pid_t pid, unsigned long *out)
 {
-    static const unsigned long exiting = 0x4;
     char path[40], text[2048];
     struct proc_stat stat;
     AUTO_CLOSE int folder = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || !proc_stat_read(folder, pid, &stat) || !proc_stat_alive(&stat))
-        return true;
+        return false;
     snprintf(path, sizeof path, "%d/stat", (int)pid);
     if (proc_read_at(folder, path, text, sizeof text) <= 0)
-        return true;
+        return false;
     const char *at = strrchr(text, ')');
     for (int i = 0; at && i < 7; i++)
         at = strchr(at + 1, ' ');
-    return !at || (strtoul(at + 1, NULL, 10) & exiting);
+    *out = at ? strtoul(at + 1, NULL, 10) : 0;
+    return at;
+}
+
+/* PF_EXITING and PF_KTHREAD of the kernel's sched.h. */
+static const unsigned long exiting = 0x4, kernel_thread = 0x200000;
+
+bool who_is_going(const char *proc, pid_t pid)
+{
+    unsigned long flags;
+    return !flags_read(proc, pid, &flags) || (flags & exiting);
+}
+
+/* /dev/nvidia0, nvidiactl, nvidia-uvm, ... */
+static bool is_of_driver(const char *dev, const char *path)
+{
+    size_t length = strlen(dev);
+    return strncmp(path, dev, length) == 0 && strncmp(path + length, "/nvidia", 7) == 0;
+}
+
+bool who_may_have_gpu(const char *proc, const char *dev, pid_t pid)
+{
+    unsigned long flags;
+    bool found = false;
+    AUTO_FREE char *control = mem_printf("%s/nvidiactl", dev);
+    AUTO_FREE char *path = mem_printf("%s/%d/fd", proc, (int)pid);
+    if (!flags_read(proc, pid, &flags) || (flags & kernel_thread))
+        return false;
+    DIR *listing = access(control, F_OK) == 0 ? opendir(path) : NULL;
+    if (!listing)
+        return true;
+    for (const struct dirent *entry; !found && (entry = readdir(listing));) {
+        char target[256];
+        ssize_t length = readlinkat(dirfd(listing), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        found = is_of_driver(dev, target);
+    }
+    closedir(listing);
+    return found;
 }
 
 void who_fini(struct who *who)

@@ -130,7 +130,8 @@ static void take(struct gauge *gauge, struct gauge_meter *meter, const struct me
         host_meter_own(gauge->host, meter->own_pid = pid);
     if (response->has_sample && listener->sample)
         listener->sample(listener->data, meter->label, &response->sample);
-    if (response->kind == METER_USERS && response->status == METER_OK && listener->users)
+    bool asked = response->kind == METER_USERS && (response->status == METER_OK || response->status == METER_FAILED);
+    if (asked && listener->users)
         listener->users(listener->data, meter->label, response->ended_ns, &response->users);
 }
 

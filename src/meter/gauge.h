@@ -25,7 +25,8 @@ struct gauge_listener {
     /* domain: its place among the host's counters */
     void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
     void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
-    void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users); /* after gauge_users */
+    /* After gauge_users; where the driver says nothing, an empty list that is not told. */
+    void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users);
     void *data;
 };
 

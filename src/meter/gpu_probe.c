@@ -166,11 +166,10 @@ static void probe_users(const struct probe *probe)
     int64_t began_ns = clock_monotonic_ns();
     bool good = probe->backend->users(probe->sensor, &users, &err);
     struct reading cost_us = since(began_ns);
-    if (!good) {
+    if (good && users.told)
+        say(probe, (struct gpu_probe_row){.what = "processes", .value = some(users.count), .cost_us = cost_us});
+    else
         say(probe, (struct gpu_probe_row){.what = "processes", .text = err.text, .cost_us = cost_us});
-        return;
-    }
-    say(probe, (struct gpu_probe_row){.what = "processes", .value = some(users.count), .cost_us = cost_us});
     for (uint32_t i = 0; i < users.count; i++) {
         const struct gpu_user *user = &users.users[i];
         int used = snprintf(text, sizeof text, "pid %" PRId32 "%s%s", user->pid, user->compute ? " compute" : "",

@@ -305,6 +305,10 @@ static void users(struct gpu_process *process)
                                                    .memory_bytes = user->memory_bytes.value,
                                                    .sm_percent = user->sm_percent.value};
     }
+    if (process->users.told)
+        reply->has |= METER_HAS_COMPUTE;
+    else
+        say_why(reply->text, &why);
     reply->user_count = process->users.count;
     reply->left_out = process->users.left_out;
 }

@@ -64,7 +64,7 @@ struct meter_response {
     uint64_t id;
     enum meter_status status;
     int64_t began_ns, ended_ns; /* of the reading; of LOST: when it was sent, when it was given up */
-    char text[METER_TEXT_SIZE]; /* of a status that is not OK */
+    char text[METER_TEXT_SIZE]; /* of a status that is not OK; of USERS also why some are not told */
     struct counter_reading counter[METER_COUNTER_MAX];
     size_t counter_count;
     size_t power_count;   /* samples that came */

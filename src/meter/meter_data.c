@@ -88,6 +88,7 @@ static void take_users(const struct meter_reply *reply, struct gpu_users *out)
                               .sm_percent = {.value = user->sm_percent, .valid = user->bits & METER_USER_SHARE}};
     }
     out->left_out = reply->left_out;
+    out->told = reply->has & METER_HAS_COMPUTE;
 }
 
 static void take_groups(const struct meter_reply *reply, struct meter_response *out)

@@ -30,13 +30,14 @@ enum meter_status {
 enum {
     METER_HAS_COUNTER = 1, /* this GPU has an energy counter */
     METER_HAS_TRACE = 2,   /* and a buffer of samples */
-    METER_HAS_READINGS = 4 /* readings were taken now */
+    METER_HAS_READINGS = 4, /* readings were taken now */
+    METER_HAS_COMPUTE = 8   /* USERS: those that compute were told; else text says why not */
 };
 
 /* Bits of wire_user.bits. */
 enum { METER_USER_COMPUTE = 1, METER_USER_GRAPHICS = 2, METER_USER_MEMORY = 4, METER_USER_SHARE = 8 };
 
-#define METER_VERSION 2U
+#define METER_VERSION 3U
 
 enum { METER_TEXT_SIZE = 256, METER_COUNTER_MAX = 4, METER_GROUPS_MAX = 16, METER_WHY_SIZE = 200 };
 

@@ -119,6 +119,8 @@ void lane_energy_fini(struct lane *lane);
 /* The guard of the lane's GPUs (lane_guard.c). Without GPUs each does nothing, or what follows at once. */
 void lane_guard_start(struct lane *lane);                          /* the meters were started */
 void lane_guard_preflight(struct lane *lane, lane_step *next);     /* before each attempt */
+void lane_guard_alone(struct lane *lane);                          /* its background runs, alone for now */
+void lane_guard_ready(struct lane *lane);                          /* its gate is about to be opened */
 void lane_guard_begin(struct lane *lane);                          /* its gate is open */
 void lane_guard_tick(struct lane *lane);                           /* once a second while it is measured */
 void lane_guard_edge(struct lane *lane);                           /* its command has ended */

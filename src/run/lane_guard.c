@@ -90,7 +90,8 @@ void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct g
         .readings = fresh ? &device->sample.readings : NULL,
         .listed = device->listed && device->users_ns >= asked_ns,
         .users = device->users,
-        .user_count = device->listed && device->users_ns >= asked_ns ? device->user_count : 0,
+        .user_count = device->users_ns >= asked_ns ? device->user_count : 0,
+        .left_out = device->users_ns >= asked_ns ? device->left_out : 0,
     };
 }
 
@@ -143,9 +144,10 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
         return;
     guard_users_take(lane, device, users);
     device->users_ns = t_ns;
-    device->answered = device->listed = true;
+    device->answered = true;
+    device->listed = users->told;
     device->deaf = false;
-    if (!lane->guard->running || device->seen_off)
+    if ((!lane->guard->running && !lane->guard->alone) || device->seen_off)
         return;
     device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
     for (size_t i = 0; i < device->user_count; i++)

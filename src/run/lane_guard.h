@@ -25,13 +25,13 @@ struct guard_device {
     bool unavailable;  /* its meter was given up */
     bool deaf;         /* did not answer in time: not waited for until it does */
     bool answered;     /* in this round */
-    bool listed;
+    bool listed;       /* those that compute were told */
     bool quarantined;
     bool seen_off;     /* it was looked at once when the command had ended: what comes then is not of its time */
     struct gpu_sample sample; /* the newest; t_ns 0: none */
     int64_t users_ns;  /* of the newest list */
     struct guard_user *users;
-    size_t user_count;
+    size_t user_count, left_out;
     struct guard_known known;
     struct watch watch;
     struct cooldown cooldown;
@@ -61,6 +61,7 @@ struct lane_guard {
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
+    bool alone;            /* a background runs, and no foreground yet: whoever else is there falsifies what it draws */
     int64_t edge_ns;       /* its command has ended; 0: not yet */
     bool ran_one;          /* a job ran before: its heat may still be going */
     lane_step *idle_done;  /* when the idle window has been measured */

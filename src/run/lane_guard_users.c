@@ -62,8 +62,10 @@ static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
         return person;
     bool ours = is_ours(lane, pid);
-    /* A job's process that is ending is no member any more, and yet none of a stranger's. */
-    if (!ours && who_is_going(roots_of(lane)->proc, pid)) {
+    /* A job's process that is ending is no member any more, and yet none of a stranger's; and a number of another pid
+     * namespace is nobody's here. */
+    if (!ours && (who_is_going(roots_of(lane)->proc, pid) ||
+                  !who_may_have_gpu(roots_of(lane)->proc, roots_of(lane)->dev, pid))) {
         who_fini(&who);
         return NULL;
     }
@@ -90,6 +92,7 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
     int proc = open(roots_of(lane)->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     device->users = mem_resize(device->users, users->count + 1U, sizeof *device->users);
     device->user_count = users->count;
+    device->left_out = users->left_out;
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
         struct proc_stat stat;
@@ -98,7 +101,7 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
         device->users[i] = (struct guard_user){.owner = person ? person->owner : GUARD_UNSEEN,
                                                .pid = user->pid,
                                                .start_time = person ? person->start_time : 0,
-                                               .graphics = user->graphics,
+                                               .graphics = user->graphics && !user->compute,
                                                .known = person && person->known,
                                                .memory_bytes = user->memory_bytes,
                                                .sm_percent = user->sm_percent};

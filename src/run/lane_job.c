@@ -173,6 +173,7 @@ static void open_gate(struct lane *lane)
     }
     lane_job_watch(lane, lane->attempt.job);
     say_memory(lane);
+    lane_guard_ready(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {
         could_not_start(lane, &err);

@@ -119,9 +119,9 @@ void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const s
         percent[role] += user->sm_percent.valid ? user->sm_percent.value : 0;
         memory_bytes[role] += user->memory_bytes.valid ? user->memory_bytes.value : 1;
     }
-    gpu->listed = true;
+    gpu->listed = users->told;
     gpu->loaded = memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
-    if (load->beside && load->by_process && shares)
+    if (load->beside && load->by_process && shares && users->told)
         colocated_take(&gpu->shares, t_ns, gpu->power_w.valid ? gpu->power_w.value : 1, percent[LOAD_FOREGROUND],
                        percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
 }
@@ -283,6 +283,7 @@ void lane_load_begin(struct lane *lane)
     if (load->begun_ns != 0)
         return;
     load->begun_ns = clock_monotonic_ns();
+    lane_guard_alone(lane);
     arm(lane, next_us(lane));
 }
 

@@ -75,6 +75,23 @@ static void keep_coolest(struct guard_device *device, int64_t asked_ns)
         *start = temperature;
 }
 
+/* Why there will be no energy net of the idle draw. */
+static void tell_no_baseline(const struct lane *lane, struct guard_findings *out)
+{
+    const struct lane_guard *guard = lane->guard;
+    bool wanted = settings_of(lane)->baseline_s > 0;
+    for (size_t i = 0; wanted && i < guard->count; i++) {
+        const struct guard_device *device = &guard->devices[i];
+        const char *why = device->unavailable || device->deaf ? "it does not answer"
+                          : device->idle.seconds <= 0         ? "its power was not measured while it was free"
+                                                              : "its power was not even while it was free";
+        if (!device->idle.proven)
+            guard_findings_add(out, (struct guard_finding){.kind = "baseline_unknown",
+                                                           .text = mem_printf("%s: what it draws idle is not known: %s",
+                                                                              device->label, why)});
+    }
+}
+
 /* What there is to say goes to the journal; the attempt follows. */
 static void finish(struct lane *lane, const struct guard_findings *findings)
 {
@@ -84,6 +101,7 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     guard_findings_fini(&guard->pending);
     guard->pending_ns = guard->begun_ns;
     preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
+    tell_no_baseline(lane, &guard->pending);
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
         if (clear)

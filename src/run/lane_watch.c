@@ -18,8 +18,11 @@ static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
 static const double PRESSURE_MIN_S = 1;
 
+/* Of one that never began, nothing. */
 static struct reading from_start(const struct lane *lane, int64_t ns)
 {
+    if (lane->attempt.start_ns == 0)
+        return (struct reading){0};
     return (struct reading){(double)(ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
 }
 
@@ -62,25 +65,49 @@ static void tell_pending(struct lane *lane)
     guard_findings_fini(&guard->pending);
 }
 
-void lane_guard_begin(struct lane *lane)
+/* What is slept from now on is slept while it is measured. */
+void lane_guard_ready(struct lane *lane)
+{
+    lane->awake_ns = clock_monotonic_ns();
+    lane->asleep_ns = asleep_ns();
+}
+
+static void begin_watching(struct lane *lane, int64_t start_ns)
 {
     struct lane_guard *guard = lane->guard;
-    lane->awake_ns = lane->attempt.start_ns;
-    lane->asleep_ns = asleep_ns();
-    if (!guard)
-        return;
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
-        watch_begin(&device->watch, device->label, lane->attempt.start_ns, tolerance,
+        watch_begin(&device->watch, device->label, start_ns, tolerance,
                     device->sample.t_ns > 0 ? &device->sample.readings : NULL);
         device->listed = device->seen_off = false;
         device->before_bytes = (struct reading){0};
     }
-    guard->running = guard->ran_one = true;
+    guard->ran_one = true;
     guard->edge_ns = 0;
     guard->job_born = lane_background_was_born(lane) ? lane->background.first_start_time
                                                      : job_identity(lane->attempt.job)->start_time;
+}
+
+void lane_guard_alone(struct lane *lane)
+{
+    if (!lane->guard)
+        return;
+    lane->guard->alone = true;
+    begin_watching(lane, clock_monotonic_ns());
+}
+
+void lane_guard_begin(struct lane *lane)
+{
+    struct lane_guard *guard = lane->guard;
+    lane->awake_ns = lane->attempt.start_ns;
+    if (!guard)
+        return;
+    /* What was seen beside a background that was alone stays evidence. */
+    if (!guard->alone)
+        begin_watching(lane, lane->attempt.start_ns);
+    guard->alone = false;
+    guard->running = true;
     tell_pending(lane);
 }
 
@@ -130,6 +157,9 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
 {
     struct watch *watch = &device->watch;
     watch_end(watch, lane->attempt.end_ns);
+    /* Where nothing was measured nothing speaks against it. */
+    if (lane->attempt.start_ns == 0)
+        watch_fini(watch);
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_span *span = &watch->spans[i];
         char *text = span->times > 1 ? mem_printf("%s (%zu times)", span->text, span->times) : mem_strdup(span->text);
@@ -247,11 +277,13 @@ void lane_guard_postflight(struct lane *lane)
 {
     struct lane_guard *guard = lane->guard;
     lane->energy.waiting = false;
-    if (!guard || !guard->running) {
+    if (!guard || (!guard->running && !guard->alone)) {
         lane_attempt_ended(lane);
         return;
     }
-    guard->running = false;
+    for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)
+        guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
+    guard->running = guard->alone = false;
     guard->begun_ns = clock_monotonic_ns();
     poll(lane);
 }

@@ -102,7 +102,7 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
     struct memory_gpu *gpu = find_gpu(&lane->memory, label);
     double own_bytes = 0;
     bool any = false;
-    if (!gpu || !is_within(lane, t_ns) || !lane->attempt.job)
+    if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
         return;
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];

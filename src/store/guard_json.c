@@ -43,20 +43,27 @@ static void set_all(json_t *energy, const json_t *net)
         }
 }
 
-bool guard_json_net(sqlite3 *db, int64_t number, int64_t attempt, json_t *energy, struct err *err)
+static json_t *energy_of(sqlite3 *db, const struct event *event, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err,
-        "SELECT data FROM events WHERE experiment=? AND type='guard' AND attempt = CASE WHEN ?2 > 0 THEN ?2 ELSE"
-        " (SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?1) END ORDER BY seq",
-        "ii", number, attempt);
-    int step = query ? 0 : -1;
-    while (query && (step = db_step(query, err)) > 0) {
-        json_t *data = db_json(query, 0);
-        const char *phase = json_get_text(data, "phase");
-        if (phase && strcmp(phase, "net") == 0)
-            set_all(energy, data);
-        json_decref(data);
-    }
-    return step == 0;
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "SELECT energy FROM attempts WHERE experiment=? AND number=?",
+                                              "ii", event->experiment, event->attempt);
+    return query && db_step(query, err) > 0 ? db_json(query, 0) : NULL;
+}
+
+bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *phase = json_get_text(event->data, "phase");
+    struct err why = {0};
+    if (!phase || strcmp(phase, "net") != 0)
+        return true;
+    json_t *energy = energy_of(db, event, &why);
+    if (!energy && err)
+        *err = why;
+    if (!energy)
+        return !why.text[0];
+    set_all(energy, event->data);
+    bool ok = db_run(db, err, "UPDATE attempts SET energy=? WHERE experiment=? AND number=?", "jii", energy,
+                     event->experiment, event->attempt);
+    json_decref(energy);
+    return ok;
 }

@@ -2,6 +2,7 @@
 #ifndef TARE_STORE_GUARD_JSON_H
 #define TARE_STORE_GUARD_JSON_H
 
+#include "plan/event.h"
 #include "store/db.h"
 
 #include <jansson.h>
@@ -9,8 +10,8 @@
 /* Its events of this experiment in their order, each with its attempt, appended to out. */
 bool guard_json_add(sqlite3 *db, int64_t number, json_t *out, struct err *err);
 
-/* Puts the energy net of the bare idle of this attempt (0: the one whose figures the experiment has) into the sums and devices of its energy, where
- * there is one. energy: may be NULL. */
-bool guard_json_net(sqlite3 *db, int64_t number, int64_t attempt, json_t *energy, struct err *err);
+/* Of EVENT_GUARD: an energy net of the bare idle, which is known some time after its attempt has ended, goes into the
+ * sums and devices of that attempt's energy. */
+bool guard_json_net_write(sqlite3 *db, const struct event *event, struct err *err);
 
 #endif

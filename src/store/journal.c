@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "store/energy.h"
 #include "store/evidence.h"
+#include "store/guard_json.h"
 #include "store/memory.h"
 
 #include <string.h>
@@ -205,6 +206,8 @@ static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, st
         return write_job(db, event, err);
     case EVENT_MARK:
         return write_mark(db, event, err);
+    case EVENT_GUARD:
+        return guard_json_net_write(db, event, err);
     case EVENT_ATTEMPT_ENDED:
         return write_attempt_end(db, event, err);
     case EVENT_SESSION_ENDED:

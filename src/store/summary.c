@@ -13,8 +13,17 @@
 /* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
 static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
                                             "training_success", "duration_seconds", "retries"};
-static const char *const own_columns[] = {"mode",    "outcome", "exit_code", "attempt", "gpu_mem_peak_mib",
-                                          "verdict", "error",   "failure",   "changed"};
+static const char *const own_columns[] = {"mode",
+                                          "outcome",
+                                          "exit_code",
+                                          "attempt",
+                                          "gpu_mem_peak_mib",
+                                          "verdict",
+                                          "error",
+                                          "failure",
+                                          "changed",
+                                          "energy_gpu_net_joules",
+                                          "energy_gpu_net_half_width_joules"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -146,6 +155,10 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     add_cell(out, item->error);
     add_cell(out, item->failure);
     add_cell(out, extra->memory.changed);
+    struct reading net = energy_number(extra->energy, "gpu", "net_of_bare_idle_j");
+    struct reading half_width = energy_number(extra->energy, "gpu", "net_half_width_j");
+    add_number(out, net.value, net.valid);
+    add_number(out, half_width.value, net.valid && half_width.valid);
     text_add_char(out, '\n');
 }
 

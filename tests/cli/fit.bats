@@ -63,6 +63,11 @@ fault nvmlDeviceGetGraphicsRunningProcesses error code=4'
     page
     is "$(now "gpu empty" status)" warn
     [ "$(now "gpu empty" reason)" != None ]
+    # The list of displays alone says nothing of those that compute.
+    scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=4'
+    page
+    is "$(now "gpu empty" status)" warn
+    [[ "$(now "gpu empty" reason)" == *nvmlDeviceGetComputeRunningProcesses* ]]
     scenario 1 'init_error 9'
     page
     is "$(now "gpu answers" status)" fail

@@ -56,7 +56,7 @@ plant() {
     holds "$OUTSIDER" "$@"
 }
 
-# put WHAT NUMBER: the file of that name in the users' folder: leak0, heat0, reasons0.
+# put WHAT NUMBER: the file of that name in the users' folder: leak0, heat0, reasons0, limit0.
 put() { echo "$2" >"$USERS/.new" && mv "$USERS/.new" "$USERS/$1"; }
 
 # What a job says to hold memory of GPU 0 itself: $1 MiB, $2 per cent.
@@ -82,7 +82,7 @@ has_event() { cat "$WORK"/results/*/events.jsonl 2>/dev/null | grep -q "\"type\"
 # look LINES: python's lines; evidence(n): the data of experiment n's evidence; guard(n, phase): of its guard events.
 look() {
     cat >look.py <<'LOOK'
-import json, sys
+import csv, json, sys
 events = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]
 def evidence(number, kind=None):
     return [e["data"] for e in events
@@ -92,6 +92,8 @@ def guard(number, phase):
             if e["type"] == "guard" and e["experiment"] == number and e["data"]["phase"] == phase]
 def ended(number):
     return [e["data"] for e in events if e["type"] == "attempt_ended" and e["experiment"] == number]
+def rows(name):
+    return list(csv.DictReader(open(sys.argv[1] + "/" + name)))
 def experiment(number):
     return json.load(open(sys.argv[1] + "/repo_net_%03d/experiment.json" % number))
 LOOK

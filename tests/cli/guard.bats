@@ -221,6 +221,33 @@ assert 0 <= found["from_s"] <= at[0] + 0.001 and at[1] - 0.001 <= found["to_s"] 
     planted_while_measured reasons0 4 "" ""
 }
 
+@test "a power limit that somebody changes while it is measured is suspicion, with both limits" {
+    scenario 1
+    waiting_job
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    sleep 1.5
+    put limit0 450
+    wait_until grep -q 'GPU 0: its power limit was changed from 700 W to 450 W' out
+    touch repo/go
+    end_program
+    is "$(kinds)" power_limit_changed
+    is "$(summary verdict)" suspect
+}
+
+@test "where the idle draw cannot be known it is said why" {
+    # As on a GPU that tells of no power at all.
+    scenario 1 "$(printf 'fault %s error code=3\n' nvmlDeviceGetTotalEnergyConsumption nvmlDeviceGetSamples \
+        nvmlDeviceGetPowerUsage field:185 field:186)"
+    job "echo loss 0.5"
+    settings 1 '"baseline": 0.5'
+    tare_run >out
+    is "$(kinds)" baseline_unknown
+    grep -q 'evidence (recorded): GPU 0: what it draws idle is not known: its power was not measured while it was free' out
+    is "$(summary energy_gpu_net_joules)" ""
+}
+
 # An error has no end: what is known is that it came between two looks.
 @test "an Xid of the GPU is contamination, one of a program is not" {
     scenario 1
@@ -258,6 +285,78 @@ fault nvmlDeviceGetGraphicsRunningProcesses error code=999'
     is "$(summary outcome)" succeeded
 }
 
+@test "a list of computing processes that fails is no empty list, even where displays are told" {
+    scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=999'
+    plant 0 400 0 graphics
+    job "sleep 1; echo loss 0.5"
+    settings 1
+    tare_run >out
+    is "$(kinds)" processes_unseen
+    grep -q 'the driver does not tell who computes on it' "$(run_dir)/events.jsonl"
+    is "$(summary verdict)" suspect
+}
+
+@test "when the driver no longer tells who computes while it is measured, that is evidence with its time" {
+    scenario 1 "fault nvmlDeviceGetComputeRunningProcesses error code=999 when=$WORK/silent
+fault nvmlDeviceGetGraphicsRunningProcesses error code=999 when=$WORK/silent"
+    waiting_job "$(job_holds 1000)"
+    settings 1
+    start_run
+    wait_until test -e repo/began
+    touch silent
+    wait_until grep -q 'GPU 0: the driver does not tell who uses it' out
+    rm silent
+    sleep 2.5
+    touch repo/go
+    end_program
+    is "$(kinds)" processes_unseen
+    look '
+found, = [e for e in evidence(1) if e["kind"] == "processes_unseen"]
+duration = ended(1)[0]["duration_s"]
+assert found["device"] == "GPU 0" and 0 <= found["from_s"] < found["to_s"] <= duration + 0.001, (found, duration)
+'
+}
+
+@test "a process that both draws and computes is no display" {
+    scenario 1
+    plant 0 400 30 both
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on"'
+    tare_run >out
+    is "$(kinds)" "foreign_process gpu_busy_before"
+    look 'assert any("pid '"$OUTSIDER"' " in e["text"] and "400 MiB" in e["text"] for e in evidence(1, "foreign_process")), evidence(1)'
+}
+
+# As in a container whose driver counts as its host does: the number is somebody else's here.
+@test "a number that belongs here to a process without the GPU's device is nobody's, and nobody is accused" {
+    scenario 1
+    mkdir machine/dev
+    touch machine/dev/nvidiactl machine/dev/nvidia0
+    plant 0 5632
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on", "memory_wait": 1'
+    tare_run >out
+    is "$(kinds)" "memory_not_empty processes_unseen"
+    grep -q "/proc does not show what the driver names: pid $OUTSIDER with 5632 MiB" out
+    kill "$OUTSIDER"
+    rm -r results "$USERS/$OUTSIDER"
+    exec 9<machine/dev/nvidia0
+    plant 0 5632
+    exec 9<&-
+    tare_run >out
+    is "$(kinds)" foreign_process
+}
+
+@test "a kernel thread's number is that of a process elsewhere" {
+    [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "there are no kernel threads in this pid namespace"
+    scenario 1
+    holds 2 0 5632
+    job "sleep 1.5; echo loss 0.5"
+    settings 1 '"policy": "go-on", "memory_wait": 1'
+    tare_run >out
+    is "$(kinds)" "memory_not_empty processes_unseen"
+}
+
 @test "energy net of the bare idle comes from the windows before and after, and is there only when both are" {
     scenario 1
     job "$(job_holds 1000); sleep 3; echo loss 0.5"
@@ -283,12 +382,25 @@ for number in (1, 2):
     assert abs(net["net_of_bare_idle_j"] - (gross["joules"] - 77 * duration)) <= 3 * net["half_width_j"], net
     stored = experiment(number)["tare"]["energy"]
     assert abs(stored["gpu"]["net_of_bare_idle_j"] - expected) < 1e-6 * gross["joules"], stored["gpu"]
+    row = rows("summary.csv")[number - 1]
+    assert float(row["energy_gpu_net_joules"]) == net["net_of_bare_idle_j"], row
+    assert float(row["energy_gpu_net_half_width_joules"]) == net["half_width_j"], row
+'
+    "$TARE" export "$(run_dir)" >table.csv
+    look '
+told = [guard(number, "net")[0]["net_of_bare_idle_j"] for number in (1, 2)]
+exported = [float(row["gpu_energy_net_j"]) for row in csv.DictReader(open("table.csv"))]
+assert exported == told, (exported, told)
 '
     rm -r results
     plant 0 600
     settings 1 '"baseline": 1, "wait": 1'
     tare_run >out
-    look 'assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None'
+    look '
+assert guard(1, "net") == [] and experiment(1)["tare"]["energy"]["gpu"]["net_of_bare_idle_j"] is None
+row, = rows("summary.csv")
+assert row["energy_gpu_net_joules"] == row["energy_gpu_net_half_width_joules"] == "" != row["energy_gpu_total_joules"], row
+'
 }
 
 @test "an adaptive pause ends when the GPU is idle and cool, and says what it saved" {

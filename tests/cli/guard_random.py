@@ -1,5 +1,5 @@
-"""Runs with something planted on the fake GPU at random, and the verdict that each must have: guard_random.py TARE LIBRARY FOLDER RUNS
-SEED. What the kinds weigh is written down here once more, by hand."""
+"""Runs with something planted on the fake GPU at random, before, while or after they are measured, alone or beside a background, and the
+verdict that each must have: guard_random.py TARE LIBRARY FOLDER RUNS SEED. What the kinds weigh is written down here once more, by hand."""
 import json
 import os
 import random
@@ -25,6 +25,11 @@ until [ -e go ]; do sleep 0.05; done
 echo "loss 0.5"
 %(last)s
 """
+BACKGROUND = """#!/bin/sh
+echo "0 %(job)d 40" >%(users)s/.load && mv %(users)s/.load %(users)s/$$
+touch loads
+while :; do sleep 0.2; done
+"""
 LEFTOVER = """(trap "" TERM; sleep 60) &
 sleep 0.1"""
 
@@ -46,6 +51,8 @@ class Run:
         self.policy = rng.choice(["wait", "wait", "go-on"])
         self.plant = [self.nothing, self.before, self.gone, self.during, self.after, self.brake, self.leak,
                       self.harmless][number % 8]
+        # All of them in both modes, and half of each within the first eight.
+        self.parallel = (number % 2 == 1) != (number // 8 % 2 == 1)
         os.makedirs(self.users)
         os.makedirs(self.path("repo"))
         gpus = self.path("machine/proc/driver/nvidia/gpus/0000:01:00.0")
@@ -55,7 +62,12 @@ class Run:
                                           "Device Minor: \t 0\nGPU Excluded:\t No\n" % uuid)
         self.write(self.path("scenario"), "origin_ns 0\ngpus 1\nusers %s\n" % self.users)
         self.write(self.path("registry.json"), json.dumps({"models": {"repo": {
-            "path": "repo", "train_script": "./job.sh", "models": ["net"], "supported_hyperparams": {}}}}))
+            "path": "repo", "train_script": "./job.sh", "models": ["net"], "supported_hyperparams": {}}, "load": {
+            "path": "repo", "train_script": "./load.sh", "models": ["net"], "supported_hyperparams": {}}}}))
+
+    def name(self):
+        return "%s (%s, policy %s, %s)" % (os.path.basename(self.at), self.plant.__name__, self.policy,
+                                           "parallel" if self.parallel else "alone")
 
     def path(self, name):
         return os.path.join(self.at, name)
@@ -95,12 +107,16 @@ class Run:
     def begin(self, wait="2s", last="", memory_wait=1):
         preflight = {"policy": self.policy, "wait": wait, "baseline": 0, "memory_wait": memory_wait}
         timing = {"between_runs": 0, "between_configurations": 0, "before_retry": 0, "stop_grace": 3}
+        entry = {"repo": "repo", "model": "net"}
+        if self.parallel:
+            entry = {"foreground": dict(entry, mode="default"), "background": {"repo": "load", "model": "net"}}
         self.write(self.path("settings.json"), json.dumps({
-            "mode": "default", "max_retries": 0, "experiments": [{"repo": "repo", "model": "net"}],
-            "tare": {"timing": timing, "preflight": preflight}}))
-        script = self.path("repo/job.sh")
-        self.write(script, JOB % {"job": self.rng.randint(100, 90000) << 20, "users": self.users, "last": last})
-        os.chmod(script, 0o755)
+            "mode": "parallel" if self.parallel else "default", "max_retries": 0, "experiments": [entry],
+            "tare": {"timing": timing, "preflight": preflight, "parallel": {"wait": 1, "hold": 0.3}}}))
+        for name, text in (("job.sh", JOB), ("load.sh", BACKGROUND)):
+            script = self.path("repo/" + name)
+            self.write(script, text % {"job": self.rng.randint(100, 40000) << 20, "users": self.users, "last": last})
+            os.chmod(script, 0o755)
         environment = dict(os.environ, TARE_SYSROOT=self.path("machine"), TARE_LOCK_DIR=self.path("locks"),
                            XDG_STATE_HOME=self.path("state"), TARE_NVML=library, TARE_FAKE_NVML=self.path("scenario"),
                            TERM="dumb")
@@ -149,12 +165,16 @@ class Run:
 
     def during(self):
         self.begin()
-        self.began()
-        time.sleep(self.rng.uniform(0, 2))
+        if self.parallel and self.rng.random() < 0.5:
+            wait_until("the background loads the GPU", lambda: os.path.exists(self.path("repo/loads")))
+        else:
+            self.began()
+            time.sleep(self.rng.uniform(0, 2))
         process = self.outsider(self.rng.choice([0, 30]))
         wait_until("the outsider is told", lambda: self.told("GPU 0 is used by pid %d " % process.pid))
         if self.rng.random() < 0.5:
             self.end(process)
+        self.began()
         time.sleep(self.rng.uniform(0, 2))
         self.go()
         return "contaminated"
@@ -235,13 +255,12 @@ for number in range(runs):
         kinds = run.kinds()
         if verdict_of(kinds) != expected:
             wrong += 1
-            print("run %d (%s, policy %s): %s expected, found %s" % (number, run.plant.__name__, run.policy, expected,
-                                                                      sorted(kinds)))
+            print("%s: %s expected, found %s" % (run.name(), expected, sorted(kinds)))
             with open(run.path("out")) as out:
                 print(out.read())
     except Exception as error:
         wrong += 1
-        print("run %d (%s, policy %s): %r" % (number, run.plant.__name__, run.policy, error))
+        print("%s: %r" % (run.name(), error))
         if os.path.exists(run.path("out")):
             with open(run.path("out")) as out:
                 print(out.read())

@@ -179,6 +179,31 @@ sleep $((6 + 3 * ($(date +%s) - began)))'
     inside 'assert p["background"]["load"]["share_of_looks_beside"] < 0.5, p'
 }
 
+@test "a stranger beside a background that is alone falsifies what that draws: evidence before the foreground's time" {
+    scenario 1 "kelvin_per_w 0
+users $WORK/users"
+    parallel '"parallel": {"wait": 6, "hold": 0.5}'
+    script back.sh "$(on_gpu 60)
+while :; do sleep 1; done"
+    script fore.sh "$(on_gpu 30)
+sleep 1.5; echo 'loss 1'"
+    start_program run settings.json -c registry.json -o results --containment sweep
+    wait_until sh -c 'ls users/[0-9]*'
+    sleep 300 >/dev/null 2>&1 3>&- &
+    HOLDER=$!
+    disown "$HOLDER"
+    echo '0 524288000 0' >users/.new
+    mv users/.new "users/$HOLDER"
+    wait_until grep -q "GPU 0 is used by pid $HOLDER " out
+    kill "$HOLDER"
+    end_program
+    is "$CODE" 0
+    is "$(summary verdict)" contaminated
+    inside '
+found, = [x["data"] for x in events if x["type"] == "evidence" and x["data"]["kind"] == "foreign_process"]
+assert found["from_s"] < 0 and found["from_s"] < found["to_s"] and "500 MiB" in found["text"], found'
+}
+
 @test "a background that crashes beside the foreground contaminates, and the foreground goes on" {
     unset TARE_NVML
     parallel '"parallel": {"wait": 0, "restart_delay": 0}'

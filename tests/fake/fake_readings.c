@@ -8,8 +8,10 @@
 static double power_now(nvmlDevice_t device)
 {
     const struct fake_gpu *gpu = &scenario.gpus[number_of(device)];
-    double extra_w = fake_users_power(&scenario, number_of(device), now_ns(), NULL);
-    return fake_power_w(gpu, fake_update_ns(gpu, now_ns())) + extra_w;
+    struct fake_load load;
+    int64_t t_ns = now_ns();
+    fake_users_load(&scenario, number_of(device), t_ns, &load);
+    return fake_power_w(gpu, fake_update_ns(gpu, t_ns)) + fake_load_power_w(&load, t_ns);
 }
 
 static bool busy(nvmlDevice_t device)
@@ -94,7 +96,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigne
 nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned *out)
 {
     ENTER("nvmlDeviceGetEnforcedPowerLimit", device);
-    *out = garbage ? ~0U : (unsigned)(gpu->limit_w * 1000);
+    double planted_w = fake_planted(&scenario, "limit", number_of(device));
+    *out = garbage ? ~0U : (unsigned)((planted_w > 0 ? planted_w : gpu->limit_w) * 1000);
     return OK;
 }
 
@@ -103,10 +106,12 @@ EXPORT nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, ull
 nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, ull *out)
 {
     ENTER("nvmlDeviceGetTotalEnergyConsumption", device);
-    double extra_j = 0;
+    struct fake_load load;
     pass(gpu->counter_cost_us / 2);
-    fake_users_power(&scenario, number_of(device), now_ns(), &extra_j);
-    *out = garbage ? ~0ULL : fake_counter_mj(gpu, now_ns()) + (ull)(extra_j * 1000);
+    int64_t t_ns = now_ns();
+    fake_users_load(&scenario, number_of(device), t_ns, &load);
+    double extra_j = fake_load_energy_j(&load, fake_update_ns(gpu, t_ns));
+    *out = garbage ? ~0ULL : fake_counter_mj(gpu, t_ns) + (ull)(extra_j * 1000);
     pass(gpu->counter_cost_us / 2);
     return OK;
 }
@@ -140,8 +145,11 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
     char call[32];
     snprintf(call, sizeof call, "field:%u", value->fieldId);
     ENTER(call, device);
-    int64_t update_ns = fake_update_ns(gpu, now_ns());
-    double extra_w = fake_users_power(&scenario, number_of(device), now_ns(), NULL);
+    struct fake_load load;
+    int64_t t_ns = now_ns(), update_ns = fake_update_ns(gpu, t_ns);
+    fake_users_load(&scenario, number_of(device), t_ns, &load);
+    double extra_w = fake_load_power_w(&load, update_ns);
+    double extra_j = fake_load_energy_j(&load, update_ns) - fake_load_energy_j(&load, update_ns - 1000000000);
     value->timestamp = wall_us(wall_offset_ns(), now_ns());
     value->valueType = garbage ? 77 : 1;
     switch (value->fieldId) {
@@ -149,7 +157,7 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
         value->value.uiVal = (unsigned)(fake_temperature_c(gpu, now_ns()) + 6.5);
         return OK;
     case 185:
-        value->value.uiVal = (unsigned)((fake_energy_j(gpu, update_ns - 1000000000, update_ns) + extra_w) * 1000);
+        value->value.uiVal = (unsigned)((fake_energy_j(gpu, update_ns - 1000000000, update_ns) + extra_j) * 1000);
         return OK;
     case 186:
         value->value.uiVal = (unsigned)((fake_power_w(gpu, update_ns) + extra_w) * 1000);
@@ -198,8 +206,9 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_
     if (type != 0)
         return UNSUPPORTED;
     unsigned room = *inout, number = 0;
+    struct fake_load load;
     int64_t last = fake_sample_number(gpu, now_ns());
-    double extra_w = fake_users_power(&scenario, number_of(device), now_ns(), NULL);
+    fake_users_load(&scenario, number_of(device), now_ns(), &load);
     int64_t offset_ns = wall_offset_ns();
     *value_type = 1;
     if (!out) {
@@ -211,7 +220,8 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, unsigned type, ull since_
         if ((ull)wall_us(offset_ns, t_ns) <= since_us)
             continue;
         out[number].timeStamp = (ull)wall_us(offset_ns, t_ns);
-        out[number++].sampleValue.uiVal = (unsigned)((fake_power_w(gpu, t_ns) + extra_w) * 1000 + 0.5);
+        out[number++].sampleValue.uiVal =
+            (unsigned)((fake_power_w(gpu, t_ns) + fake_load_power_w(&load, t_ns)) * 1000 + 0.5);
     }
     if (garbage)
         spoil(out, number);

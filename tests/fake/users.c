@@ -73,39 +73,61 @@ void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_
     qsort(out->users, (size_t)out->count, sizeof *out->users, by_pid);
 }
 
-/* What is kept between the processes, in the file .gpuN of the folder. */
-struct kept {
-    int64_t t_ns;
-    double power_w, energy_j;
-};
+static const struct fake_change *change_at(const struct fake_load *load, int64_t t_ns)
+{
+    const struct fake_change *found = NULL;
+    for (int i = 0; i < load->count && load->changes[i].t_ns <= t_ns; i++)
+        found = &load->changes[i];
+    return found;
+}
 
-double fake_users_power(const struct fake_scenario *scenario, int gpu, int64_t t_ns, double *energy_j)
+double fake_load_power_w(const struct fake_load *load, int64_t t_ns)
+{
+    const struct fake_change *change = change_at(load, t_ns);
+    return change ? change->power_w : 0;
+}
+
+double fake_load_energy_j(const struct fake_load *load, int64_t t_ns)
+{
+    const struct fake_change *change = change_at(load, t_ns);
+    return change ? change->energy_j + change->power_w * (double)(t_ns - change->t_ns) / 1e9 : 0;
+}
+
+static void add_change(struct fake_load *load, int64_t t_ns, double power_w)
+{
+    const struct fake_change *last = load->count > 0 ? &load->changes[load->count - 1] : NULL;
+    if (last && (last->power_w == power_w || t_ns <= last->t_ns))
+        return;
+    struct fake_change change = {.t_ns = t_ns, .power_w = power_w, .energy_j = fake_load_energy_j(load, t_ns)};
+    if (load->count == FAKE_CHANGES_MAX) {
+        load->count = FAKE_CHANGES_MAX / 2;
+        memmove(load->changes, load->changes + FAKE_CHANGES_MAX / 2, sizeof load->changes / 2);
+    }
+    load->changes[load->count++] = change;
+}
+
+/* It is kept between the processes, in the file .gpuN of the folder. */
+void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_ns, struct fake_load *out)
 {
     struct fake_users users;
-    struct kept kept = {.t_ns = t_ns};
     char path[FAKE_PATH + 32];
+    bool computes = false;
+    *out = (struct fake_load){0};
     if (!scenario->users[0])
-        return 0;
+        return;
     snprintf(path, sizeof path, "%s/.gpu%d", scenario->users, gpu);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
-        return 0;
+        return;
     flock(fd, LOCK_EX);
-    if (pread(fd, &kept, sizeof kept, 0) != (ssize_t)sizeof kept)
-        kept = (struct kept){.t_ns = t_ns};
+    if (pread(fd, out, sizeof *out, 0) != (ssize_t)sizeof *out)
+        *out = (struct fake_load){0};
     fake_users_read(scenario, gpu, &users);
-    if (t_ns > kept.t_ns) {
-        kept.energy_j += kept.power_w * (double)(t_ns - kept.t_ns) / 1e9;
-        kept.t_ns = t_ns;
-    }
-    bool computes = false;
     for (int i = 0; i < users.count; i++)
         computes |= users.users[i].sm_percent > 0;
-    kept.power_w = computes ? scenario->gpus[gpu].load_w : 0;
-    if (pwrite(fd, &kept, sizeof kept, 0) != (ssize_t)sizeof kept)
-        kept.energy_j = 0;
+    int before = out->count;
+    add_change(out, now_ns, computes ? scenario->gpus[gpu].load_w : 0);
+    if (out->count != before && pwrite(fd, out, sizeof *out, 0) != (ssize_t)sizeof *out)
+        *out = (struct fake_load){0};
     close(fd);
-    if (energy_j)
-        *energy_j = kept.energy_j;
-    return kept.power_w;
 }

@@ -71,6 +71,7 @@ function rowOf(data) {
     label: `${measured.repository}/${measured.model}`, outcome: own.outcome ?? "planned",
     verdict: ["clean", "suspect", "contaminated"].includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
+    net: gpu?.net_of_bare_idle_j ?? null,
     power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: isNumber(bytes) ? bytes / 1048576 : null,
     retries: measured.retries, error: measured.error_message, params: measured.hyperparameters || {},
     metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,

@@ -7,6 +7,7 @@ const COLUMNS = [
   { key: "duration", title: say("duration"), number: true, of: (row) => row.duration, text: duration },
   { key: "energy", title: say("energy"), number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
   { key: "halfWidth", title: say("half_width"), number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
+  { key: "net", title: say("net_energy"), number: true, of: (row) => row.net, text: (v) => withUnit(v, "J") },
   { key: "power", title: say("mean_power"), number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
   { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
   { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },

@@ -511,6 +511,35 @@ static void a_list_that_is_not_told_leaves_the_other(void **state)
     play_end(&played);
 }
 
+/* A list of computing processes that fails is not an empty one. */
+static void whether_those_that_compute_were_told_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *scenario;
+        bool any, told;
+        uint32_t count;
+    } rows[] = {
+        {"", true, true, 1},
+        {"fault nvmlDeviceGetGraphicsRunningProcesses error code=3\n", true, true, 1},
+        {"fault nvmlDeviceGetComputeRunningProcesses error code=999\n", true, false, 1},
+        {"fault nvmlDeviceGetComputeRunningProcesses error code=4\n"
+         "fault nvmlDeviceGetGraphicsRunningProcesses error code=4\n",
+         false, false, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gpu_users users;
+        struct err err = {0};
+        play(&played, NULL, "0", 0, rows[i].scenario);
+        play_user(&played, (int)getpid(), "0 4096 0 both\n");
+        assert_int_equal(nvml_backend.users(played.sensor, &users, &err), rows[i].any);
+        assert_int_equal(users.told, rows[i].told);
+        assert_int_equal(users.count, rows[i].count);
+        assert_int_equal(err.text[0] != '\0', !rows[i].told);
+        play_end(&played);
+    }
+}
+
 static void memory_that_no_process_holds_is_a_leak(void **state)
 {
     (void)state;
@@ -546,6 +575,7 @@ int main(void)
         cmocka_unit_test(processes_have_their_memory_and_their_share),
         cmocka_unit_test(the_list_of_all_users_has_no_bound),
         cmocka_unit_test(a_list_that_is_not_told_leaves_the_other),
+        cmocka_unit_test(whether_those_that_compute_were_told_is_told),
         cmocka_unit_test(memory_that_no_process_holds_is_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,24 @@ static void a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody(void **state)
     guard_findings_fini(&found);
 }
 
+static void a_list_that_failed_or_was_cut_is_suspect_and_blocks_nobody(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    for (int cut = 0; cut < 2; cut++) {
+        struct guard_findings found = {0};
+        struct guard_look look = scene_look(100 * S, &readings, NULL, 0);
+        look.listed = cut;
+        look.left_out = cut ? 172 : 0;
+        preflight_look(&guard_settings_default.preflight, &empty, &look, &found);
+        assert_int_equal(found.count, 1);
+        assert_string_equal(found.items[0].kind, "processes_unseen");
+        assert_non_null(strstr(found.items[0].text, cut ? "172 processes more" : "who computes on it"));
+        assert_false(guard_findings_block(&found));
+        guard_findings_fini(&found);
+    }
+}
+
 static enum preflight_step decide(int policy, const char *kind, double looked_s, bool settling, double scale)
 {
     struct preflight_settings settings = guard_settings_default.preflight;
@@ -218,6 +236,7 @@ int main(void)
         cmocka_unit_test(displays_and_our_own_are_no_strangers),
         cmocka_unit_test(where_owners_are_unknown_memory_and_load_decide),
         cmocka_unit_test(a_gpu_that_tells_nothing_is_suspect_and_blocks_nobody),
+        cmocka_unit_test(a_list_that_failed_or_was_cut_is_suspect_and_blocks_nobody),
         cmocka_unit_test(the_policies_wait_refuse_and_go_on),
         cmocka_unit_test(the_heat_of_our_own_job_gets_time_to_go),
         cmocka_unit_test(after_the_wait_what_only_lies_there_is_suspect_and_what_works_is_contamination),

@@ -181,6 +181,27 @@ static void memory_in_use_that_the_driver_names_nobody_for_is_unseen(void **stat
     watch_fini(&watch);
 }
 
+static void a_list_that_failed_or_was_cut_is_unseen_for_as_long_as_that(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < 2; cut++) {
+        struct watch watch;
+        struct gpu_readings readings = scene_idle();
+        begin(&watch);
+        for (int i = 1; i <= 6; i++) {
+            struct guard_look look = scene_look((100 + i) * S, &readings, NULL, 0);
+            /* Not told at the seconds 3 and 4; one look alone is not believed. */
+            look.listed = cut || (i != 3 && i != 4);
+            look.left_out = cut && (i == 3 || i == 4) ? 172 : 0;
+            watch_take(&watch, &empty, &look);
+        }
+        watch_end(&watch, 110 * S);
+        assert_int_equal(watch.count, 1);
+        expect_span(&watch, 0, "processes_unseen", 3, 5);
+        watch_fini(&watch);
+    }
+}
+
 static void the_last_look_at_processes_that_just_went_says_nothing_of_owners(void **state)
 {
     (void)state;
@@ -200,6 +221,24 @@ static void the_last_look_at_processes_that_just_went_says_nothing_of_owners(voi
     look.ended = true;
     watch_take(&watch, &empty, &look);
     assert_int_equal(watch.count, 0);
+    watch_fini(&watch);
+}
+
+static void a_power_limit_that_is_changed_is_told_with_both_values(void **state)
+{
+    (void)state;
+    struct watch watch = {0};
+    struct gpu_readings readings = scene_idle();
+    watch_begin(&watch, "GPU 0", 100 * S, 64 * MIB, &readings);
+    scene_set(&readings, GPU_POWER_LIMIT_W, 700.4); /* rounding */
+    see(&watch, 1, &readings, NULL, 0);
+    scene_set(&readings, GPU_POWER_LIMIT_W, 450);
+    see(&watch, 2, &readings, NULL, 0);
+    see(&watch, 3, &readings, NULL, 0);
+    watch_end(&watch, 110 * S);
+    assert_int_equal(watch.count, 1);
+    assert_string_equal(watch.spans[0].text, "GPU 0: its power limit was changed from 700 W to 450 W");
+    expect_span(&watch, 0, "power_limit_changed", 1, 3);
     watch_fini(&watch);
 }
 
@@ -279,7 +318,9 @@ int main(void)
         cmocka_unit_test(what_was_born_when_the_command_had_ended_is_none_of_its_time),
         cmocka_unit_test(one_that_ends_between_two_calls_is_not_unknown),
         cmocka_unit_test(memory_in_use_that_the_driver_names_nobody_for_is_unseen),
+        cmocka_unit_test(a_list_that_failed_or_was_cut_is_unseen_for_as_long_as_that),
         cmocka_unit_test(the_last_look_at_processes_that_just_went_says_nothing_of_owners),
+        cmocka_unit_test(a_power_limit_that_is_changed_is_told_with_both_values),
         cmocka_unit_test(errors_count_from_what_they_were_at_the_first_look),
         cmocka_unit_test(an_error_before_the_first_look_counts_and_one_before_the_attempt_does_not),
         cmocka_unit_test(hours_of_on_and_off_do_not_fill_the_journal),

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -109,6 +110,54 @@ static void one_that_is_ending_is_going(void **state)
     rmdir(folder);
 }
 
+/* What the test itself has open, by its own number: the device files are a folder of the test's. */
+static void only_who_has_a_device_of_the_driver_open_may_have_a_gpu(void **state)
+{
+    (void)state;
+    char dev[] = "/tmp/who-test.XXXXXX", control[64], device[64];
+    assert_non_null(mkdtemp(dev));
+    snprintf(control, sizeof control, "%s/nvidiactl", dev);
+    snprintf(device, sizeof device, "%s/nvidia0", dev);
+    /* Where there are no such files nobody can be told from another by them. */
+    assert_true(who_may_have_gpu("/proc", dev, getpid()));
+    int one = open(control, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+    assert_true(one >= 0);
+    assert_true(who_may_have_gpu("/proc", dev, getpid()));
+    close(one);
+    assert_false(who_may_have_gpu("/proc", dev, getpid()));
+    int two = open(device, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+    assert_true(two >= 0);
+    assert_true(who_may_have_gpu("/proc", dev, getpid()));
+    close(two);
+    unlink(control);
+    unlink(device);
+    rmdir(dev);
+}
+
+/* As the kernel writes it of kthreadd: 0x200000 of its flags is PF_KTHREAD. */
+static void a_kernel_thread_has_no_gpu(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/who-test.XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/2", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/2/stat", folder);
+    for (int kernel = 0; kernel < 2; kernel++) {
+        FILE *file = fopen(path, "we");
+        assert_non_null(file);
+        fprintf(file,
+                "2 (kthreadd) S 0 0 0 0 -1 %d 0 0 0 0 0 7 0 0 20 0 1 0 0 0 0 18446744073709551615 0 0 0 0 0 0 0\n",
+                kernel ? 2129984 : 4194304);
+        fclose(file);
+        assert_int_equal(who_may_have_gpu(folder, "/nowhere", 2), !kernel);
+    }
+    unlink(path);
+    path[strlen(path) - strlen("/stat")] = '\0';
+    rmdir(path);
+    rmdir(folder);
+}
+
 static void a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed(void **state)
 {
     (void)state;
@@ -153,6 +202,8 @@ int main(void)
         cmocka_unit_test(a_process_is_told_by_user_command_age_and_tag),
         cmocka_unit_test(a_zombie_is_nobody),
         cmocka_unit_test(one_that_is_ending_is_going),
+        cmocka_unit_test(only_who_has_a_device_of_the_driver_open_may_have_a_gpu),
+        cmocka_unit_test(a_kernel_thread_has_no_gpu),
         cmocka_unit_test(a_long_command_is_cut_between_characters_and_control_characters_are_not_obeyed),
         cmocka_unit_test(the_text_has_all_of_it),
     };

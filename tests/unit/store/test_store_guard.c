@@ -65,6 +65,10 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
                 " {'device': 'GPU 1', 'joules': 2000, 'net_of_bare_idle_j': 1250.5, 'net_half_width_j': 3}]}");
     /* The last attempt, which the experiment's energy is of, has no baseline after it. */
     assert_true(json_is_null(json_object_get(json_object_get(second, "gpu"), "net_of_bare_idle_j")));
+    char *summary = run_read(&run, "summary.csv");
+    assert_non_null(strstr(summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules\n"));
+    assert_non_null(strstr(summary, ",,\n"));
+    free(summary);
     assert_true(json_equal(second, json_object_get(tare, "energy")));
     json_t *guard = json_object_get(tare, "guard");
     assert_int_equal(json_array_size(guard), 3);
@@ -76,9 +80,44 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
     run_remove(&run);
 }
 
+static void the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known(void **state)
+{
+    (void)state;
+    struct run run;
+    run_make(&run);
+    struct store *store = fixture_create(&run);
+    add(store, EVENT_SESSION_STARTED, 0, 0, NULL);
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
+    add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
+    add(store, EVENT_JOB_BORN, 1, 1, "{'pid': 1, 'layers': {}}");
+    add(store, EVENT_ATTEMPT_STARTED, 1, 1, "{'start_ns': 1}");
+    add(store, EVENT_ATTEMPT_STOPPING, 1, 1, "{'reason': 'exited'}");
+    add(store, EVENT_JOB_PROVEN, 1, 1, "{'leftovers': [], 'survivors': []}");
+    add(store, EVENT_ATTEMPT_ENDED, 1, 1,
+        "{'outcome': 'succeeded', 'duration_s': 10, 'energy': {'gpu': {'joules': 5000, 'net_of_bare_idle_j': null},"
+        " 'devices': []}}");
+    add(store, EVENT_EXPERIMENT_ENDED, 1, 0, "{'outcome': 'succeeded'}");
+    store_write_results(store, 1, NULL, NULL);
+    assert_true(store_flush(store, NULL));
+    char *before = run_read(&run, "summary.csv");
+    assert_non_null(strstr(before, ",,\n"));
+    add(store, EVENT_GUARD, 1, 1, "{'phase': 'net', 'net_of_bare_idle_j': 4250.5, 'half_width_j': 2.5, 'devices': []}");
+    store_write_results(store, 1, NULL, NULL);
+    fixture_close(store);
+    char *after = run_read(&run, "summary.csv");
+    assert_non_null(strstr(after, ",5000"));
+    assert_non_null(strstr(after, ",4250.5,2.5\n"));
+    /* As the query of those who read run.db themselves. */
+    assert_answer(&run, "SELECT json_extract(energy, '$.gpu.net_of_bare_idle_j') FROM attempts", "4250.5");
+    free(before);
+    free(after);
+    run_remove(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known),
         cmocka_unit_test(energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of),
     };
     return cmocka_run_group_tests_name("store guard", tests, NULL, NULL);
