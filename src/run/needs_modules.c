@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/query.h"
+#include "base/query.h"
 
 #include <stdlib.h>
 #include <string.h>
