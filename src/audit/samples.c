@@ -13,11 +13,6 @@ static const struct {
     [SAMPLES_TEMPERATURE] = {"gpu_temperature.csv", {"gpu_temp_c", "memory_temp_c"}},
 };
 
-const char *samples_file_name(enum samples_file file)
-{
-    return files[file].name;
-}
-
 const char *samples_quantity(enum samples_file file, size_t column)
 {
     return column < SAMPLES_COLUMNS ? files[file].quantities[column] : NULL;

@@ -13,8 +13,8 @@
 enum samples_file { SAMPLES_POWER, SAMPLES_UTILISATION, SAMPLES_TEMPERATURE, SAMPLES_FILES };
 #define SAMPLES_COLUMNS 2 /* at most, behind the time-stamp */
 
-const char *samples_file_name(enum samples_file file);                  /* "gpu_power.csv" */
-const char *samples_quantity(enum samples_file file, size_t column);    /* "power_draw_w"; NULL: no such column */
+/* "power_draw_w"; NULL: no such column. */
+const char *samples_quantity(enum samples_file file, size_t column);
 
 /* t_s: whole seconds since 1970. */
 typedef void samples_each_fn(void *context, int64_t t_s, const struct reading values[SAMPLES_COLUMNS]);
