@@ -69,17 +69,21 @@ function seriesOf(name, gpus, scale) {
   }));
 }
 
-/* Behind the curves: bands [{from, to, fill, hatch}] in the x scale's unit, lines [{at, label}]. */
+/* Behind the curves: bands [{from, to, fill, hatch, edge}] in the x scale's unit, the later ones over those before; edge: the colour of a
+ * stroke along the top, which is seen where a thousand bands share the width. Lines [{at, label}]. */
 function behind(bands, lines) {
   return (plot) => {
     const { ctx } = plot, { left, top, width, height } = plot.bbox;
     const x = (value) => Math.min(Math.max(plot.valToPos(value, "x", true), left), left + width);
     ctx.save();
     for (const band of bands) {
-      const from = x(band.from), to = Math.max(x(band.to), from + 1);
-      if (to <= left || from >= left + width) continue;
+      const from = x(band.from), to = Math.max(x(band.to), from + 1), narrow = to - from < 3 * devicePixelRatio;
+      if (to <= left || from >= left + width || (band.hatch && narrow)) continue;
       ctx.fillStyle = band.hatch ? hatch(ctx, band.fill) : band.fill;
       ctx.fillRect(from, top, to - from, height);
+      if (!band.edge) continue;
+      ctx.fillStyle = band.edge;
+      ctx.fillRect(from, top - 5 * devicePixelRatio, Math.max(to - from, 1.5 * devicePixelRatio), 5 * devicePixelRatio);
     }
     ctx.strokeStyle = colour("soft");
     ctx.fillStyle = colour("soft");
@@ -197,8 +201,10 @@ function runBands() {
   for (const row of rows)
     for (const span of row.spans) {
       const last = span === row.spans[row.spans.length - 1];
-      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), row });
+      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), edge: last ? colour(row.verdict) : null, row });
     }
+  const weight = (band) => ["unjudged", "clean", "suspect", "contaminated"].indexOf(band.row.verdict);
+  bands.sort((a, b) => weight(a) - weight(b) || a.from - b.from);
   for (const pause of head.pauses || [])
     if (pause.seconds > 0)
       bands.push({ from: pause.from_ms / 1000, to: pause.from_ms / 1000 + pause.seconds, fill: colour("unjudged-soft"), hatch: true });
@@ -215,7 +221,7 @@ function showTimeline() {
     for (let i = 1; i < data.length; i++) data[i] = [null, null];
   }
   const from = Math.min(data[0][0], ...bands.map((band) => band.from)), to = Math.max(data[0][data[0].length - 1], ...bands.map((band) => band.to));
-  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint" }, say("timeline_hint")),
+  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint how" }, say("timeline_hint")),
     ...(head.layout ? [make("p", { class: "hint" }, say("between_hint"))] : []));
   const entry = chart(document.getElementById("timeline"), 260, () => ({
     data,

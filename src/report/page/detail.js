@@ -38,6 +38,12 @@ function disturbed(row) {
   return whole && isNumber(row.duration) ? [{ from: 0, to: row.duration, weight: "contaminated" }] : spans;
 }
 
+/* From the start to the end of the experiment, whatever was sampled of it; a stretch that somebody drags over as it is. */
+function wholeOf(row, traces) {
+  const seconds = traces.flatMap((trace) => [trace.seconds[0], trace.seconds[trace.seconds.length - 1]]), first = Math.min(...seconds), last = Math.max(...seconds);
+  return (plot, low, high) => (low === first && high === last ? [Math.min(0, first), Math.max(row.duration ?? 0, last, first + 1)] : [low, high]);
+}
+
 function showCurves(parent, row) {
   const traces = row.data.trace || [];
   if (row.data.trace_error) parent.append(make("p", { class: "hint" }, say("trace_error", { text: row.data.trace_error })));
@@ -57,7 +63,7 @@ function showCurves(parent, row) {
       data: columns(mine, key),
       options: {
         title: "", cursor: { sync: { key: sync.key } },
-        scales: { x: { time: false }, y: { range: (plot, low, high) => [name === "temperature" ? Math.floor((low ?? 0) - 1) : 0, Math.max((high ?? 1) * 1.05, 1)] } },
+        scales: { x: { time: false, range: wholeOf(row, mine) }, y: { range: (plot, low, high) => [/temperature/.test(name) ? Math.floor((low ?? 0) - 1) : 0, Math.max((high ?? 1) * 1.08, 1)] } },
         series: [{ label: say("seconds"), value: (plot, value) => (isNumber(value) ? plain(value) : "–") }, ...seriesOf(name, mine.map((trace) => trace.gpu), "y")],
         axes: [axis({ size: 32 }), axis({ size: 52 })],
         hooks: { drawClear: [behind(bands(), lines)] },

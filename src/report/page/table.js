@@ -123,7 +123,7 @@ function showTable() {
   const present = (key, list) => list.filter((value) => rows.some((row) => row[key] === value));
   place("experiments",
     make("h2", {}, say("experiments")),
-    make("p", { class: "hint" }, say("table_hint")),
+    make("p", { class: "hint how" }, say("table_hint")),
     make("div", { class: "controls" },
       make("input", { type: "search", id: "filter", "aria-label": say("filter"), placeholder: say("filter_hint"),
         oninput: (event) => { table.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean); refresh(); } }),
