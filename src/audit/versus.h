@@ -27,7 +27,7 @@ struct versus_side {
     struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
     size_t *items;       /* indices of those that count: successes that are not contaminated */
     size_t count, left_out;
-    bool *used;          /* of items: those that are compared: by blocks, those of blocks that both sides have; else all */
+    bool *used;          /* of items: what is compared: of blocks those that both sides have, else all */
     size_t used_count;
     struct reading conditions[VERSUS_CONDITIONS]; /* means of the used that know it */
 };

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/reading_folders.h"
 #include "cli/report_page.h"
+#include "cli/report_snapshots.h"
 #include "report/page.h"
 #include "store/store.h"
 #include "tare_build.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -32,6 +33,9 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "GRAMS",
                        .type = CLI_TEXT,
                        .help = "grams of CO2e per kWh where this ran: adds what the GPU energies are worth"},
+    [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
+                          .help =
+                              "also write the analysis of each memory snapshot beside it, which the page then links"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -74,6 +78,8 @@ static int run(const struct cli_call *call)
         return CLI_BROKEN;
     }
     json_t *json = read_folder(dir, &err);
+    if (json && values[OPTION_SNAPSHOTS].given)
+        report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, &wish, &err);
     json_decref(json);
     if (!written) {
@@ -90,7 +96,8 @@ static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: what can be believed, the run in time with "
     "its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
     "among runs of a model, and energy against quality. DIR is a run of this program, also a live one, or a results "
-    "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file.",
+    "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
+    "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
     "'run' writes it when it ends.", NULL};
 
 static const char *const exits[] = {"0", "written",

@@ -37,8 +37,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* before: "" or "energy/"; deep: what stands in energy/ too. Links are left out: they lead to what is none of the
- * run's. */
+/* before: "" or "energy/"; deep: what stands in energy/ and attempt_<k>/ too. Links are left out: they lead to what is
+ * none of the run's. */
 static void add_folder(int folder, const char *before, bool deep, struct strv *out)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -48,10 +48,11 @@ static void add_folder(int folder, const char *before, bool deep, struct strv *o
         const char *name = entry->d_name;
         if (*name == '.' || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        if (deep && S_ISDIR(st.st_mode) && strcmp(name, "energy") == 0) {
-            AUTO_CLOSE int energy = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            if (energy >= 0)
-                add_folder(energy, "energy/", false, out);
+        if (deep && S_ISDIR(st.st_mode) && (strcmp(name, "energy") == 0 || strncmp(name, "attempt_", 8) == 0)) {
+            AUTO_CLOSE int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            AUTO_FREE char *below = mem_printf("%s/", name);
+            if (inner >= 0)
+                add_folder(inner, below, false, out);
         } else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
             strv_add_owned(out, mem_printf("%s%s%s", before, name, S_ISDIR(st.st_mode) ? "/" : ""));
         }

@@ -12,8 +12,8 @@ bool page_files_is_name(const char *name);
  * reference. */
 json_t *page_files_of_run(int dir);
 
-/* All of an experiment's folder, but for hidden ones: files, those of energy/, and other folders, with a slash
- * behind; at most some dozens, by name. A new reference. */
+/* All of an experiment's folder, but for hidden ones: files, those of energy/ and attempt_<k>/, and other folders,
+ * with a slash behind; at most some dozens, by name. A new reference. */
 json_t *page_files_of_experiment(int folder);
 
 #endif

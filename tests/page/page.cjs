@@ -209,6 +209,40 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 
+  // MORE: the run's folder, and what the last experiment's snapshots lead to: commands, or pages that are there.
+  async snapshots(browser, file, folder, ...wanted) {
+    const page = await open(browser, file);
+    // As it stands in its folder, where its links lead from.
+    await page.goto("file://" + path.join(path.resolve(folder), "report.html"));
+    const found = await page.$$eval("#detail .snapshot", (list) => list.map((p) => p.querySelector("code")?.textContent ?? p.querySelector("a").href));
+    assert.deepEqual(found.map((text) => (text.startsWith("file:") ? path.relative(path.resolve(folder), decodeURI(new URL(text).pathname)) : text.replace(/^\S+/, "tare"))).sort(), [...wanted].sort());
+    for (const text of found.filter((text) => text.startsWith("file:"))) assert.ok(fs.existsSync(new URL(text)), text);
+    assert.deepEqual(page.said, []);
+  },
+
+  // MORE: the run's folder. Each link leads to a file; each experiment's figures are those of its files.
+  async links(browser, file, folder) {
+    const page = await open(browser, file);
+    const top = await page.$$eval("#top a", (list) => list.map((a) => a.href));
+    assert.ok(top.some((link) => link.endsWith("summary.csv")), top);
+    const csv = rowsOfCsv(path.join(folder, "summary.csv"));
+    for (const id of await ids(page)) {
+      await page.click(`tr[data-id="${id}"]`);
+      const links = await page.$$eval("#detail .files a", (list) => list.map((a) => a.href));
+      for (const link of [...top, ...links]) assert.ok(fs.existsSync(new URL(link)), link);
+      for (const name of ["energy/gpu.csv", "experiment.json", "training.log"]) assert.ok(links.some((link) => link.endsWith(`${id}/${name}`)), name);
+      const own = JSON.parse(fs.readFileSync(path.join(folder, id, "experiment.json"), "utf8")).tare;
+      const looked = own.guard.filter((item) => item.phase === "preflight").pop().devices[0];
+      const figures = Object.fromEntries(await page.$$eval("#detail dl", (lists) => [...lists[0].querySelectorAll("dt")].map((dt) => [dt.firstChild.title, dt.nextSibling.textContent])));
+      assert.equal(figures.temperature_start_c, `${looked.temperature_c} °C`);
+      assert.equal(figures.sm_clock_mhz, `${looked.sm_clock_mhz} MHz`);
+      const row = csv.find((line) => line.experiment_id === id), shown = await page.evaluate(() => [chosen.row.energy, chosen.row.power, chosen.row.duration, chosen.row.verdict]);
+      assert.deepEqual(shown.slice(0, 3).map((n) => n.toPrecision(6)), [row.energy_gpu_total_joules, row.energy_gpu_avg_watts, row.duration_seconds].map((text) => Number(text).toPrecision(6)));
+      assert.equal(shown[3], row.verdict);
+    }
+    assert.deepEqual(page.said, []);
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);
