@@ -51,7 +51,8 @@ struct dataset_gpu {
     struct reading samples_sum_j;          /* study: the sum of the samples, as the study recorded it */
     struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
     struct reading power_cv_within;
-    struct reading temperature_start_c; /* of the first sample */
+    struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
+    struct reading sm_clock_start_mhz, memory_clock_start_mhz, sm_clock_mean_mhz; /* tare */
     struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
     struct reading sampled_share; /* of the window */
     struct reading longest_gap_s;

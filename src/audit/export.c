@@ -110,6 +110,9 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     set(row, "gpu_temperature_start_c", experiment->gpu.temperature_start_c);
     set(row, "gpu_temperature_mean_c", experiment->gpu.temperature_mean_c);
     set(row, "gpu_temperature_max_c", experiment->gpu.temperature_max_c);
+    set(row, "gpu_sm_clock_start_mhz", experiment->gpu.sm_clock_start_mhz);
+    set(row, "gpu_memory_clock_start_mhz", experiment->gpu.memory_clock_start_mhz);
+    set(row, "gpu_sm_clock_mean_mhz", experiment->gpu.sm_clock_mean_mhz);
     set(row, "sampled_share", experiment->gpu.sampled_share);
     set(row, "longest_gap_s", experiment->gpu.longest_gap_s);
     set(row, "window_s", experiment->gpu.window_s);

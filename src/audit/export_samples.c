@@ -1,8 +1,9 @@
 /* The samples of the study's energy/ files and of tare's, one figure a row. */
 #include "audit/audit_json.h"
 #include "audit/export_private.h"
+#include "audit/figure.h"
 #include "audit/read.h"
-#include "audit/trace.h"
+#include "audit/samples.h"
 #include "base/cleanup.h"
 #include "base/csv.h"
 #include "base/fs.h"
@@ -17,8 +18,7 @@ struct export_file {
     struct export_writer *writer;
     const struct dataset *dataset;
     const struct dataset_experiment *experiment;
-    const char *const *quantities; /* of a study's file: one for each column */
-    size_t columns;
+    enum samples_file of; /* the study's */
 };
 
 static void add_sample(const struct export_file *file, json_t *stamp, const char *device, const char *quantity,
@@ -32,32 +32,18 @@ static void add_sample(const struct export_file *file, json_t *stamp, const char
     export_row(file->writer, row);
 }
 
-static void each_row(void *at, const struct trace_row *row)
+static void each_row(void *at, int64_t t_s, const struct reading values[SAMPLES_COLUMNS])
 {
     const struct export_file *file = at;
-    for (size_t i = 0; i < file->columns && !file->writer->broken; i++)
-        add_sample(file, json_integer(row->t_s), "", file->quantities[i],
-                   (struct reading){row->values[i], row->kinds[i] == FIGURE_IS});
+    for (size_t i = 0; samples_quantity(file->of, i) && !file->writer->broken; i++)
+        add_sample(file, json_integer(t_s), "", samples_quantity(file->of, i), values[i]);
 }
 
 static void study_samples(struct export_file *file, int energy)
 {
-    static const char *const power[] = {"power_draw_w"};
-    static const char *const busy[] = {"gpu_util_percent", "memory_util_percent"};
-    static const char *const heat[] = {"gpu_temp_c", "memory_temp_c"};
-    static const struct {
-        const char *name;
-        const char *const *quantities;
-        size_t columns;
-    } files[] = {{"gpu_power.csv", power, 1}, {"gpu_utilization.csv", busy, 2}, {"gpu_temperature.csv", heat, 2}};
-    AUTO_FREE char *buffer = mem_alloc(TRACE_BUFFER);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct trace_file ignored;
-        file->quantities = files[i].quantities;
-        file->columns = files[i].columns;
-        /* What cannot be read is evidence of the experiment already. */
-        trace_read(energy, files[i].name, file->columns, buffer, each_row, file, &ignored, NULL);
-    }
+    /* What cannot be read is evidence of the experiment already. */
+    for (file->of = SAMPLES_POWER; file->of < SAMPLES_FILES; file->of++)
+        samples_read(energy, file->of, each_row, file, NULL);
 }
 
 /* The columns: when, seconds since the start, which device, then figures; what is no figure is left out. */

@@ -73,11 +73,14 @@ static size_t values_of(const struct dataset *dataset, const struct figures_grou
     return n;
 }
 
-static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric,
-                       uint64_t seed)
+/* The values of a quantity, each times scale, under a name. */
+static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
+                       double scale, bool is_metric, uint64_t seed)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
-    struct figure figure = {.is_metric = is_metric, .n = values_of(dataset, group, name, values)};
+    struct figure figure = {.is_metric = is_metric, .n = values_of(dataset, group, of, values)};
+    for (size_t i = 0; i < figure.n; i++)
+        values[i] *= scale;
     struct rng rng;
     if (figure.n == 0)
         return;
@@ -98,16 +101,27 @@ static void add_figure(const struct dataset *dataset, struct figures_group *grou
     group->figures[group->figure_count++] = figure;
 }
 
+static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric,
+                       uint64_t seed)
+{
+    add_scaled(dataset, group, name, name, 1, is_metric, seed);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_figures(const struct dataset *dataset, struct figures_group *group, uint64_t seed)
+static void add_figures(const struct dataset *dataset, struct figures_group *group,
+                        const struct figures_options *options)
 {
     AUTO_STRV struct strv metrics = {0};
-    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++)
+    uint64_t seed = options->seed;
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
         add_figure(dataset, group, quantities[i], false, seed);
+        if (options->carbon_g_per_kwh.valid && strcmp(quantities[i], "gpu_energy_kwh") == 0)
+            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false, seed);
+    }
     for (size_t i = 0; i < group->count; i++)
         for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
             strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
@@ -159,7 +173,7 @@ void figures_make(const struct dataset *dataset, const struct figures_options *o
     for (size_t g = 0; g < out->count; g++) {
         struct figures_group *group = &out->groups[g];
         take_members(dataset, order + groups[g], groups[g + 1] - groups[g], options, group);
-        add_figures(dataset, group, options->seed);
+        add_figures(dataset, group, options);
         add_spreads(dataset, group, options->precision);
         figures_add_front(dataset, group);
         figures_add_effects(dataset, group);

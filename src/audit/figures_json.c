@@ -119,6 +119,8 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
                                                           : "not contaminated"));
     json_object_set_new(out, "seed", json_integer((json_int_t)options->seed));
     json_object_set_new(out, "precision", json_real(options->precision));
+    if (options->carbon_g_per_kwh.valid)
+        set(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
     json_object_set_new(out, "groups", groups);

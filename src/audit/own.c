@@ -45,6 +45,7 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
     gpu->temperature_max_c = number_of(block, "temperature_max_c");
     gpu->utilisation_mean_percent = number_of(block, "utilisation_mean_percent");
     gpu->utilisation_max_percent = number_of(block, "utilisation_max_percent");
+    gpu->sm_clock_mean_mhz = number_of(block, "sm_clock_mean_mhz");
     gpu->sampled_share = number_of(block, "covered_share");
     gpu->longest_gap_s = number_of(block, "longest_gap_s");
     gpu->window_s = experiment->duration_s;
@@ -102,11 +103,14 @@ static void take_item(struct dataset_experiment *experiment, const struct result
         study_metric_set(experiment, result->metrics[i].name,
                          (struct reading){result->metrics[i].value, result->metrics[i].valid});
     take_energy(experiment, item->energy);
+    experiment->gpu.temperature_start_c = item->start.temperature_c;
+    experiment->gpu.sm_clock_start_mhz = item->start.sm_clock_mhz;
+    experiment->gpu.memory_clock_start_mhz = item->start.memory_clock_mhz;
     experiment->attempts = json_incref(item->all_attempts);
     experiment->epochs = json_incref(item->epochs);
     /* What spoke against an earlier attempt does not speak against the last one's figures. */
     for (size_t i = 0; i < item->evidence_count; i++)
-        if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempts)
+        if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempt)
             dataset_evidence(experiment, item->evidence[i].kind, none, none, "%s", item->evidence[i].text);
 }
 

@@ -72,11 +72,44 @@ static bool counts(const struct versus *versus, const struct dataset_experiment 
     return versus->clean_only ? experiment->verdict == VERDICT_CLEAN : experiment->verdict != VERDICT_CONTAMINATED;
 }
 
+const char *versus_condition_name(enum versus_condition condition)
+{
+    static const char *const condition_names[VERSUS_CONDITIONS] = {
+        [VERSUS_TEMPERATURE_START_C] = "temperature_start_c",
+        [VERSUS_SM_CLOCK_START_MHZ] = "sm_clock_start_mhz",
+        [VERSUS_MEMORY_CLOCK_START_MHZ] = "memory_clock_start_mhz",
+        [VERSUS_SM_CLOCK_MEAN_MHZ] = "sm_clock_mean_mhz",
+    };
+    return condition_names[condition];
+}
+
+static struct reading condition_of(const struct dataset_gpu *gpu, enum versus_condition condition)
+{
+    const struct reading all[VERSUS_CONDITIONS] = {
+        [VERSUS_TEMPERATURE_START_C] = gpu->temperature_start_c,
+        [VERSUS_SM_CLOCK_START_MHZ] = gpu->sm_clock_start_mhz,
+        [VERSUS_MEMORY_CLOCK_START_MHZ] = gpu->memory_clock_start_mhz,
+        [VERSUS_SM_CLOCK_MEAN_MHZ] = gpu->sm_clock_mean_mhz,
+    };
+    return all[condition];
+}
+
+static struct reading condition_mean(const struct versus *versus, const struct versus_side *side,
+                                     enum versus_condition condition)
+{
+    AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < side->count; i++) {
+        struct reading value = condition_of(&versus->dataset.items[side->items[i]].gpu, condition);
+        if (value.valid && side->used[i])
+            values[n++] = value.value;
+    }
+    return stats_mean(values, n);
+}
+
 static void take_side(struct versus *versus, size_t which, size_t folder)
 {
     struct versus_side *side = &versus->sides[which];
-    double heat = 0;
-    size_t known = 0;
     side->items = mem_array(versus->dataset.count + 1, sizeof *side->items);
     for (size_t i = 0; i < versus->dataset.count; i++) {
         const struct dataset_experiment *experiment = &versus->dataset.items[i];
@@ -87,12 +120,7 @@ static void take_side(struct versus *versus, size_t which, size_t folder)
             continue;
         }
         side->items[side->count++] = i;
-        struct reading start = experiment->gpu.temperature_start_c;
-        heat += start.valid ? start.value : 0;
-        known += start.valid;
     }
-    if (known)
-        side->temperature_start_c = (struct reading){heat / (double)known, true};
 }
 
 static bool in_selectors(const struct versus *versus, const char *key)
@@ -218,13 +246,13 @@ static int compare_moments(const void *a, const void *b)
 
 static void judge_order(struct versus *versus)
 {
-    size_t n = 0, all = versus->sides[0].count + versus->sides[1].count;
+    size_t n = 0, all = versus->sides[0].used_count + versus->sides[1].used_count;
     AUTO_FREE struct moment *moments = mem_array(all + 1, sizeof *moments);
     AUTO_FREE bool *is_b = mem_array(all + 1, sizeof *is_b);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < versus->sides[s].count; i++) {
             const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
-            if (experiment->has_end)
+            if (experiment->has_end && versus->sides[s].used[i])
                 moments[n++] = (struct moment){experiment->end_local_ns, s == 1};
         }
     versus->order_known = n == all;
@@ -232,6 +260,25 @@ static void judge_order(struct versus *versus)
     for (size_t i = 0; i < n; i++)
         is_b[i] = moments[i].is_b;
     versus->order_confounded = stats_order_confounded(is_b, n);
+}
+
+/* With two blocks in common what one side alone has is none of the comparison. */
+static void find_used(struct versus *versus, const struct strv blocks[2])
+{
+    AUTO_STRV struct strv common = {0};
+    for (size_t i = 0; i < blocks[0].count; i++)
+        if (strv_has(&blocks[1], blocks[0].items[i]))
+            strv_add_once(&common, blocks[0].items[i]);
+    for (size_t s = 0; s < 2; s++) {
+        struct versus_side *side = &versus->sides[s];
+        side->used = mem_array(side->count + 1, sizeof *side->used);
+        for (size_t i = 0; i < side->count; i++) {
+            side->used[i] = common.count < 2 || strv_has(&common, blocks[s].items[i]);
+            side->used_count += side->used[i];
+        }
+        for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
+            side->conditions[i] = condition_mean(versus, side, i);
+    }
 }
 
 static bool has_plan_blocks(const struct versus *versus, const struct versus_side *side)
@@ -262,6 +309,7 @@ static void compare_all(struct versus *versus, bool same_run)
         else
             compare_unpaired(versus, quantity);
     }
+    find_used(versus, versus->by_plan ? plan : alike);
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 1; i < alike[s].count; i++)
             versus->mixed |= strcmp(alike[s].items[i], alike[s].items[0]) != 0;
@@ -293,6 +341,7 @@ void versus_fini(struct versus *versus)
         strv_fini(&versus->sides[s].keys);
         strv_fini(&versus->sides[s].values);
         free(versus->sides[s].items);
+        free(versus->sides[s].used);
     }
     dataset_fini(&versus->dataset);
 }
@@ -338,8 +387,10 @@ static json_t *side_json(const struct versus_side *side)
     json_t *out = json_object();
     json_object_set_new(out, "of", json_text_or_null(side->text));
     json_object_set_new(out, "n", json_integer((json_int_t)side->count));
+    json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
     json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
-    json_object_set_new(out, "temperature_start_c", audit_json_reading(side->temperature_start_c));
+    for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
+        json_object_set_new(out, versus_condition_name(i), audit_json_reading(side->conditions[i]));
     return out;
 }
 
@@ -351,6 +402,8 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
         json_array_append_new(quantities, quantity_json(&versus->quantities[i], g_per_kwh));
     json_object_set_new(out, "quantities", quantities);
+    if (g_per_kwh.valid)
+        json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",
                         versus->order_known ? json_boolean(versus->order_confounded) : json_null());
     json_object_set_new(out, "mixed", json_boolean(versus->mixed));

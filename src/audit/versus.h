@@ -11,13 +11,25 @@
 
 #define VERSUS_QUANTITIES 4 /* gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j */
 
+/* What may explain a difference by itself: how the GPU began, and how fast it ran. */
+enum versus_condition {
+    VERSUS_TEMPERATURE_START_C,
+    VERSUS_SM_CLOCK_START_MHZ,
+    VERSUS_MEMORY_CLOCK_START_MHZ,
+    VERSUS_SM_CLOCK_MEAN_MHZ,
+    VERSUS_CONDITIONS
+};
+const char *versus_condition_name(enum versus_condition condition); /* "temperature_start_c" */
+
 struct versus_side {
     char *text;          /* as given */
     char *path;
     struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
     size_t *items;       /* indices of those that count: successes that are not contaminated */
     size_t count, left_out;
-    struct reading temperature_start_c; /* mean */
+    bool *used;          /* of items: what is compared: of blocks those that both sides have, else all */
+    size_t used_count;
+    struct reading conditions[VERSUS_CONDITIONS]; /* means of the used that know it */
 };
 
 struct versus_quantity {

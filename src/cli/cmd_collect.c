@@ -28,8 +28,9 @@ static bool is_complete(const struct collected *collected)
 static void write_page(const char *run_dir)
 {
     struct err err = {0};
+    const struct report_wish wish = {.language = report_page_language()};
     json_t *run = results_read_json(run_dir, &err);
-    if (!run || !report_page_write(run, run_dir, NULL, report_page_language(), &err))
+    if (!run || !report_page_write(run, run_dir, &wish, &err))
         cli_warning("there is no report.html: %s", err.text);
     json_decref(run);
 }

@@ -1,7 +1,6 @@
 /* compare: two groups of experiments against each other. */
 #include "audit/versus.h"
 #include "base/json.h"
-#include "base/value.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/reading_folders.h"
@@ -49,12 +48,8 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     struct versus versus = {0};
     struct reading g_per_kwh = {0};
-    const char *carbon = call->values[OPTION_CARBON].text;
-    if (carbon) {
-        g_per_kwh.valid = number_parse(carbon, &g_per_kwh.value) && g_per_kwh.value >= 0;
-        if (!g_per_kwh.valid)
-            return cli_usage_error(call->command, "--carbon-intensity: '%s' is no number of grams", carbon);
-    }
+    if (!reading_carbon(&call->values[OPTION_CARBON], &g_per_kwh, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     for (size_t i = 0; i < 2; i++)
         if (!versus_parse(call->operands.items[i], &versus.sides[i], &err)) {
             versus_fini(&versus);

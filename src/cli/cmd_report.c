@@ -1,14 +1,20 @@
-/* report: a run as one HTML file, for people. */
+/* report: a run, or a folder in the study's layout, as one HTML file, for people. */
+#include "audit/judge.h"
 #include "base/cleanup.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/reading_folders.h"
 #include "cli/report_page.h"
+#include "cli/report_snapshots.h"
+#include "report/page.h"
 #include "store/store.h"
 #include "tare_build.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -17,48 +23,87 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .long_name = "--output",
                        .argument = "FILE",
                        .type = CLI_FILE,
-                       .help = "where the page is written, instead of report.html in the run's folder"},
+                       .help = "where the page is written, instead of report.html in the folder"},
     [OPTION_LANG] = {.long_name = "--lang",
                      .argument = "LANGUAGE",
                      .type = CLI_CHOICE,
                      .choices = languages,
                      .help = "of the page: en or zh, instead of what LANG asks for"},
+    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
+                       .argument = "GRAMS",
+                       .type = CLI_TEXT,
+                       .help = "grams of CO2e per kWh where this ran: adds what the GPU energies are worth"},
+    [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
+                          .help =
+                              "also write the analysis of each memory snapshot beside it, which the page then links"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
+
+static json_t *read_study(const char *dir, struct err *err)
+{
+    struct dataset dataset = {0};
+    json_t *json = NULL;
+    if (dataset_read(&dataset, dir, err)) {
+        audit_judge(&dataset);
+        json = page_study_json(&dataset, 0);
+    }
+    dataset_fini(&dataset);
+    return json;
+}
+
+/* What has no run.db is the study's, or nothing. */
+static json_t *read_folder(const char *dir, struct err *err)
+{
+    AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return read_study(dir, err);
+    return results_read_json(dir, err);
+}
 
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
     const struct cli_value *values = call->values;
-    const char *run_dir = call->operands.items[0], *file = values[OPTION_OUTPUT].text;
+    const char *dir = call->operands.items[0];
+    struct report_wish wish = {
+        .file = values[OPTION_OUTPUT].text,
+        .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
+    };
+    if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    const char *language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language();
-    json_t *json = results_read_json(run_dir, &err);
-    bool written = json && report_page_write(json, run_dir, file, language, &err);
+    json_t *json = read_folder(dir, &err);
+    if (json && values[OPTION_SNAPSHOTS].given)
+        report_snapshots_write(json, dir);
+    bool written = json && report_page_write(json, dir, &wish, &err);
     json_decref(json);
     if (!written) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    printf("%s%s\n", file ? file : run_dir, file ? "" : "/report.html");
+    printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
     return CLI_OK;
 }
 
-static const char *const usage[] = {"report RUN_DIR [-o FILE] [options]", NULL};
+static const char *const usage[] = {"report DIR [-o FILE] [options]", NULL};
 
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: what can be believed, the run in time with "
     "its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
-    "among runs of a model, and energy against quality. Reads a live run too, and changes nothing but that file.",
+    "among runs of a model, and energy against quality. DIR is a run of this program, also a live one, or a results "
+    "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
+    "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
     "'run' writes it when it ends.", NULL};
 
-static const char *const exits[] = {
-    "0", "written", "2", "a mistake on the command line", "3", "the run cannot be read, or the page cannot be written",
-    NULL};
+static const char *const exits[] = {"0", "written",
+                                    "2", "a mistake on the command line",
+                                    "3", "the folder cannot be read, or the page cannot be written",
+                                    NULL};
 
 const struct cli_command cmd_report = {
     .name = "report",
@@ -69,7 +114,7 @@ const struct cli_command cmd_report = {
     .option_count = OPTION_COUNT,
     .operand_min = 1,
     .operand_max = 1,
-    .operand_name = "RUN_DIR",
+    .operand_name = "DIR",
     .exits = exits,
     .run = run,
 };

@@ -10,7 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_CSV, OPTION_VERDICTS, OPTION_PRECISION, OPTION_SEED, OPTION_AS_ROOT, OPTION_COUNT };
+enum {
+    OPTION_JSON,
+    OPTION_CSV,
+    OPTION_VERDICTS,
+    OPTION_PRECISION,
+    OPTION_SEED,
+    OPTION_CARBON,
+    OPTION_AS_ROOT,
+    OPTION_COUNT
+};
 
 static const char *const verdicts[] = {"clean", "usable", "all", NULL};
 
@@ -37,6 +46,11 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .high = 9007199254740991.0,
                      .default_text = "1",
                      .help = "of the bootstrap"},
+    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
+                       .argument = "GRAMS",
+                       .type = CLI_TEXT,
+                       .help =
+                           "grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -53,6 +67,9 @@ static int run(const struct cli_call *call)
     struct figures_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
                                          .colour = message_colour(STDOUT_FILENO),
                                          .precision = how.precision};
+    struct err err = {0};
+    if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
     int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);

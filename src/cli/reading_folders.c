@@ -2,6 +2,7 @@
 
 #include "audit/judge.h"
 #include "base/text.h"
+#include "base/value.h"
 #include "cli/caller.h"
 
 #include <stdio.h>
@@ -21,6 +22,16 @@ int reading_folders(char *const *paths, size_t count, bool as_root, struct datas
     }
     audit_judge(out);
     return CLI_OK;
+}
+
+bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err)
+{
+    *g_per_kwh = (struct reading){0};
+    if (!value->given)
+        return true;
+    g_per_kwh->valid = number_parse(value->text, &g_per_kwh->value) && g_per_kwh->value >= 0;
+    return g_per_kwh->valid ||
+           err_set(err, "--carbon-intensity: '%s' is no number of grams of CO2e per kWh", value->text);
 }
 
 bool reading_print(const struct text *text)

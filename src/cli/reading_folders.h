@@ -10,6 +10,9 @@
  * to be freed. What is wrong was said. */
 int reading_folders(char *const *paths, size_t count, bool as_root, struct dataset *out);
 
+/* The number of --carbon-intensity, grams of CO2e per kWh; not given: not valid. False: it is no such number (err). */
+bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err);
+
 /* To stdout; false, and said, when it cannot be written. */
 bool reading_print(const struct text *text);
 

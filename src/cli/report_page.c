@@ -3,9 +3,11 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "report/page.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,19 +39,53 @@ static bool write_file(const char *file, int dir, const struct text *page, struc
     return fs_write_atomic(fd, name, text_get(page), page->length, err) || err_wrap(err, "%s", folder);
 }
 
-bool report_page_write(const json_t *run, const char *run_dir, const char *file, const char *language, struct err *err)
+/* Links are taken out: the browser does that too, before it goes up. */
+static char *real_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    return real ? real : fs_resolve(NULL, path, NULL);
+}
+
+/* How a link in the page's folder leads to the run's: "", or steps that end in a slash. */
+static char *way_to(const char *run_dir, const char *file)
+{
+    AUTO_FREE char *folder = file ? fs_dirname(file) : mem_strdup(run_dir);
+    AUTO_FREE char *from = real_path(folder), *to = real_path(run_dir);
+    size_t same = 0;
+    struct text way = {0};
+    for (size_t i = 0;; i++) {
+        bool end_of_from = from[i] == '/' || !from[i], end_of_to = to[i] == '/' || !to[i];
+        if (end_of_from && end_of_to)
+            same = i;
+        if (from[i] != to[i] || !from[i])
+            break;
+    }
+    for (const char *at = from + same; *at; at++)
+        if (*at == '/' && at[1])
+            text_add(&way, "../");
+    if (to[same] && to[same + 1])
+        text_addf(&way, "%s/", to + same + 1);
+    return text_take(&way);
+}
+
+bool report_page_write(const json_t *run, const char *run_dir, const struct report_wish *wish, struct err *err)
 {
     AUTO_TEXT struct text page = {0};
-    AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL);
-    AUTO_FREE char *name = fs_basename(path);
+    AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL), *name = fs_basename(path);
+    AUTO_FREE char *way = way_to(run_dir, wish->file);
     AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
     json_t *machine = read_machine(dir);
-    struct page_options options = {.language = language, .folder = name, .dir = dir, .machine = machine};
+    struct page_options options = {.language = wish->language,
+                                   .folder = name,
+                                   .way = way,
+                                   .dir = dir,
+                                   .machine = machine,
+                                   .carbon_g_per_kwh = wish->carbon_g_per_kwh};
     page_write(run, &options, &page);
     json_decref(machine);
-    return write_file(file, dir, &page, err);
+    return write_file(wish->file, dir, &page, err);
 }
 
 const char *report_page_language(void)

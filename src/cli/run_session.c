@@ -229,7 +229,8 @@ static void write_page(const struct session *session)
 {
     struct err err = {0};
     json_t *run = results_json_from_store(session->store, &err);
-    bool written = run && report_page_write(run, session->dir_path, NULL, report_page_language(), &err);
+    struct report_wish wish = {.language = report_page_language()};
+    bool written = run && report_page_write(run, session->dir_path, &wish, &err);
     json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);

@@ -4,11 +4,14 @@
 #include "base/mem.h"
 #include "guard/evidence.h"
 #include "report/page_assets.h"
+#include "report/page_files.h"
 #include "report/page_trace.h"
 #include "tare_build.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* So many points of all traces together keep the file to a few megabytes, however many experiments it shows. */
@@ -59,6 +62,25 @@ static json_t *kinds_json(void)
     return out;
 }
 
+/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read. */
+static json_t *zone_json(const json_t *run)
+{
+    const json_t *sessions = json_object_get(run, "sessions");
+    double started_ms;
+    if (json_object_get(run, "layout"))
+        return json_incref(json_object_get(run, "zone_s"));
+    if (!json_get_number(json_array_get(sessions, 0), "started_ms", &started_ms))
+        return json_null();
+    time_t at = (time_t)(started_ms / 1000);
+    struct tm local;
+    return localtime_r(&at, &local) ? json_integer(local.tm_gmtoff) : json_null();
+}
+
+static json_t *reading_json(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
     json_t *head = json_object();
@@ -70,6 +92,12 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "seed", json_object_get(run, "seed"));
     json_object_set(head, "sessions", json_object_get(run, "sessions"));
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
+    json_object_set(head, "layout", json_object_get(run, "layout"));
+    json_object_set(head, "problems", json_object_get(run, "problems"));
+    json_object_set_new(head, "zone_s", zone_json(run));
+    json_object_set_new(head, "way", json_text_or_null(options->way));
+    json_object_set_new(head, "files", page_files_of_run(options->dir));
+    json_object_set_new(head, "carbon_g_per_kwh", reading_json(options->carbon_g_per_kwh));
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
     return head;
@@ -86,22 +114,40 @@ static json_t *without_bulk(const json_t *experiment)
     return out;
 }
 
-static void add_experiment(struct text *out, const json_t *experiment, size_t count, const struct page_options *options)
+/* When it began, in seconds since 1970; not finite: nobody knows. */
+static double start_s(const json_t *experiment)
+{
+    double from_ms;
+    const json_t *spans = json_object_get(experiment, "spans");
+    return json_get_number(json_array_get(spans, json_array_size(spans) - 1), "from_ms", &from_ms) ? from_ms / 1000
+                                                                                                   : NAN;
+}
+
+static void add_contents(json_t *json, const json_t *experiment, int folder, bool of_study, size_t count)
+{
+    struct err err = {0};
+    size_t points = share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX);
+    json_t *trace =
+        of_study ? page_trace_study(folder, start_s(experiment), points, &err) : page_trace_read(folder, points, &err);
+    json_object_set_new(json, "trace", trace ? trace : json_array());
+    if (!trace)
+        json_object_set_new(json, "trace_error", json_text_or_null(err.text));
+    json_object_set_new(json, "log_end",
+                        page_trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
+    json_object_set_new(json, "files", page_files_of_experiment(folder));
+}
+
+static void add_experiment(struct text *out, const json_t *experiment, size_t count, bool of_study,
+                           const struct page_options *options)
 {
     json_t *json = without_bulk(experiment);
     const char *id = json_get_text(experiment, "experiment_id");
     json_int_t number = 0;
     json_get_int(experiment, "number", &number);
-    AUTO_CLOSE int folder = id ? openat(options->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    if (folder >= 0) {
-        struct err err = {0};
-        json_t *trace = page_trace_read(folder, share(POINTS_ALL, count, POINTS_MIN, POINTS_MAX), &err);
-        json_object_set_new(json, "trace", trace ? trace : json_array());
-        if (!trace)
-            json_object_set_new(json, "trace_error", json_text_or_null(err.text));
-        json_object_set_new(json, "log_end",
-                            page_trace_log_end(folder, share(LOG_ALL_BYTES, count, LOG_MIN_BYTES, LOG_MAX_BYTES)));
-    }
+    AUTO_CLOSE int folder =
+        page_files_is_name(id) ? openat(options->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (folder >= 0)
+        add_contents(json, experiment, folder, of_study, count);
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);
     add_data(out, name, json);
     json_decref(json);
@@ -111,6 +157,7 @@ void page_write(const json_t *run, const struct page_options *options, struct te
 {
     const json_t *experiments = json_object_get(run, "experiments");
     size_t i, count = json_array_size(experiments);
+    bool of_study = json_object_get(run, "layout") != NULL;
     text_addf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n", strcmp(options->language, "zh") == 0 ? "zh-Hans" : "en");
     text_add_bytes(out, page_head, page_head_length);
     text_add(out, "<style>\n");
@@ -121,7 +168,7 @@ void page_write(const json_t *run, const struct page_options *options, struct te
     add_data(out, "head", head);
     json_decref(head);
     for (i = 0; i < count; i++)
-        add_experiment(out, json_array_get(experiments, i), count, options);
+        add_experiment(out, json_array_get(experiments, i), count, of_study, options);
     text_add(out, "<script>\n");
     text_add_bytes(out, page_script, page_script_length);
     text_add(out, "</script>\n</body>\n</html>\n");

@@ -3,6 +3,7 @@
 #ifndef TARE_REPORT_PAGE_H
 #define TARE_REPORT_PAGE_H
 
+#include "audit/dataset.h"
 #include "base/err.h"
 #include "base/text.h"
 
@@ -12,11 +13,17 @@
 struct page_options {
     const char *language; /* "en", "zh" */
     const char *folder;   /* the run's, as the reader knows it */
-    int dir;              /* the same, open: traces and logs are read in it */
+    const char *way;      /* from the page's folder to the run's, "" or ending in a slash; NULL: nothing is linked */
+    int dir;              /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
+    struct reading carbon_g_per_kwh;
 };
 
-/* run: as results_read_json gives it. What cannot be read of one experiment is said in its place. */
+/* run: as results_read_json or page_study_json gives it. What cannot be read of one experiment is said in its place. */
 void page_write(const json_t *run, const struct page_options *options, struct text *out);
+
+/* A folder in the study's layout in the form of results_read_json, with "layout": "study", "zone_s" and "problems";
+ * the dataset is judged. Parts that the study did not know are not there. A new reference. */
+json_t *page_study_json(const struct dataset *dataset, size_t folder);
 
 #endif

@@ -1,10 +1,13 @@
 #include "report/page_trace.h"
 
+#include "audit/samples.h"
 #include "base/csv.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/reading.h"
 #include "pattern/utf8.h"
+#include "report/page_thin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,26 +19,13 @@
 
 enum { FILE_MAX_BYTES = 512 << 20 };
 
-enum column { COLUMN_SECONDS, COLUMN_POWER, COLUMN_TEMPERATURE, COLUMN_UTILISATION, COLUMN_MEMORY, COLUMN_COUNT };
-
-static const struct {
-    const char *csv, *json;
-} columns[COLUMN_COUNT] = {
-    [COLUMN_SECONDS] = {"seconds", "seconds"},
-    [COLUMN_POWER] = {"power_draw_w", "power_w"},
-    [COLUMN_TEMPERATURE] = {"temperature_c", "temperature_c"},
-    [COLUMN_UTILISATION] = {"utilisation_percent", "utilisation_percent"},
-    [COLUMN_MEMORY] = {"memory_used_mib", "memory_mib"},
-};
-
-struct row {
-    struct reading of[COLUMN_COUNT];
-};
+static const char *const csv_names[THIN_COLUMNS] = {"power_draw_w", "temperature_c", "utilisation_percent",
+                                                    "memory_used_mib"};
+static const char *const names[THIN_COLUMNS] = {"power_w", "temperature_c", "utilisation_percent", "memory_mib"};
 
 struct device {
     char *name;
-    struct row *rows;
-    size_t count, capacity;
+    struct thin rows;
 };
 
 struct devices {
@@ -47,7 +37,7 @@ static void devices_fini(struct devices *devices)
 {
     for (size_t i = 0; i < devices->count; i++) {
         free(devices->items[i].name);
-        free(devices->items[i].rows);
+        thin_fini(&devices->items[i].rows);
     }
     free(devices->items);
 }
@@ -83,64 +73,34 @@ static bool parse(const struct text *text, struct devices *devices, struct err *
 {
     struct csv_reader reader;
     AUTO_STRV struct strv cells = {0};
-    size_t places[COLUMN_COUNT], gpu;
+    size_t places[THIN_COLUMNS];
     csv_start(&reader, text_get(text), text->length);
     int step = csv_next(&reader, &cells, err);
     if (step <= 0)
         return step == 0;
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        places[i] = place_of(&cells, columns[i].csv);
-    gpu = place_of(&cells, "gpu");
+    for (size_t i = 0; i < THIN_COLUMNS; i++)
+        places[i] = place_of(&cells, csv_names[i]);
+    size_t gpu = place_of(&cells, "gpu"), seconds = place_of(&cells, "seconds");
     while ((step = csv_next(&reader, &cells, err)) > 0) {
-        struct row row;
-        for (size_t i = 0; i < COLUMN_COUNT; i++)
+        struct thin_row row;
+        struct reading at = cell(&cells, seconds);
+        for (size_t i = 0; i < THIN_COLUMNS; i++)
             row.of[i] = cell(&cells, places[i]);
-        if (!row.of[COLUMN_SECONDS].valid)
+        if (!at.valid)
             continue;
-        struct device *device = device_named(devices, gpu < cells.count ? cells.items[gpu] : "GPU");
-        device->rows = mem_room(device->rows, device->count, &device->capacity, sizeof *device->rows);
-        device->rows[device->count++] = row;
+        row.seconds = at.value;
+        thin_add(&device_named(devices, gpu < cells.count ? cells.items[gpu] : "GPU")->rows, &row);
     }
     return step == 0;
 }
 
-static void add_row(json_t *lists[COLUMN_COUNT], const struct row *row)
+static json_t *trace_json(const char *gpu, const struct thin *rows, size_t points,
+                          const char *const columns[THIN_COLUMNS])
 {
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        json_array_append_new(lists[i], row->of[i].valid ? json_real(row->of[i].value) : json_null());
-}
-
-/* Of rows begin to end - 1: where power was least and most, in the order of time. */
-static void add_bucket(json_t *lists[COLUMN_COUNT], const struct device *device, size_t begin, size_t end)
-{
-    size_t low = begin, high = begin;
-    for (size_t i = begin + 1; i < end; i++) {
-        const struct reading *power = &device->rows[i].of[COLUMN_POWER];
-        if (power->valid && power->value < device->rows[low].of[COLUMN_POWER].value)
-            low = i;
-        if (power->valid && power->value > device->rows[high].of[COLUMN_POWER].value)
-            high = i;
-    }
-    add_row(lists, &device->rows[low < high ? low : high]);
-    if (low != high)
-        add_row(lists, &device->rows[low < high ? high : low]);
-}
-
-static json_t *device_json(const struct device *device, size_t points)
-{
-    json_t *json = json_object();
-    json_t *lists[COLUMN_COUNT];
-    json_object_set_new(json, "gpu", json_string(device->name));
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        lists[i] = json_array();
-        json_object_set_new(json, columns[i].json, lists[i]);
-    }
-    size_t buckets = points / 2 ? points / 2 : 1;
-    if (device->count <= points)
-        buckets = device->count;
-    /* The ends are shown as they are, whatever the stretches hold. */
-    for (size_t i = 0; i < buckets; i++)
-        add_bucket(lists, device, device->count * i / buckets, device->count * (i + 1) / buckets);
+    json_t *json = json_object(), *lists = thin_json(rows, points, columns);
+    json_object_set_new(json, "gpu", json_text_or_null(gpu));
+    json_object_update(json, lists);
+    json_decref(lists);
     return json;
 }
 
@@ -154,12 +114,54 @@ json_t *page_trace_read(int folder, size_t points, struct err *err)
         return out;
     bool ok = fs_read_at(energy, "gpu.csv", FILE_MAX_BYTES, &text, err) && parse(&text, &devices, err);
     for (size_t i = 0; ok && i < devices.count; i++)
-        json_array_append_new(out, device_json(&devices.items[i], points));
+        json_array_append_new(out, trace_json(devices.items[i].name, &devices.items[i].rows, points, names));
     devices_fini(&devices);
     if (ok)
         return out;
     json_decref(out);
     err_wrap(err, "energy/gpu.csv");
+    return NULL;
+}
+
+/* One file of the study's: its own time-stamps. */
+struct study_file {
+    struct thin rows;
+    double *start_s; /* not finite: the first sample's */
+};
+
+static void take_sample(void *at, int64_t t_s, const struct reading values[SAMPLES_COLUMNS])
+{
+    struct study_file *file = at;
+    if (!isfinite(*file->start_s))
+        *file->start_s = (double)t_s;
+    struct thin_row row = {.seconds = nearbyint(((double)t_s - *file->start_s) * 1000) / 1000};
+    for (size_t i = 0; i < SAMPLES_COLUMNS; i++)
+        row.of[i] = values[i];
+    thin_add(&file->rows, &row);
+}
+
+json_t *page_trace_study(int folder, double start_s, size_t points, struct err *err)
+{
+    static const char *const columns[SAMPLES_FILES][THIN_COLUMNS] = {
+        [SAMPLES_POWER] = {"power_w"},
+        [SAMPLES_UTILISATION] = {"utilisation_percent", "memory_utilisation_percent"},
+        [SAMPLES_TEMPERATURE] = {"temperature_c", "memory_temperature_c"},
+    };
+    json_t *out = json_array();
+    bool ok = true;
+    AUTO_CLOSE int energy = openat(folder, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (enum samples_file i = SAMPLES_POWER; energy >= 0 && i < SAMPLES_FILES; i++) {
+        struct study_file file = {.start_s = &start_s};
+        struct err reason;
+        if (!samples_read(energy, i, take_sample, &file, &reason))
+            ok = err_set(err, "energy/%s", reason.text);
+        else if (file.rows.count)
+            json_array_append_new(out, trace_json("GPU", &file.rows, points, columns[i]));
+        thin_fini(&file.rows);
+    }
+    if (ok)
+        return out;
+    json_decref(out);
     return NULL;
 }
 

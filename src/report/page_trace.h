@@ -1,5 +1,5 @@
 /* page_trace: what the sensors showed of one experiment, thinned to what a chart can show. Every point is a row of
- * energy/gpu.csv: none is made up. Private to report/. */
+ * energy/gpu.csv, or of the study's files: none is made up. Private to report/. */
 #ifndef TARE_REPORT_PAGE_TRACE_H
 #define TARE_REPORT_PAGE_TRACE_H
 
@@ -13,6 +13,12 @@
  * power. folder: the experiment's, open; points: about so many for each GPU. Empty where there is no such file. A new
  * reference; NULL: the file cannot be read, err says why. */
 json_t *page_trace_read(int folder, size_t points, struct err *err);
+
+/* The same of the study's files, which have time-stamps of their own: [{"gpu", "seconds", "power_w"}, {...,
+ * "utilisation_percent", "memory_utilisation_percent"}, {..., "temperature_c", "memory_temperature_c"}], without
+ * those that are not there. start_s: when the experiment began, seconds since 1970; not finite: with the first
+ * sample. */
+json_t *page_trace_study(int folder, double start_s, size_t points, struct err *err);
 
 /* The last lines of training.log, at most so many bytes, as UTF-8 (what is none of it becomes U+FFFD); null where there
  * is no log. */

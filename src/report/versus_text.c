@@ -27,8 +27,6 @@ static void say_side(const struct versus_side *side, const char *name, struct te
     text_addf(out, "%s: %s, %zu experiment%s", name, safe, side->count, side->count == 1 ? "" : "s");
     if (side->left_out)
         text_addf(out, " (%zu left out: failed or contaminated)", side->left_out);
-    if (side->temperature_start_c.valid)
-        text_addf(out, ", GPU at %.1f °C at the start", side->temperature_start_c.value);
     text_add_char(out, '\n');
 }
 
@@ -48,12 +46,38 @@ static void add_row(struct table *table, const struct versus_quantity *quantity)
                    versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
 }
 
+/* What may explain a difference by itself; nothing where neither side knows any of it. */
+static void add_conditions(const struct versus *versus, bool colour, struct text *out)
+{
+    struct table *table = table_new(colour);
+    bool any = false;
+    table_add_column(table, "beside it", false);
+    for (size_t i = 0; i < 3; i++)
+        table_add_column(table, i == 0 ? "mean of A" : i == 1 ? "mean of B" : "B - A", true);
+    for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++) {
+        struct reading a = versus->sides[0].conditions[i], b = versus->sides[1].conditions[i];
+        if (!a.valid && !b.valid)
+            continue;
+        AUTO_FREE char *left = digits(a);
+        AUTO_FREE char *right = digits(b);
+        AUTO_FREE char *apart = a.valid && b.valid ? mem_printf("%+.4g", b.value - a.value) : mem_strdup("");
+        const char *const cells[] = {versus_condition_name(i), left, right, apart};
+        any = true;
+        table_add_row(table);
+        for (size_t k = 0; k < 4; k++)
+            table_add_cell(table, cells[k], NULL);
+    }
+    if (any)
+        table_print(table, out);
+    table_free(table);
+}
+
 static void say_carbon(const struct versus *versus, struct reading g_per_kwh, struct text *out)
 {
     const struct versus_quantity *energy = &versus->quantities[0];
     if (!g_per_kwh.valid || !energy->a_mean.valid || !energy->b_mean.valid)
         return;
-    text_addf(out, "GPU energy in CO2e at %.6g g/kWh: A %.3g g, B %.3g g\n", g_per_kwh.value,
+    text_addf(out, "CO2e of the mean GPU energy at %.6g g/kWh: A %.3g g, B %.3g g\n", g_per_kwh.value,
               energy->a_mean.value / J_PER_KWH * g_per_kwh.value, energy->b_mean.value / J_PER_KWH * g_per_kwh.value);
 }
 
@@ -72,10 +96,12 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
             add_row(table, &versus->quantities[i]);
     table_print(table, out);
     table_free(table);
+    add_conditions(versus, colour, out);
     say_carbon(versus, g_per_kwh, out);
     if (versus_blocks(versus))
-        text_addf(out, "paired by %zu blocks %s\n", versus_blocks(versus),
-                  versus->by_plan ? "of the plan's order" : "of equal hyperparameters");
+        text_addf(out, "paired by %zu blocks %s: %zu of A's and %zu of B's experiments\n", versus_blocks(versus),
+                  versus->by_plan ? "of the plan's order" : "of equal hyperparameters", versus->sides[0].used_count,
+                  versus->sides[1].used_count);
     if (versus->mixed)
         text_add(out, "mixed: the hyperparameters differ within a group, and that is in the intervals\n");
     if (versus->order_known && versus->order_confounded)

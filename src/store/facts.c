@@ -6,6 +6,7 @@
 #include "store/results.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void facts_fini(struct facts *facts)
 {
@@ -34,15 +35,16 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT e.number, e.attempts, e.duration_s, a.energy FROM experiments e"
-                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number = e.attempts",
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy FROM experiments e"
+                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts)",
                  "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         struct facts_item *item = item_of(facts, query);
         if (!item)
             continue;
-        item->attempts = sqlite3_column_int64(query, 1);
+        item->attempt = sqlite3_column_int64(query, 1);
         item->has_duration = !db_is_null(query, 2);
         json_decref(item->energy);
         item->energy = db_json(query, 3);
@@ -106,6 +108,45 @@ static bool read_evidence(sqlite3 *db, struct facts *facts, struct err *err)
     return step == 0;
 }
 
+static struct reading mean_of(const json_t *devices, const char *key)
+{
+    struct reading mean = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        double value;
+        if (!json_get_number(json_array_get(devices, i), key, &value))
+            continue;
+        mean.value += value;
+        count++;
+    }
+    if (count)
+        mean = (struct reading){mean.value / (double)count, true};
+    return mean;
+}
+
+/* The last look before the attempt began stands. */
+static bool read_starts(sqlite3 *db, struct facts *facts, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT experiment, attempt, data FROM events WHERE type='guard' AND experiment IS NOT NULL"
+                 " ORDER BY seq",
+                 "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        struct facts_item *item = item_of(facts, query);
+        json_t *data = db_json(query, 2);
+        const char *phase = json_get_text(data, "phase");
+        const json_t *devices = json_get(data, "devices");
+        if (item && phase && strcmp(phase, "preflight") == 0 && sqlite3_column_int64(query, 1) == item->attempt)
+            item->start = (struct facts_start){.temperature_c = mean_of(devices, "temperature_c"),
+                                               .sm_clock_mhz = mean_of(devices, "sm_clock_mhz"),
+                                               .memory_clock_mhz = mean_of(devices, "memory_clock_mhz")};
+        json_decref(data);
+    }
+    return step == 0;
+}
+
 static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
 {
     if (!schema_check(db, err) || !schema_upgrade(db, err) || !results_load(db, &out->results, err))
@@ -116,7 +157,7 @@ static bool read_all(sqlite3 *db, struct facts *out, struct err *err)
         out->items[i].epochs = json_array();
     }
     return read_attempts(db, out, err) && read_all_attempts(db, out, err) && read_epochs(db, out, err) &&
-           read_evidence(db, out, err);
+           read_evidence(db, out, err) && read_starts(db, out, err);
 }
 
 bool facts_read(const char *run_dir, struct facts *out, struct err *err)

@@ -2,6 +2,7 @@
 #ifndef TARE_STORE_FACTS_H
 #define TARE_STORE_FACTS_H
 
+#include "base/reading.h"
 #include "store/store.h"
 
 #include <jansson.h>
@@ -11,11 +12,17 @@ struct facts_evidence {
     char *kind, *text;
 };
 
+/* How the GPUs were when that attempt began, as the guard saw them: means over the GPUs. */
+struct facts_start {
+    struct reading temperature_c, sm_clock_mhz, memory_clock_mhz;
+};
+
 struct facts_item {
     json_t *energy; /* of the last attempt (docs/energy.md), or NULL */
     json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
-    int64_t attempts;
+    int64_t attempt; /* the one whose figures these are; 0: none */
+    struct facts_start start;
     bool has_duration;
     struct facts_evidence *evidence; /* in order of time */
     size_t evidence_count;

@@ -46,7 +46,10 @@ step 2500 250'
     is "$(cat out)" "other.html"
     (cd "$(run_dir)" && find . -type f ! -name report.html -exec sha256sum {} + | sort) >after
     cmp before after
-    cmp other.html report.html
+    # The same page, but for how its links lead to the run.
+    sed "s|\"way\":\"results/$(run_folder | sed 's|.*/||')/\"|\"way\":\"\"|" other.html >same.html
+    cmp same.html report.html
+    if cmp -s other.html report.html; then return 1; fi
 }
 
 @test "every point of the curves is a row of gpu.csv, and stands where it must" {
@@ -101,4 +104,54 @@ first, second = json.loads(blocks[0]), json.loads(blocks[1])
 assert first["trace"] == [] and "gpu.csv" in first["trace_error"], first["trace_error"]
 assert len(second["trace"]) == 1 and "trace_error" not in second
 END
+}
+
+@test "a memory snapshot is linked with its analysis once it is made, and until then with the command that makes it" {
+    scenario 1 'step 0 150'
+    job 'echo try >>tries; cp "'"$ROOT"'/tests/data/memory/split.pickle" "$TARE_MEMORY_SNAPSHOT"; sleep 1.2
+[ "$(wc -l <tries)" -ne 1 ] || exit 1; echo "loss 0.5"'
+    registry '"memory_snapshot": true'
+    settings 1
+    sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
+    tare_run >out
+    cp "$(run_dir)/report.html" report.html
+    (cd "$(run_dir)" && find . -type f ! -name report.html -exec sha256sum {} + | sort) >before
+    # The first attempt's stands in its own folder. Until somebody asks for them there is no analysis.
+    page snapshots "$(run_dir)" 'tare memory repo_net_001/memory_snapshot.pickle --html repo_net_001/memory_snapshot.html' \
+        'tare memory repo_net_001/attempt_1/memory_snapshot.pickle --html repo_net_001/attempt_1/memory_snapshot.html'
+    "$TARE" report "$(run_dir)" --snapshots >out
+    cp "$(run_dir)/report.html" report.html
+    page snapshots "$(run_dir)" repo_net_001/memory_snapshot.html repo_net_001/attempt_1/memory_snapshot.html
+    # What is written is what "memory" writes, and nothing else is.
+    "$TARE" memory "$(run_dir)/repo_net_001/memory_snapshot.pickle" --html alone.html >alone
+    python3 - "$(run_dir)/repo_net_001/memory_snapshot.html" alone.html <<'END'
+import re, sys
+pages = [re.sub(r"[\w./-]*memory_snapshot\.pickle", "SNAPSHOT", open(path, encoding="utf-8").read()) for path in sys.argv[1:]]
+assert pages[0] == pages[1] and len(pages[0]) > 1000
+END
+    (cd "$(run_dir)" && find . -type f ! -name report.html ! -name memory_snapshot.html -exec sha256sum {} + | sort) >after
+    cmp before after
+}
+
+@test "a snapshot that is none, or a link, costs its analysis only" {
+    scenario 1 'step 0 150'
+    job 'echo "loss 0.5"; printf "cposix\nsystem\n(S\"touch planted\"\ntR." >"$TARE_MEMORY_SNAPSHOT"'
+    registry '"memory_snapshot": true'
+    settings 2
+    tare_run >out
+    mv "$(run_dir)/repo_net_002/memory_snapshot.pickle" elsewhere.pickle
+    ln -s "$ROOT/tests/data/memory/split.pickle" "$(run_dir)/repo_net_002/memory_snapshot.pickle"
+    "$TARE" report "$(run_dir)" --snapshots -o report.html >out 2>said
+    grep -q 'repo_net_001/memory_snapshot.pickle cannot be analysed' said
+    if grep -q repo_net_002 said; then return 1; fi
+    is "$(find . -name planted -o -name memory_snapshot.html)" ""
+    grep -q '<html' report.html
+}
+
+@test "a page links the files that are there, wherever it is written, and its figures are those of the guard and the CSV" {
+    three
+    mkdir -p "some where/deep"
+    "$TARE" report "$(run_dir)" -o "some where/deep/report.html"
+    cd "some where/deep"
+    page links "$(run_dir)"
 }

@@ -139,6 +139,110 @@ const checks = {
     assert.ok(best > 0.01 && best < 2, `${best} s`);
   },
 
+  // MORE: the study's folder. Each of its experiments: the curves are its files' rows; what contaminates it is shaded; the run's chart
+  // has a band for each experiment in its verdict's colour and a hatched one for each wait between.
+  async study(browser, file, folder) {
+    const page = await open(browser, file);
+    for (const id of await ids(page)) {
+      await page.click(`tr[data-id="${id}"]`);
+      const seen = await page.evaluate(() => ({
+        charts: Object.fromEntries([...document.querySelectorAll("#detail .chart")].map((box) => [box.dataset.name, box.plot.data])),
+        start: chosen.row.start / 1000, verdict: chosen.row.verdict, bands: disturbed(chosen.row), links: [...document.querySelectorAll("#detail .files a")].map((a) => decodeURI(a.href)),
+      }));
+      for (const [name, table, column] of [["power", "gpu_power", "power_draw_w"], ["utilisation", "gpu_utilization", "gpu_util_percent"],
+        ["memory_utilisation", "gpu_utilization", "memory_util_percent"], ["temperature", "gpu_temperature", "gpu_temp_c"]]) {
+        const csv = path.join(folder, id, "energy", table + ".csv");
+        if (!fs.existsSync(csv)) {
+          assert.equal(seen.charts[name], undefined, name);
+          continue;
+        }
+        const rows = rowsOfCsv(csv);
+        assert.deepEqual(seen.charts[name][0], rows.map((row) => Number(row.timestamp) - seen.start), name);
+        assert.deepEqual(seen.charts[name][1], rows.map((row) => Number(row[column])), name);
+      }
+      assert.equal(seen.charts.memory_temperature, undefined, "N/A is no curve");
+      assert.equal(seen.bands.some((band) => band.weight === "contaminated"), seen.verdict === "contaminated", id);
+      for (const link of seen.links) assert.ok(fs.existsSync(new URL(link)), link);
+      assert.ok(seen.links.length >= 4, id);
+    }
+    await page.waitForSelector("#timeline-chart canvas");
+    const bands = await page.evaluate(() => runBands().map((band) => ({ hatched: Boolean(band.hatch), seconds: band.to - band.from, fill: band.fill, verdict: band.row?.verdict })));
+    assert.deepEqual(bands.filter((band) => band.hatched).map((band) => Math.round(band.seconds)), [1740, 1740, 1740, 1740, 1740]);
+    const soft = await page.evaluate(() => Object.fromEntries(["clean", "suspect", "contaminated"].map((name) => [name, colour(name + "-soft")])));
+    assert.deepEqual(bands.filter((band) => !band.hatched).map((band) => band.fill), ["clean", "clean", "suspect", "suspect", "contaminated", "contaminated"].map((name) => soft[name]));
+    // The clock is that of the machine, eight hours ahead: the first began at 1763425800.
+    assert.match(await page.textContent("#top"), /2025-11-18 08:30:00/);
+    assert.match(await page.textContent("#verdict .sentence"), /^2 of 6 /);
+    // The front: each draws more than the one before and is better; the failed and the contaminated are not on it.
+    assert.equal(await page.getAttribute("path.front", "data-ids"), "demo_net_001 demo_net_002 demo_net_003");
+    assert.deepEqual(page.said, []);
+  },
+
+  // Words of four letters and more that are no names: none in what the page itself says.
+  async chinese(browser, file) {
+    const page = await open(browser, file);
+    await page.waitForSelector("#front svg");
+    for (const id of await ids(page)) {
+      await page.click(`tr[data-id="${id}"]`);
+      const own = await page.evaluate(() => {
+        const names = new Set([...metricNames, ...rows.flatMap((row) => [row.id, row.model, row.repository, row.label, ...Object.keys(row.params), ...row.evidence.map((item) => item.kind), ...(row.data.files || [])]), ...head.files, head.program]);
+        const texts = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        for (let node = walker.nextNode(); node; node = walker.nextNode())
+          if (!node.parentElement.closest("script, noscript, pre, code, [lang=en], h1, dd, td.error")) texts.push(node.data);
+        return texts.concat([...document.querySelectorAll("[aria-label], [placeholder]")].map((e) => e.getAttribute("aria-label") || e.getAttribute("placeholder")))
+          .map((text) => [...names].sort((a, b) => b.length - a.length).reduce((rest, name) => rest.split(name).join(""), text))
+          .filter((text) => /[a-z]{4}/i.test(text.replace(/summary\.csv|energy\/\*\.csv|export|background_logs|nvidia-smi|MiB/g, "")));
+      });
+      // What went wrong is told as the training told it; a background by its name.
+      assert.deepEqual(own.filter((text) => !/broke|other big/.test(text)), []);
+    }
+    assert.deepEqual(page.said, []);
+  },
+
+  // What one tile says, or that none speaks of it.
+  async carbon(browser, file, wanted) {
+    const page = await open(browser, file);
+    const tiles = await page.$$eval("#verdict .tile", (list) => list.map((tile) => tile.textContent).filter((text) => text.includes("CO₂e")));
+    if (wanted) assert.deepEqual(tiles.map((text) => text.startsWith(wanted)), [true], tiles);
+    else assert.deepEqual(tiles, []);
+    assert.equal(await page.$$eval("#detail dt", (list) => list.filter((dt) => dt.textContent === "CO₂e").length), wanted ? 1 : 0);
+    assert.deepEqual(page.said, []);
+  },
+
+  // MORE: the run's folder, and what the last experiment's snapshots lead to: commands, or pages that are there.
+  async snapshots(browser, file, folder, ...wanted) {
+    const page = await open(browser, file);
+    // As it stands in its folder, where its links lead from.
+    await page.goto("file://" + path.join(path.resolve(folder), "report.html"));
+    const found = await page.$$eval("#detail .snapshot", (list) => list.map((p) => p.querySelector("code")?.textContent ?? p.querySelector("a").href));
+    assert.deepEqual(found.map((text) => (text.startsWith("file:") ? path.relative(path.resolve(folder), decodeURI(new URL(text).pathname)) : text.replace(/^\S+/, "tare"))).sort(), [...wanted].sort());
+    for (const text of found.filter((text) => text.startsWith("file:"))) assert.ok(fs.existsSync(new URL(text)), text);
+    assert.deepEqual(page.said, []);
+  },
+
+  // MORE: the run's folder. Each link leads to a file; each experiment's figures are those of its files.
+  async links(browser, file, folder) {
+    const page = await open(browser, file);
+    const top = await page.$$eval("#top a", (list) => list.map((a) => a.href));
+    assert.ok(top.some((link) => link.endsWith("summary.csv")), top);
+    const csv = rowsOfCsv(path.join(folder, "summary.csv"));
+    for (const id of await ids(page)) {
+      await page.click(`tr[data-id="${id}"]`);
+      const links = await page.$$eval("#detail .files a", (list) => list.map((a) => a.href));
+      for (const link of [...top, ...links]) assert.ok(fs.existsSync(new URL(link)), link);
+      for (const name of ["energy/gpu.csv", "experiment.json", "training.log"]) assert.ok(links.some((link) => link.endsWith(`${id}/${name}`)), name);
+      const own = JSON.parse(fs.readFileSync(path.join(folder, id, "experiment.json"), "utf8")).tare;
+      const looked = own.guard.filter((item) => item.phase === "preflight").pop().devices[0];
+      const figures = Object.fromEntries(await page.$$eval("#detail dl", (lists) => [...lists[0].querySelectorAll("dt")].map((dt) => [dt.firstChild.title, dt.nextSibling.textContent])));
+      assert.equal(figures.temperature_start_c, `${looked.temperature_c} °C`);
+      assert.equal(figures.sm_clock_mhz, `${looked.sm_clock_mhz} MHz`);
+      const row = csv.find((line) => line.experiment_id === id), shown = await page.evaluate(() => [chosen.row.energy, chosen.row.power, chosen.row.duration, chosen.row.verdict]);
+      assert.deepEqual(shown.slice(0, 3).map((n) => n.toPrecision(6)), [row.energy_gpu_total_joules, row.energy_gpu_avg_watts, row.duration_seconds].map((text) => Number(text).toPrecision(6)));
+      assert.equal(shown[3], row.verdict);
+    }
+    assert.deepEqual(page.said, []);
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -42,7 +42,7 @@ const SCALES = {
 function withUnit(value, unit, digits = 4) {
   if (!isNumber(value)) return "";
   for (const [from, name, by] of SCALES[unit] || [])
-    if (Math.abs(value) >= from) return plain(value / (by || from), digits) + " " + name;
+    if (value !== 0 && Math.abs(value) >= from) return plain(value / (by || from), digits) + " " + name;
   return plain(value, digits) + " " + unit;
 }
 
@@ -53,33 +53,51 @@ function duration(seconds, digits = 3) {
   return h ? `${h} h ${two(m)} min` : `${m} min ${two(s)} s`;
 }
 
+/* Times are those of the clock where it was measured, as in the CSV files, not of the reader's. */
+const zoneMs = (head.zone_s ?? 0) * 1000;
 function moment(ms) {
-  if (!isNumber(ms)) return "";
-  const d = new Date(ms);
-  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+  return isNumber(ms) ? new Date(ms + zoneMs).toISOString().slice(0, 19).replace("T", " ") : "";
+}
+function zoneName() {
+  if (!isNumber(head.zone_s)) return null;
+  const minutes = Math.round(Math.abs(head.zone_s) / 60);
+  return `UTC${head.zone_s < 0 ? "−" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+}
+
+/* A file of the run, by its way from the page. */
+const linkTo = (way, text) => make("a", { href: way.split("/").map(encodeURIComponent).join("/") }, text);
+const wayOf = (...steps) => (head.way ?? "") + steps.join("/");
+
+const sum = (values) => values.filter(isNumber).reduce((all, value) => all + value, 0);
+
+/* Only where somebody said what a kilowatt-hour is worth. */
+function co2e(joules, digits = 3) {
+  if (!isNumber(joules) || !isNumber(head.carbon_g_per_kwh)) return "";
+  const grams = (joules / 3.6e6) * head.carbon_g_per_kwh;
+  return grams >= 1e6 ? `${plain(grams / 1e6, digits)} t` : grams >= 1000 ? `${plain(grams / 1000, digits)} kg` : `${plain(grams, digits)} g`;
 }
 
 /* Every experiment as one flat row; its block of data is parsed once, and kept. */
 function rowOf(data) {
   const own = data.tare || {}, measured = data.foreground || data;
-  const gpu = own.energy?.gpu, cpu = own.energy?.cpu_package;
+  const gpu = own.energy?.gpu, cpu = own.energy?.cpu_package, dram = own.energy?.dram;
   const spans = (data.spans || []).filter((span) => isNumber(span.from_ms));
   const verdict = own.verdict?.name ?? own.verdict;
   const bytes = gpu?.memory_peak_bytes;
   return {
     data, number: data.number, id: data.experiment_id, mode: data.mode, repository: measured.repository, model: measured.model,
-    label: `${measured.repository}/${measured.model}`, outcome: own.outcome ?? "planned",
+    label: [measured.repository, measured.model].filter(Boolean).join("/"), outcome: own.outcome ?? (head.layout ? "unknown" : "planned"),
     verdict: ["clean", "suspect", "contaminated"].includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
     net: gpu?.net_of_bare_idle_j ?? null,
     power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: isNumber(bytes) ? bytes / 1048576 : null,
     retries: measured.retries, error: measured.error_message, params: measured.hyperparameters || {},
-    metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,
+    gpu, dram: dram?.joules ?? null, metrics: measured.performance_metrics || {}, evidence: own.evidence || [], epochs: own.epochs || [], spans,
     start: spans.length ? spans[spans.length - 1].from_ms : null,
   };
 }
 const rows = [...document.querySelectorAll('script[id^="x"]')].map((element) => rowOf(JSON.parse(element.textContent)));
-const finished = rows.filter((row) => row.outcome === "succeeded" || row.outcome === "failed");
+const finished = rows.filter((row) => ["succeeded", "failed", "unknown"].includes(row.outcome));
 
 /* Hyperparameters that differ between experiments of one model, and all metrics, in the order in which they come. */
 const paramNames = (() => {

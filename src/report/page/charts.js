@@ -24,9 +24,20 @@ function draw(entry) {
   const style = getComputedStyle(entry.box);
   const width = entry.box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   const { options, data } = entry.build();
-  entry.plot = new uPlot({ ...options, width: Math.max(width, 200), height: entry.height }, data, entry.box);
+  entry.plot = new uPlot({ ...options, width: onPaper ? paperWidth(entry) : Math.max(width, 200), height: entry.height }, data, entry.box);
   entry.box.plot = entry.plot;
 }
+
+/* A page is as wide as its paper, and white, whatever the screen was. */
+const paperWidth = (entry) => (entry.box.closest(".charts") ? 325 : 670);
+let onPaper = false;
+function forPaper(paper) {
+  onPaper = paper;
+  document.documentElement.classList.toggle("paper", paper);
+  for (const entry of [...drawn]) draw(entry);
+}
+addEventListener("beforeprint", () => forPaper(true));
+addEventListener("afterprint", () => forPaper(false));
 
 let redrawing = 0;
 function redrawAll() {
@@ -45,6 +56,7 @@ const axis = (more) => ({
 const SERIES = {
   power: { key: "power_w", unit: "W" }, memory: { key: "memory_mib", unit: "MiB" },
   temperature: { key: "temperature_c", unit: "°C" }, utilisation: { key: "utilisation_percent", unit: "%" },
+  memory_utilisation: { key: "memory_utilisation_percent", unit: "%" }, memory_temperature: { key: "memory_temperature_c", unit: "°C" },
 };
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 
@@ -57,17 +69,21 @@ function seriesOf(name, gpus, scale) {
   }));
 }
 
-/* Behind the curves: bands [{from, to, fill, hatch}] in the x scale's unit, lines [{at, label}]. */
+/* Behind the curves: bands [{from, to, fill, hatch, edge}] in the x scale's unit, the later ones over those before; edge: the colour of a
+ * stroke along the top, which is seen where a thousand bands share the width. Lines [{at, label}]. */
 function behind(bands, lines) {
   return (plot) => {
     const { ctx } = plot, { left, top, width, height } = plot.bbox;
     const x = (value) => Math.min(Math.max(plot.valToPos(value, "x", true), left), left + width);
     ctx.save();
     for (const band of bands) {
-      const from = x(band.from), to = Math.max(x(band.to), from + 1);
-      if (to <= left || from >= left + width) continue;
+      const from = x(band.from), to = Math.max(x(band.to), from + 1), narrow = to - from < 3 * devicePixelRatio;
+      if (to <= left || from >= left + width || (band.hatch && narrow)) continue;
       ctx.fillStyle = band.hatch ? hatch(ctx, band.fill) : band.fill;
       ctx.fillRect(from, top, to - from, height);
+      if (!band.edge) continue;
+      ctx.fillStyle = band.edge;
+      ctx.fillRect(from, top - 5 * devicePixelRatio, Math.max(to - from, 1.5 * devicePixelRatio), 5 * devicePixelRatio);
     }
     ctx.strokeStyle = colour("soft");
     ctx.fillStyle = colour("soft");
@@ -109,8 +125,8 @@ function hatch(ctx, fill) {
 }
 
 /* One experiment's traces as uPlot's columns: time, then one column for each GPU. */
-function columns(traces, key, offset = 0) {
-  const tables = traces.map((trace) => [trace.seconds.map((s) => s + offset), trace[key]]);
+function columns(traces, key) {
+  const tables = traces.map((trace) => [trace.seconds, trace[key]]);
   return tables.length === 1 ? tables[0] : uPlot.join(tables);
 }
 
@@ -125,18 +141,21 @@ function clockOf(plot, marks) {
   });
 }
 
-const gpuNames = [...new Set(rows.flatMap((row) => (row.data.trace || []).map((trace) => trace.gpu)))].sort();
+/* Those that hold some of these: in the study's layout each file of an experiment is a trace of its own. */
+const tracesOf = (row, ...keys) => (row.data.trace || []).filter((trace) => keys.some((key) => trace[key]?.some(isNumber)));
+const gpuNames = [...new Set(rows.flatMap((row) => tracesOf(row, "power_w", "memory_mib").map((trace) => trace.gpu)))].sort();
+const hasMemory = rows.some((row) => tracesOf(row, "memory_mib").length > 0);
 
 /* The usual case: one GPU, whose points are in order. */
-function addAlone(row, times, power, memory) {
-  const trace = row.data.trace[0], mine = gpuNames.indexOf(trace.gpu), before = times.length;
+function addAlone(row, trace, times, power, memory) {
+  const mine = gpuNames.indexOf(trace.gpu), before = times.length;
   trace.seconds.forEach((second, i) => {
     const time = row.start / 1000 + second;
     if (times.length && time <= times[times.length - 1]) return;
     times.push(time);
     gpuNames.forEach((name, gpu) => {
-      power[gpu].push(gpu === mine ? trace.power_w[i] : undefined);
-      memory[gpu].push(gpu === mine ? trace.memory_mib[i] : undefined);
+      power[gpu].push(gpu === mine ? trace.power_w?.[i] : undefined);
+      memory[gpu].push(gpu === mine ? trace.memory_mib?.[i] : undefined);
     });
   });
   if (times.length === before) return;
@@ -147,19 +166,18 @@ function addAlone(row, times, power, memory) {
 /* All traces one behind the other, an empty point after each so that no line leads to the next. */
 function wholeRun() {
   const times = [], power = gpuNames.map(() => []), memory = gpuNames.map(() => []);
-  const inOrder = rows.filter((row) => row.start !== null && row.data.trace?.length).sort((a, b) => a.start - b.start);
+  const inOrder = rows.filter((row) => row.start !== null).sort((a, b) => a.start - b.start);
   for (const row of inOrder) {
-    if (row.data.trace.length === 1) {
-      addAlone(row, times, power, memory);
-      continue;
-    }
+    const traces = tracesOf(row, "power_w", "memory_mib");
+    if (traces.length === 1) addAlone(row, traces[0], times, power, memory);
+    if (traces.length <= 1) continue;
     const at = new Map();
-    for (const trace of row.data.trace) {
+    for (const trace of traces) {
       const gpu = gpuNames.indexOf(trace.gpu);
       trace.seconds.forEach((second, i) => {
         const time = row.start / 1000 + second;
         if (!at.has(time)) at.set(time, []);
-        at.get(time).push([gpu, trace.power_w[i], trace.memory_mib[i]]);
+        at.get(time).push([gpu, trace.power_w?.[i], trace.memory_mib?.[i]]);
       });
     }
     const sorted = [...at.keys()].sort((a, b) => a - b).filter((time) => !times.length || time > times[times.length - 1]);
@@ -175,7 +193,7 @@ function wholeRun() {
     times.push(sorted[sorted.length - 1] + 1e-3);
     for (const list of [...power, ...memory]) list.push(null);
   }
-  return [times, ...power, ...memory];
+  return [times, ...power, ...(hasMemory ? memory : [])];
 }
 
 function runBands() {
@@ -183,8 +201,10 @@ function runBands() {
   for (const row of rows)
     for (const span of row.spans) {
       const last = span === row.spans[row.spans.length - 1];
-      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), row });
+      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), edge: last ? colour(row.verdict) : null, row });
     }
+  const weight = (band) => ["unjudged", "clean", "suspect", "contaminated"].indexOf(band.row.verdict);
+  bands.sort((a, b) => weight(a) - weight(b) || a.from - b.from);
   for (const pause of head.pauses || [])
     if (pause.seconds > 0)
       bands.push({ from: pause.from_ms / 1000, to: pause.from_ms / 1000 + pause.seconds, fill: colour("unjudged-soft"), hatch: true });
@@ -201,13 +221,16 @@ function showTimeline() {
     for (let i = 1; i < data.length; i++) data[i] = [null, null];
   }
   const from = Math.min(data[0][0], ...bands.map((band) => band.from)), to = Math.max(data[0][data[0].length - 1], ...bands.map((band) => band.to));
-  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint" }, say("timeline_hint")));
+  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint how" }, say("timeline_hint")),
+    ...(head.layout ? [make("p", { class: "hint" }, say("between_hint"))] : []));
   const entry = chart(document.getElementById("timeline"), 260, () => ({
     data,
     options: {
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + zoneMs), "Etc/UTC"),
       scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] } },
-      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...seriesOf("power", gpuNames, "W"), ...seriesOf("memory", gpuNames, "MiB")],
-      axes: [axis({ values: clockOf, space: 90 }), axis({ scale: "W", label: `${say("power")} (W)`, size: 60 }), axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false }, size: 76 })],
+      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...seriesOf("power", gpuNames, "W"), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
+      axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)`, size: 60 }),
+        ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false }, size: 76 })] : [])],
       hooks: {
         drawClear: [behind(runBands(), [])],
         setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],

@@ -1,13 +1,16 @@
 /* One experiment: what was seen, its curves, its epochs, the end of its log. */
 const weightOf = (item) => item.weight ?? head.kinds[item.kind]?.weight ?? "suspect";
 
+/* What was seen is in the words of what saw it; where the page has another language, what it means comes first. */
 function evidenceItem(item) {
-  const kind = kindOf(item.kind), weight = weightOf(item);
+  const kind = kindOf(item.kind), weight = weightOf(item), translated = head.language !== "en" && kind;
   const when = isNumber(item.from_s) ? say("span", { from: duration(item.from_s), to: isNumber(item.to_s) ? duration(item.to_s) : "…" }) : null;
+  const attempt = isNumber(item.attempt) ? say("attempt", { n: item.attempt }) : null;
   return make("li", { class: weight },
-    make("p", {}, badge(weight), " ", make("b", {}, item.text || item.kind)),
-    make("p", { class: "soft" }, [item.kind, item.device, say("attempt", { n: item.attempt }), when].filter(Boolean).join(" · ")),
-    kind ? make("p", {}, `${say("meaning")}: ${kind.meaning}`) : null,
+    make("p", {}, badge(weight), " ", make("b", {}, translated ? kind.meaning : item.text || item.kind)),
+    translated && item.text ? make("p", { class: "seen-text" }, `${say("as_written")}: `, make("span", { lang: "en" }, item.text)) : null,
+    make("p", { class: "soft" }, [item.kind, item.device, attempt, when].filter(Boolean).join(" · ")),
+    kind && !translated ? make("p", {}, `${say("meaning")}: ${kind.meaning}`) : null,
     kind ? make("p", {}, `${say("remedy")}: ${kind.remedy}`) : null);
 }
 
@@ -27,6 +30,20 @@ function epochTable(row) {
     make("tbody", {}, ...row.epochs.map((epoch) => make("tr", {}, ...columns.map(([, text, number]) => make("td", { class: number ? "number" : null }, text(epoch))))))));
 }
 
+/* The stretches to shade, in seconds: of what contaminates without a time of its own, the whole experiment. */
+function disturbed(row) {
+  const spans = row.evidence.filter((item) => isNumber(item.from_s) && weightOf(item) !== "recorded")
+    .map((item) => ({ from: item.from_s, to: item.to_s ?? row.duration, weight: weightOf(item) }));
+  const whole = row.evidence.some((item) => !isNumber(item.from_s) && weightOf(item) === "contaminated");
+  return whole && isNumber(row.duration) ? [{ from: 0, to: row.duration, weight: "contaminated" }] : spans;
+}
+
+/* From the start to the end of the experiment, whatever was sampled of it; a stretch that somebody drags over as it is. */
+function wholeOf(row, traces) {
+  const seconds = traces.flatMap((trace) => [trace.seconds[0], trace.seconds[trace.seconds.length - 1]]), first = Math.min(...seconds), last = Math.max(...seconds);
+  return (plot, low, high) => (low === first && high === last ? [Math.min(0, first), Math.max(row.duration ?? 0, last, first + 1)] : [low, high]);
+}
+
 function showCurves(parent, row) {
   const traces = row.data.trace || [];
   if (row.data.trace_error) parent.append(make("p", { class: "hint" }, say("trace_error", { text: row.data.trace_error })));
@@ -37,24 +54,23 @@ function showCurves(parent, row) {
   const box = make("div", { class: "charts" });
   parent.append(box);
   const lines = row.epochs.filter((epoch) => epoch.part === "epoch" && isNumber(epoch.start_s)).map((epoch) => ({ at: epoch.start_s, label: String(epoch.label ?? "") }));
-  const bands = () => row.evidence.filter((item) => isNumber(item.from_s) && weightOf(item) !== "recorded")
-    .map((item) => ({ from: item.from_s, to: item.to_s ?? row.duration, fill: colour(weightOf(item) + "-soft") }));
+  const bands = () => disturbed(row).map((span) => ({ ...span, fill: colour(span.weight + "-soft") }));
   const sync = typeof uPlot === "undefined" ? { key: null } : uPlot.sync("detail");
-  for (const name of ["power", "memory", "temperature", "utilisation"]) {
-    const { key, unit } = SERIES[name];
-    if (!traces.some((trace) => trace[key].some(isNumber))) continue;
+  for (const name of ["power", "utilisation", "memory", "memory_utilisation", "temperature", "memory_temperature"]) {
+    const { key, unit } = SERIES[name], mine = tracesOf(row, key);
+    if (!mine.length) continue;
     const entry = chart(box, 190, () => ({
-      data: columns(traces, key),
+      data: columns(mine, key),
       options: {
         title: "", cursor: { sync: { key: sync.key } },
-        scales: { x: { time: false }, y: { range: (plot, low, high) => [name === "temperature" ? Math.floor((low ?? 0) - 1) : 0, Math.max((high ?? 1) * 1.05, 1)] } },
-        series: [{ label: say("seconds"), value: (plot, value) => (isNumber(value) ? plain(value) : "–") }, ...seriesOf(name, traces.map((trace) => trace.gpu), "y")],
-        axes: [axis({}), axis({ label: `${say(name)} (${unit})`, size: 58 })],
+        scales: { x: { time: false, range: wholeOf(row, mine) }, y: { range: (plot, low, high) => [/temperature/.test(name) ? Math.floor((low ?? 0) - 1) : 0, Math.max((high ?? 1) * 1.08, 1)] } },
+        series: [{ label: say("seconds"), value: (plot, value) => (isNumber(value) ? plain(value) : "–") }, ...seriesOf(name, mine.map((trace) => trace.gpu), "y")],
+        axes: [axis({ size: 32 }), axis({ size: 52 })],
         hooks: { drawClear: [behind(bands(), lines)] },
       },
     }));
     entry.box.dataset.name = name;
-    entry.box.prepend(make("h3", {}, say(name)));
+    entry.box.prepend(make("h3", {}, `${say(name)} (${unit})`));
   }
 }
 
@@ -62,26 +78,74 @@ function list(pairs) {
   return make("dl", {}, ...pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
 }
 
+/* Every figure of the measurement that there is; a name's tooltip is the column or key that it has in the files. */
+function figuresOf(row) {
+  const gpu = row.gpu || {}, percent = (v) => withUnit(100 * v, "%");
+  const all = [
+    ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)],
+    ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j", withUnit(gpu.net_of_bare_idle_j, "J")],
+    ["co2e", "", co2e(gpu.joules)],
+    ["mean_power", "power_mean_w", withUnit(gpu.power_mean_w, "W")],
+    ["power_range", "power_min_w, power_max_w", range(gpu.power_min_w, gpu.power_max_w, "W")],
+    ["power_cv", "power_cv_within", isNumber(gpu.power_cv_within) ? percent(gpu.power_cv_within) : ""],
+    ["temperature_start", "temperature_start_c", withUnit(startOf(row).temperature, "°C")],
+    ["clock_start", "sm_clock_mhz", withUnit(startOf(row).clock, "MHz")],
+    ["clock_mean", "sm_clock_mean_mhz", withUnit(gpu.sm_clock_mean_mhz, "MHz")],
+    ["temperature_mean", "temperature_mean_c", withUnit(gpu.temperature_mean_c, "°C")], ["temperature_max", "temperature_max_c", withUnit(gpu.temperature_max_c, "°C")],
+    ["utilisation_mean", "utilisation_mean_percent", withUnit(gpu.utilisation_mean_percent, "%")], ["utilisation_max", "utilisation_max_percent", withUnit(gpu.utilisation_max_percent, "%")],
+    ["peak_memory", "gpu_mem_peak_mib", withUnit(row.memory, "MiB")],
+    ["sampled", "covered_share", isNumber(gpu.covered_share) ? percent(gpu.covered_share) : ""], ["gap", "longest_gap_s", duration(gpu.longest_gap_s)],
+    ["cpu_energy", "cpu_package.joules", withUnit(row.cpu, "J")], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
+  ];
+  return all.filter(([, , text]) => text).map(([name, key, text]) => [make("span", { title: key || null }, say(name)), text]);
+}
+
+const range = (low, high, unit) => (isNumber(low) && isNumber(high) ? `${plain(low)} – ${withUnit(high, unit)}` : "");
+
+/* As the guard saw it before the attempt that counts; in the study's layout the first sample. */
+function startOf(row) {
+  const own = row.data.tare || {}, looks = (own.guard || []).filter((item) => item.phase === "preflight" && item.attempt === (own.result_attempt ?? item.attempt));
+  const devices = looks.length ? looks[looks.length - 1].devices || [] : [];
+  const mean = (key) => { const list = devices.map((device) => device[key]).filter(isNumber); return list.length ? sum(list) / list.length : null; };
+  return { temperature: mean("temperature_c") ?? row.gpu?.temperature_start_c, clock: mean("sm_clock_mhz") };
+}
+
+const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
+
+/* Its files; a memory snapshot with its analysis, or the command that makes one. */
+function filesOf(row) {
+  const files = row.data.files || [];
+  const box = make("div", {}, make("h3", {}, say("files")),
+    make("p", { class: "files" }, ...files.map((file) => (head.way === null ? make("span", {}, file) : linkTo(wayOf(row.id, file), file)))));
+  for (const file of files.filter((name) => /memory_snapshot[^/]*\.pickle$/.test(name))) {
+    const page = file.replace(/pickle$/, "html"), [from, to] = [file, page].map((name) => quoted(`${row.id}/${name}`));
+    box.append(files.includes(page) && head.way !== null
+      ? make("p", { class: "snapshot" }, linkTo(wayOf(row.id, page), say("snapshot_page")))
+      : make("p", { class: "snapshot" }, say("snapshot_command"), " ", make("code", {}, `${head.program} memory ${from} --html ${to}`)));
+  }
+  return files.length ? box : null;
+}
+
 function showDetail(row) {
-  const own = row.data.tare || {};
+  const own = row.data.tare || {}, figures = figuresOf(row), files = filesOf(row);
   const mutated = new Set(own.mutated || []);
   const section = document.getElementById("detail");
   section.replaceChildren(
     make("h2", {}, row.id, " ", badge(row.outcome), " ", badge(row.verdict)),
-    make("p", { class: "facts" }, ...[row.label, row.mode, moment(row.start), duration(row.duration),
+    make("p", { class: "facts" }, ...[row.label, say(row.mode), row.data.background ? say("beside", { name: typeof row.data.background === "string" ? row.data.background : [row.data.background.repository, row.data.background.model].filter(Boolean).join("/") }) : null,
+      moment(row.start), duration(row.duration),
       isNumber(row.energy) ? `${withUnit(row.energy, "J")}${isNumber(row.halfWidth) ? " ± " + withUnit(row.halfWidth, "J", 2) : ""}` : null,
       ...Object.entries(row.metrics).map(([name, value]) => (value === null ? null : `${name} ${isNumber(value) ? plain(value, 5) : value}`))]
       .filter(Boolean).map((text) => make("span", {}, text))));
   if (row.error) section.append(make("p", {}, make("b", {}, say("error") + ": "), row.error));
-  section.append(row.evidence.length ? make("ul", { class: "seen" }, ...row.evidence.map(evidenceItem)) : make("p", { class: "hint" }, say("no_evidence")));
+  section.append(row.evidence.length ? make("ul", { class: "seen" }, ...row.evidence.map(evidenceItem)) : make("p", { class: "hint" }, say(row.verdict === "clean" ? "no_evidence" : "no_evidence_unjudged")));
   showCurves(section, row);
   if (row.epochs.length) section.append(make("h3", {}, say("epochs")), epochTable(row));
   const params = Object.entries(row.params).map(([name, value]) => [name, `${value}${mutated.has(name) ? ` (${say("mutated")})` : ""}`]);
   const tries = (own.attempts || []).map((attempt) => [say("attempt", { n: attempt.number }), [say(attempt.outcome ?? "none"), duration(attempt.duration_seconds), attempt.error].filter(Boolean).join(" · ")]);
-  section.append(make("div", { class: "columns" },
-    make("div", {}, make("h3", {}, say("hyperparameters")), list(params)),
-    make("div", {}, make("h3", {}, say("attempts")), list(tries))));
-  if (own.command) section.append(make("h3", {}, say("command")), make("pre", {}, own.command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`)).join(" ")));
+  const part = (title, pairs) => (pairs.length ? make("div", {}, make("h3", {}, say(title)), list(pairs)) : null);
+  section.append(make("div", { class: "columns" }, ...[part("measured", figures), make("div", {}, ...[part("hyperparameters", params), part("attempts", tries)].filter(Boolean)), files].filter(Boolean)));
+  if (own.command) section.append(make("h3", {}, say("command")), make("pre", {}, own.command.map(quoted).join(" ")));
   if (row.data.log_end) {
     const log = make("pre", { class: "log", tabindex: "0" }, row.data.log_end);
     section.append(make("h3", {}, say("log_end")), log);

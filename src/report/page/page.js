@@ -1,6 +1,5 @@
 /* The page from top to bottom. */
 const count = (list, key, value) => list.filter((row) => row[key] === value).length;
-const sum = (values) => values.filter(isNumber).reduce((all, value) => all + value, 0);
 const tile = (name, number, text, hint) => make("div", { class: "tile " + name, title: hint }, make("b", {}, number), make("span", {}, text));
 
 function showTop() {
@@ -11,10 +10,12 @@ function showTop() {
   const title = head.name || head.folder || say("report");
   document.title = `${title} – ${head.program}`;
   place("top", make("h1", {}, title), make("p", { class: "facts" }, ...[
-    head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, machine.host?.name || machine.host || first?.host,
-    names.length ? [...new Set(names)].join(", ") : gpus.join(", "), say("seed", { n: head.seed }),
+    head.folder === title ? null : head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, machine.host?.name || machine.host || first?.host,
+    zoneName(), names.length ? [...new Set(names)].join(", ") : gpus.join(", "), isNumber(head.seed) ? say("seed", { n: head.seed }) : null,
+    head.layout ? say("layout_study") : null,
     head.sessions?.length > 1 ? say("sessions", { n: head.sessions.length }) : null, say("version", head),
-  ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))));
+  ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))),
+  make("p", { class: "files" }, ...(head.way === null ? [] : head.files.map((file) => linkTo(wayOf(file), file)))));
 }
 
 function sentence() {
@@ -26,7 +27,7 @@ function sentence() {
 
 function showVerdict() {
   const waited = sum((head.pauses || []).map((pause) => pause.seconds));
-  const energies = finished.map((row) => row.energy).filter(isNumber);
+  const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
   place("verdict",
     make("p", { class: "sentence" }, sentence()),
     make("div", { class: "tiles" },
@@ -35,8 +36,11 @@ function showVerdict() {
       ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
+      ...(recorded.length ? [tile("", withUnit(sum(recorded), "J"), say("total_recorded"), String(sum(recorded)))] : []),
+      ...(energies.length && co2e(sum(energies)) ? [tile("", co2e(sum(energies)), say("total_co2e", { n: plain(head.carbon_g_per_kwh) }))] : []),
       tile("", duration(sum(finished.map((row) => row.duration))), say("total_time")),
-      ...(waited ? [tile("", duration(waited), say("total_wait"))] : [])));
+      ...(waited ? [tile("", duration(waited), say(head.layout ? "total_between" : "total_wait"))] : [])),
+    ...(head.problems?.length ? [make("ul", { class: "seen" }, ...head.problems.map((text) => make("li", { class: "suspect" }, text)))] : []));
 }
 
 /* Every kind of evidence once, the heaviest first. */
@@ -69,10 +73,11 @@ const quantile = (sorted, q) => {
   return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 };
 
-/* About n round steps over a range. */
-function ticks(low, high, n) {
+/* About n round steps over a range; of seconds, as clocks have them. */
+const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+function ticks(low, high, n, ofTime = false) {
   const rough = (high - low) / n || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
+  const step = (ofTime && rough >= 1 && CLOCK.find((s) => s >= rough)) || [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
   const list = [];
   for (let i = Math.ceil(low / step); i * step <= high + step * 1e-9; i++) list.push(i * step);
   return list;
@@ -90,48 +95,54 @@ const digitsOf = (marks) => {
   return step > 0 ? Math.min(Math.max(Math.ceil(Math.log10(most / step)) + 1, 3), 9) : 4;
 };
 
+const groupOf = (row) => (several.mode ? `${row.label}, ${say(row.mode)}` : row.label);
+
 function spreadOf(quantity) {
   const groups = new Map();
   for (const row of finished) {
     if (!isNumber(quantity.of(row))) continue;
-    const key = `${row.label}, ${row.mode}`;
+    const key = groupOf(row);
     groups.set(key, [...(groups.get(key) || []), row]);
   }
   const all = [...groups.values()].flat().map(quantity.of);
   if (!all.length) return null;
-  const width = 1100, left = 250, right = 20, line = 46, height = groups.size * line + 40;
+  const single = [...groups.values()].every((list) => list.length === 1);
+  const longest = Math.max(...[...groups.keys()].map((name) => name.length)), most = 52;
+  const width = 1100, left = Math.min(Math.max(longest, 12), most) * 6.8 + 24, right = 20, line = single ? 24 : 46, height = groups.size * line + 40;
   const margin = (Math.max(...all) - Math.min(...all) || Math.abs(all[0]) || 1) * 0.05;
   const low = Math.min(...all) - margin, high = Math.max(...all) + margin;
   const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": quantity.title });
-  const marks = ticks(low, high, 7), digits = digitsOf(marks);
+  const marks = ticks(quantity.below ? low : Math.max(low, 0), high, 7, quantity.ofTime), digits = digitsOf(marks);
   for (const tick of marks)
     svg.append(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: height - 30, stroke: "var(--line)" }),
       make("text", { x: x(tick), y: height - 12, "text-anchor": "middle", class: "soft" }, quantity.text(tick, digits)));
   let y = line / 2;
-  for (const [name, list] of groups) {
+  for (const [name, list] of [...groups].sort((a, b) => compare(a[0], b[0]))) {
     const values = list.filter((row) => row.verdict !== "contaminated").map(quantity.of).sort((a, b) => a - b);
-    svg.append(make("text", { x: left - 12, y: y, "text-anchor": "end" }, name.length > 36 ? name.slice(0, 35) + "…" : name),
-      make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
+    svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), name.length > most ? name.slice(0, most - 1) + "…" : name));
+    if (!single) svg.append(make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
     if (values.length >= 4)
       svg.append(make("rect", { x: x(quantile(values, 0.25)), y: y - 14, width: Math.max(x(quantile(values, 0.75)) - x(quantile(values, 0.25)), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
-    if (values.length)
+    if (values.length > 1)
       svg.append(make("line", { x1: x(quantile(values, 0.5)), x2: x(quantile(values, 0.5)), y1: y - 16, y2: y + 16, stroke: "var(--ink)", "stroke-width": 2 }, make("title", {}, say("median", { v: quantity.text(quantile(values, 0.5)) }))));
-    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), y + ((i * 7) % 19) - 9, row, `${row.id}: ${quantity.text(quantity.of(row))}`)));
+    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), single ? y : y + ((i * 7) % 19) - 9, row, `${row.id}: ${quantity.text(quantity.of(row))}`)));
     y += line;
   }
-  return make("div", {}, make("h3", {}, quantity.title), svg);
+  return { title: quantity.title, svg, tall: height };
 }
 
 function showSpread() {
   const quantities = [
     { title: say("energy"), of: (row) => row.energy, text: (v, digits) => withUnit(v, "J", digits) },
-    { title: say("duration"), of: (row) => row.duration, text: duration },
+    { title: say("duration"), of: (row) => row.duration, text: duration, ofTime: true },
     { title: say("mean_power"), of: (row) => row.power, text: (v, digits) => withUnit(v, "W", digits) },
-    ...metricNames.map((name) => ({ title: name, of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits) })),
+    ...metricNames.map((name) => ({ title: name, of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits), below: true })),
   ];
   const parts = quantities.map(spreadOf).filter(Boolean);
-  if (parts.length) place("spread", make("h2", {}, say("spread")), make("p", { class: "hint" }, say("spread_hint")), ...parts);
+  let room = 1200;
+  const folded = parts.map(({ title, svg, tall }, i) => make("details", { open: i === 0 || (room -= tall) > 0 }, make("summary", {}, title), svg));
+  if (parts.length) place("spread", make("h2", {}, say("spread")), make("p", { class: "hint" }, say("spread_hint")), ...folded);
 }
 
 /* Of the points (energy, quality) those that no other beats in both. */
@@ -142,18 +153,23 @@ function frontOf(points, high) {
   return best;
 }
 
-function drawFront(metric, high) {
-  const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric])).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
-  const width = 1100, height = 420, left = 80, right = 20, top = 12, bottom = 48;
+/* Those that figures are made of: successes that nothing contaminated. */
+const counts = (row) => row.outcome === "succeeded" && row.verdict !== "contaminated";
+
+function drawFront(metric, high, group) {
+  const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric]) && (!group || groupOf(row) === group)).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
+  const width = 1100, height = 420, left = 80, right = 30, top = 24, bottom = 48;
   const range = (values) => { const low = Math.min(...values), high2 = Math.max(...values), m = (high2 - low || Math.abs(low) || 1) * 0.06; return [low - m, high2 + m]; };
   const [x0, x1] = range(points.map((p) => p.x)), [y0, y1] = range(points.map((p) => p.y));
   const x = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right), y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("front") });
-  for (const tick of ticks(x0, x1, 8)) svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "J")));
-  for (const tick of ticks(y0, y1, 6)) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, plain(tick, 5)));
-  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")));
-  const best = frontOf(points.filter((p) => p.row.verdict !== "contaminated"), high);
-  svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front" }));
+  const across = ticks(Math.max(x0, 0), x1, 8), upwards = ticks(y0, y1, 6);
+  for (const tick of across) svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "J", digitsOf(across))));
+  for (const tick of upwards) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, plain(tick, 5)));
+  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")), make("text", { x: left, y: 14 }, metric));
+  const best = frontOf(points.filter((p) => counts(p.row)), high);
+  svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front", "data-ids": best.map((p) => p.row.id).join(" ") }));
+  if (best.length <= 20) for (const p of best) svg.append(make("text", { x: x(p.x) + 7, y: y(p.y) - 7, class: "soft" }, `#${p.row.number}`));
   for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
   return svg;
 }
@@ -166,19 +182,28 @@ function showFront() {
   }
   const isLow = (name) => /loss|error|perplexity|(^|_)(mae|mse|rmse|wer|cer|eer|fid)($|_)/i.test(name);
   const box = make("div", {});
-  const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = isLow(metric.value) ? "low" : "high"; update(); } }, ...usable.map((name) => make("option", { value: name }, name)));
-  const sense = make("select", { id: "sense", "aria-label": say("better_high"), onchange: () => update() }, make("option", { value: "high" }, say("better_high")), make("option", { value: "low" }, say("better_low")));
-  const update = () => box.replaceChildren(drawFront(metric.value, sense.value === "high"));
-  metric.value = usable.find((name) => !isLow(name)) || usable[0];
+  const option = (value, text) => make("option", { value }, text);
+  const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = isLow(metric.value) ? "low" : "high"; fill(); update(); } }, ...usable.map((name) => option(name, name)));
+  const sense = make("select", { id: "sense", "aria-label": say("better_high"), onchange: () => update() }, option("high", say("better_high")), option("low", say("better_low")));
+  const group = make("select", { id: "group", "aria-label": say("model"), onchange: () => update() });
+  const fill = () => {
+    const names = [...new Set(finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric.value])).map(groupOf))];
+    group.replaceChildren(...(names.length > 1 ? [option("", say("all_models"))] : []), ...names.map((name) => option(name, name)));
+  };
+  const update = () => box.replaceChildren(drawFront(metric.value, sense.value === "high", group.value));
+  /* The metric that most runs have, of those a score before a loss, as the figures of "stats" choose it. */
+  const having = (name) => finished.filter((row) => counts(row) && isNumber(row.metrics[name])).length;
+  metric.value = [...usable].sort((a, b) => having(b) - having(a) || isLow(a) - isLow(b) || compare(a, b))[0];
   sense.value = isLow(metric.value) ? "low" : "high";
-  place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_hint")), make("div", { class: "controls" }, metric, sense), box);
+  fill();
+  place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_hint")), make("div", { class: "controls" }, metric, sense, group), box);
   update();
 }
 
 showTop();
 showVerdict();
 showTable();
-place("foot", make("p", {}, say("foot")));
+place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
 const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */

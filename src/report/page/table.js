@@ -1,4 +1,5 @@
 /* The table of experiments: sorted by any column, filtered by words, verdict and outcome, walked by keys. */
+const several = { label: new Set(rows.map((row) => row.label)).size > 1, mode: new Set(rows.map((row) => row.mode)).size > 1 };
 const COLUMNS = [
   { key: "number", title: say("number"), number: true, of: (row) => row.number },
   { key: "id", title: say("experiment"), of: (row) => row.id },
@@ -13,6 +14,8 @@ const COLUMNS = [
   { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
   ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => plain(v, 5) })),
   ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 6) : String(v)) })),
+  { key: "model", title: say("model"), of: (row) => (several.label ? row.label : null) },
+  { key: "mode", title: say("mode"), of: (row) => (several.mode ? say(row.mode) : null) },
   { key: "retries", title: say("retries"), number: true, of: (row) => row.retries },
   { key: "error", title: say("error"), of: (row) => row.error, class: "error" },
 ].filter((column) => ["number", "id", "outcome", "verdict"].includes(column.key) || rows.some((row) => { const v = column.of(row); return v !== null && v !== undefined && v !== "" && !(column.key === "retries" && v === 0); }));
@@ -25,10 +28,14 @@ function cellText(column, row) {
   return column.text ? column.text(value) : String(value);
 }
 
+/* With all its columns the table is wider than paper. */
+const onlyOnScreen = (key) => /^[mp]:/.test(key) || ["cpu", "model", "mode", "retries", "error"].includes(key);
+const classOf = (column) => [column.number && "number", column.class, onlyOnScreen(column.key) && "more"].filter(Boolean).join(" ") || null;
+
 function tableRow(row) {
   const cells = COLUMNS.map((column) => {
     const value = column.of(row);
-    const attributes = { class: column.number ? "number" : column.class };
+    const attributes = { class: classOf(column) };
     if (column.class === "error" || isNumber(value)) attributes.title = value;
     return make("td", attributes, column.show ? column.show(row) : cellText(column, row));
   });
@@ -117,19 +124,19 @@ function showTable() {
   const present = (key, list) => list.filter((value) => rows.some((row) => row[key] === value));
   place("experiments",
     make("h2", {}, say("experiments")),
-    make("p", { class: "hint" }, say("table_hint")),
+    make("p", { class: "hint how" }, say("table_hint")),
     make("div", { class: "controls" },
       make("input", { type: "search", id: "filter", "aria-label": say("filter"), placeholder: say("filter_hint"),
         oninput: (event) => { table.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean); refresh(); } }),
       picker("verdict", say("all_verdicts"), present("verdict", ["clean", "suspect", "contaminated", "unjudged"])),
-      picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned"])),
+      picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned", "unknown"])),
       make("span", { id: "shown", class: "hint", role: "status" })),
     make("div", { class: "scroll", onscroll: (event) => {
       const box = event.currentTarget;
       if (box.scrollTop + 2 * box.clientHeight > box.scrollHeight) fill(table.body.childElementCount + CHUNK);
     } }, make("table", { id: "table", "aria-label": say("experiments") },
       make("thead", {}, make("tr", {}, ...COLUMNS.map((column) =>
-        make("th", { scope: "col", "data-key": column.key, class: column.number ? "number" : null },
+        make("th", { scope: "col", "data-key": column.key, class: classOf(column) },
           make("button", { type: "button", onclick: () => sort(column.key) }, column.title))))),
       table.body)));
   addEventListener("beforeprint", () => fill(Infinity));

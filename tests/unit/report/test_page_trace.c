@@ -12,6 +12,7 @@
 #include "report/page_trace.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,7 +38,10 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     struct folder *folder = *state;
-    unlinkat(folder->fd, "energy/gpu.csv", 0);
+    static const char *const names[] = {"energy/gpu.csv", "energy/gpu_power.csv", "energy/gpu_utilization.csv",
+                                        "energy/gpu_temperature.csv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlinkat(folder->fd, names[i], 0);
     unlinkat(folder->fd, "training.log", 0);
     unlinkat(folder->fd, "energy", AT_REMOVEDIR);
     close(folder->fd);
@@ -85,6 +89,58 @@ static void thinning_keeps_the_extremes_and_makes_no_row_up(void **state)
         high = high || (second == 7777 && power == 700);
     }
     assert_true(low && high);
+    json_decref(trace);
+}
+
+/* More rows than are kept at once: what is thinned twice keeps the extremes of all the same. */
+static void thinning_of_more_rows_than_are_kept_keeps_the_extremes(void **state)
+{
+    const struct folder *folder = *state;
+    enum { ROWS = 600000, LEAST = 599990, MOST = 12 };
+    AUTO_TEXT struct text csv = {0};
+    struct err err = {0};
+    text_add(&csv, "seconds,gpu,power_draw_w\n");
+    for (int i = 0; i < ROWS; i++)
+        text_addf(&csv, "%d,0,%d\n", i, i == LEAST ? 1 : i == MOST ? 999 : 100 + i % 400);
+    write_file(folder, "energy/gpu.csv", text_get(&csv), csv.length);
+    json_t *trace = page_trace_read(folder->fd, 200, &err);
+    const json_t *device = json_array_get(trace, 0);
+    size_t count = json_array_size(json_object_get(device, "seconds"));
+    assert_in_range(count, 100, 200);
+    bool low = false, high = false;
+    for (size_t i = 0; i < count; i++) {
+        int second = (int)number(device, "seconds", i), power = (int)number(device, "power_w", i);
+        assert_true(i == 0 || second > (int)number(device, "seconds", i - 1));
+        assert_int_equal(power, second == LEAST ? 1 : second == MOST ? 999 : 100 + second % 400);
+        low = low || second == LEAST;
+        high = high || second == MOST;
+    }
+    assert_true(low && high);
+    json_decref(trace);
+}
+
+/* The study's files have time-stamps of their own; they count from the experiment's start, which has a fraction. */
+static void files_of_the_study_are_traces_of_their_own(void **state)
+{
+    const struct folder *folder = *state;
+    static const char power[] = "timestamp,power_draw_w\n1763455994,5.24\n1763455996,250.5\n";
+    static const char heat[] = "timestamp,gpu_temp_c,memory_temp_c\n1763455995,56,N/A\n";
+    struct err err = {0};
+    write_file(folder, "energy/gpu_power.csv", power, sizeof power - 1);
+    write_file(folder, "energy/gpu_temperature.csv", heat, sizeof heat - 1);
+    json_t *trace = page_trace_study(folder->fd, 1763455993.25, 100, &err);
+    assert_int_equal(json_array_size(trace), 2);
+    const json_t *first = json_array_get(trace, 0), *second = json_array_get(trace, 1);
+    assert_true(number(first, "seconds", 0) == 0.75 && number(first, "seconds", 1) == 2.75);
+    assert_true(number(first, "power_w", 0) == 5.24 && number(first, "power_w", 1) == 250.5);
+    assert_null(json_object_get(first, "temperature_c"));
+    assert_true(number(second, "seconds", 0) == 1.75 && number(second, "temperature_c", 0) == 56);
+    assert_true(json_is_null(json_array_get(json_object_get(second, "memory_temperature_c"), 0)));
+    json_decref(trace);
+    /* Nobody knows when it began: then with the first sample of all. */
+    trace = page_trace_study(folder->fd, NAN, 100, &err);
+    assert_true(number(json_array_get(trace, 0), "seconds", 0) == 0);
+    assert_true(number(json_array_get(trace, 1), "seconds", 0) == 1);
     json_decref(trace);
 }
 
@@ -147,6 +203,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(thinning_keeps_the_extremes_and_makes_no_row_up, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(thinning_of_more_rows_than_are_kept_keeps_the_extremes, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(files_of_the_study_are_traces_of_their_own, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(rows_of_two_gpus_are_kept_apart, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(no_file_is_an_empty_trace_and_a_broken_one_an_error_with_its_line, make_folder,
                                         remove_folder),

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# tare compare on runs of its own, measured on the fake driver: ratio, blocks, order and conditions against Python's computation from
+# what the runs' own files say.
+bats_require_minimum_version 1.5.0
+load energy
+
+# two MODEL:N...: a run of the models a (sleeps N times 0.3 s) and b (half as much again), in this order.
+two() {
+    job 'shift; model=$1; shift 2; n=$1; [ "$model" = a ] && centis=$((n * 30)) || centis=$((n * 45))
+sleep "$(printf %d.%02d $((centis / 100)) $((centis % 100)))"; echo "loss 0.5"'
+    registry '"model_flag": "--model"'
+    settings 1
+    python3 - "$@" << 'END'
+import json, sys
+registry, settings = json.load(open("registry.json")), json.load(open("settings.json"))
+registry["models"]["repo"]["models"] = ["a", "b"]
+settings["experiments"] = [{"repo": "repo", "model": word.split(":")[0], "mode": "default", "hyperparameters": {"n": int(word.split(":")[1])}}
+                           for word in sys.argv[1:]]
+json.dump(registry, open("registry.json", "w"))
+json.dump(settings, open("settings.json", "w"))
+END
+    tare_run > out
+}
+
+# expect COMPARED.json A B: A and B are FOLDER:MODEL.
+expect() {
+    cat > expect.py << 'END'
+import csv, itertools, json, math, statistics, sys
+T = {1: 12.706204736433, 2: 4.302652729696, 3: 3.182446305284}
+got = json.load(open(sys.argv[1]))
+sides = []
+for text in sys.argv[2:4]:
+    folder, model = text.rsplit(":", 1)
+    rows = [r for r in csv.DictReader(open(folder + "/summary.csv")) if r["model"] == model and r["verdict"] in ("clean", "suspect")]
+    for row in rows:
+        whole = json.load(open(f"{folder}/{row['experiment_id']}/experiment.json"))
+        own = whole["tare"]
+        (look,) = [g for g in own["guard"] if g["phase"] == "preflight" and g["attempt"] == own["result_attempt"]]
+        (gpu,) = look["devices"]
+        row["conditions"] = {"temperature_start_c": gpu["temperature_c"], "sm_clock_start_mhz": gpu["sm_clock_mhz"],
+                             "memory_clock_start_mhz": gpu["memory_clock_mhz"], "sm_clock_mean_mhz": own["energy"]["gpu"]["sm_clock_mean_mhz"]}
+    sides.append(rows)
+blocks = sorted({r["hyperparam_n"] for r in sides[0]} & {r["hyperparam_n"] for r in sides[1]})
+paired = len(blocks) >= 2
+used = [[r for r in rows if not paired or r["hyperparam_n"] in blocks] for rows in sides]
+columns = {"gpu_energy_j": "energy_gpu_total_joules", "gpu_power_w": "energy_gpu_avg_watts", "duration_s": "duration_seconds"}
+def near(a, b): assert abs(a - b) <= 1e-9 * abs(b), (a, b)
+for quantity in got["quantities"]:
+    if quantity["name"] not in columns:
+        assert quantity["a_mean"] is None and quantity["ratio"] is None
+        continue
+    of = lambda rows: [float(r[columns[quantity["name"]]]) for r in rows]
+    if paired:
+        means = [[statistics.mean(of([r for r in rows if r["hyperparam_n"] == block])) for block in blocks] for rows in sides]
+        logs = [math.log(b / a) for a, b in zip(*means)]
+        near(quantity["ratio"], math.exp(statistics.mean(logs)))
+        half = T[len(blocks) - 1] * statistics.stdev(logs) / math.sqrt(len(blocks))
+        assert abs(math.log(quantity["interval"]["high"]) - statistics.mean(logs) - half) < 1e-9, quantity
+        assert abs(math.log(quantity["interval"]["low"]) - statistics.mean(logs) + half) < 1e-9, quantity
+        assert quantity["blocks"] == len(blocks)
+    else:
+        near(quantity["ratio"], statistics.mean(of(sides[1])) / statistics.mean(of(sides[0])))
+        assert quantity["blocks"] == 0
+    interval = quantity["interval"]
+    assert quantity["told_apart"] == bool(interval and (interval["low"] > 1 or interval["high"] < 1)), quantity
+# Of all orders of so many As and Bs, how many change over as seldom?
+order = "".join(side for _, side in sorted((r["timestamp"], side) for side, rows in zip("AB", used) for r in rows))
+runs = lambda text: sum(1 for _ in itertools.groupby(text))
+orders = ["".join("B" if i in chosen else "A" for i in range(len(order))) for chosen in itertools.combinations(range(len(order)), order.count("B"))]
+seldom = sum(runs(other) <= runs(order) for other in orders) / len(orders)
+assert got["order_confounded"] == (seldom <= 0.05 or runs(order) == 2), (order, seldom)
+for key, rows in (("a", used[0]), ("b", used[1])):
+    assert got[key]["n"] == len(sides["ab".index(key)]) and got[key]["compared"] == len(rows), got[key]
+    for name in rows[0]["conditions"]:
+        known = [r["conditions"][name] for r in rows if r["conditions"][name] is not None]
+        assert known or name == "sm_clock_mean_mhz", rows
+        assert known or got[key][name] is None
+        near(got[key][name] or 0, statistics.mean(known or [0]))
+END
+    python3 expect.py "$@"
+}
+
+@test "models that took turns are compared by blocks, with temperature and clocks of their starts beside the ratio" {
+    scenario 1 'step 0 150'
+    two a:1 b:1 b:2 a:2 a:3 b:3
+    run_at=$(run_dir)
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    expect compare.json "$run_at:a" "$run_at:b"
+    # Three blocks, if nothing else on this machine spoiled one.
+    blocks=$(python3 -c 'import json; got = json.load(open("compare.json")); assert not got["order_confounded"], got; print(got["quantities"][0]["blocks"])')
+    [ "$blocks" -ge 2 ]
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
+    [[ "$output" == *"paired by $blocks blocks of equal hyperparameters: $blocks of A's and $blocks of B's experiments"* ]]
+    [[ "$output" == *"temperature_start_c"*"sm_clock_start_mhz"*"memory_clock_start_mhz"*"sm_clock_mean_mhz"* ]]
+    [[ "$output" != *"order confounded"* && "$output" != *CO2e* ]]
+}
+
+@test "a model that ran wholly before the other is told to be confounded with what changed in between" {
+    scenario 1 'step 0 150'
+    two a:1 a:2 a:3 a:4 b:1 b:2 b:3
+    run_at=$(run_dir)
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    expect compare.json "$run_at:a" "$run_at:b"
+    python3 -c 'import json; got = json.load(open("compare.json")); assert got["order_confounded"] and got["a"]["n"] > got["a"]["compared"] >= 2, got'
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
+    [[ "$output" == *"order confounded"* ]]
+}
+
+@test "what cannot be told apart is said to be so" {
+    scenario 1 'step 0 150'
+    two a:1 b:3 a:1 b:3
+    run_at=$(run_dir)
+    # Against itself the ratio is 1, whatever the machine was like.
+    run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=a"
+    [[ "$output" == *"duration_s"*"1 ("*"cannot be told apart"* ]]
+    [[ "$output" != *$'  told apart'* ]]
+    # No block in common: the ratio of the means.
+    "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
+    expect compare.json "$run_at:a" "$run_at:b"
+}
