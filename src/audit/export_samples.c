@@ -32,12 +32,13 @@ static void add_sample(const struct export_file *file, json_t *stamp, const char
     export_row(file->writer, row);
 }
 
-static void each_row(void *at, const struct trace_row *row)
+static void each_rows(void *at, const struct trace_rows *rows)
 {
     const struct export_file *file = at;
-    for (size_t i = 0; i < file->columns && !file->writer->broken; i++)
-        add_sample(file, json_integer(row->t_s), "", file->quantities[i],
-                   (struct reading){row->values[i], row->kinds[i] == FIGURE_IS});
+    for (size_t row = 0; row < rows->count; row++)
+        for (size_t i = 0; i < file->columns && !file->writer->broken; i++)
+            add_sample(file, json_integer(rows->t_s[row]), "", file->quantities[i],
+                       (struct reading){rows->columns[i].values[row], rows->columns[i].kinds[row] == FIGURE_IS});
 }
 
 static void study_samples(struct export_file *file, int energy)
@@ -56,7 +57,7 @@ static void study_samples(struct export_file *file, int energy)
         file->quantities = files[i].quantities;
         file->columns = files[i].columns;
         /* What cannot be read is evidence of the experiment already. */
-        trace_read(energy, files[i].name, file->columns, buffer, each_row, file, &ignored, NULL);
+        trace_read(energy, files[i].name, file->columns, buffer, each_rows, file, &ignored, NULL);
     }
 }
 
