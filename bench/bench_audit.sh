@@ -27,9 +27,8 @@ print("mib", used.ru_maxrss / 1024)
 END
 }
 
-# The files are in memory from their making, so the script, one thread, takes its processor time and no more on a machine
-# that does nothing else: that is what counts for it, so that what others do here meanwhile is no merit of ours. Of ours it is
-# the clock, the shortest of nine taken in turn with it.
+# What counts is processor time, the least of nine for ours, taken in turn with the scripts' one: it is nearly the same however
+# busy the machine is, and that ours uses all processors at once is not counted for it. By the clock both are shown beside it.
 : > "$dir/ours"
 ours() { for _ in 1 2 3; do seconds "$TARE" audit "$dir/results" >> "$dir/ours"; done; }
 ours
@@ -41,7 +40,8 @@ ours=$(value seconds <(grep seconds "$dir/ours" | sort -n -k 2 | head -n 1))
 processor=$(value processor <(grep processor "$dir/ours" | sort -n -k 2 | head -n 1))
 theirs=$(value processor "$dir/theirs")
 lists=$(value processor "$dir/lists")
-ratio=$(calc "$theirs / $ours")
+clock=$(value seconds "$dir/theirs")
+ratio=$(calc "$theirs / $processor")
 
 # Both saw the same experiments and samples.
 "$TARE" audit "$dir/results" --json > "$dir/audit.json"
@@ -60,9 +60,10 @@ done
 short=$(cat "$dir/mib_1000") middle=$(cat "$dir/mib_100000") long=$(cat "$dir/mib_1000000")
 
 code=0
-row "audit of $experiments x $samples samples" "$(calc "$ours") s" "$theirs s (csv.DictReader)" "$ratio" "at least 50" "$ratio >= 50" || code=1
-row "the same" "$(calc "$ours") s" "$lists s (csv.reader)" "$(calc "$lists / $ours")" - -
-row "the same, processor time of both" "$(calc "$processor") s" "$theirs s (csv.DictReader)" "$(calc "$theirs / $processor")" - -
+row "audit of $experiments x $samples samples" "$(calc "$processor") s" "$theirs s (csv.DictReader)" "$ratio" "at least 50" \
+    "$ratio >= 50" || code=1
+row "the same, by the clock" "$(calc "$ours") s" "$clock s (csv.DictReader)" "$(calc "$clock / $ours")" - -
+row "the same, against rows as lists" "$(calc "$processor") s" "$lists s (csv.reader)" "$(calc "$lists / $processor")" - -
 row "memory of an audit of 100,000 samples" "$(calc "$middle") MiB" "$(calc "$short") MiB (1,000)" "$(calc "$middle / $short")" \
     "at most 1.1" "$middle <= $short * 1.1" || code=1
 row "memory of an audit of 1,000,000 samples" "$(calc "$long") MiB" "$(calc "$short") MiB (1,000)" "$(calc "$long / $short")" \
