@@ -99,7 +99,8 @@ static uint64_t eight(const char *at)
 static const char *read_plain_stamp(struct reader *reader, const char *at, int64_t *t_s)
 {
     if (eight(at) == reader->stamp_head && is_digit(at[8]) && is_digit(at[9]) && at[10] == ',') {
-        *t_s = reader->stamp_base + 10 * (at[8] - '0') + (at[9] - '0');
+        int tens = at[8] - '0', ones = at[9] - '0';
+        *t_s = reader->stamp_base + (10 * tens + ones);
         return at + 10;
     }
     const char *from = at;
