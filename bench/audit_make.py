@@ -12,7 +12,7 @@ end = datetime.datetime.fromtimestamp(start + 8 * 3600 + samples + 2.5, datetime
 end = end.strftime("%Y-%m-%dT%H:%M:%S.%f")
 random.seed(1)
 variants = []
-for _ in range(16):
+for _ in range(min(16, experiments)):
     power = ["timestamp,power_draw_w\n"]
     busy = ["timestamp,gpu_util_percent,memory_util_percent\n"]
     heat = ["timestamp,gpu_temp_c,memory_temp_c\n"]
@@ -29,7 +29,7 @@ perf = ("# started on Tue Nov 18 16:00:00 2025\n\n         13,138.35 Joules powe
 rows = ["experiment_id,timestamp,repository,model,training_success,duration_seconds,retries,hyperparam_epochs,hyperparam_seed,"
         "perf_accuracy,energy_gpu_avg_watts,energy_gpu_total_joules"]
 for number in range(1, experiments + 1):
-    power, busy, heat, total = variants[number % 16]
+    power, busy, heat, total = variants[number % len(variants)]
     name = f"repo{number % 10}_net_{number:05}"
     energy = f"{top}/{name}/energy"
     os.makedirs(energy)

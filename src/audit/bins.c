@@ -1,11 +1,14 @@
 #include "audit/bins.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 void bins_begin(struct bins *bins)
 {
     bins->count = 0;
+    bins->first_s = 0;
     bins->width_s = 1;
+    bins->shift = 0;
 }
 
 static void halve(struct bins *bins)
@@ -23,26 +26,50 @@ static void halve(struct bins *bins)
     }
     bins->count = half;
     bins->width_s *= 2;
+    bins->shift++;
 }
 
-void bins_add(struct bins *bins, int64_t t_s, double value)
+/* The bin of that moment, made where there is none yet. False: the trace has no such moment. */
+static bool make_place(struct bins *bins, int64_t t_s, size_t *place)
 {
     if (bins->count == 0)
         bins->first_s = t_s;
     if (t_s < bins->first_s)
-        return;
-    while ((t_s - bins->first_s) / bins->width_s >= BINS_MOST) {
+        return false;
+    while ((t_s - bins->first_s) >> bins->shift >= BINS_MOST) {
         if (bins->width_s > INT64_MAX / 4)
-            return;
+            return false;
         halve(bins);
     }
-    size_t place = (size_t)((t_s - bins->first_s) / bins->width_s);
-    for (; bins->count <= place; bins->count++) {
+    *place = (size_t)((t_s - bins->first_s) >> bins->shift);
+    for (; bins->count <= *place; bins->count++) {
         bins->sums[bins->count] = 0;
         bins->counts[bins->count] = 0;
     }
-    bins->sums[place] += value;
-    bins->counts[place]++;
+    return true;
+}
+
+void bins_add(struct bins *bins, int64_t t_s, double value)
+{
+    bins_add_all(bins, &t_s, &value, 1);
+}
+
+/* Nearly every sample is of a bin that is there, or of the next one. */
+void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t place = (size_t)((uint64_t)(t_s[i] - bins->first_s) >> bins->shift);
+        if (place == bins->count && place > 0 && place < BINS_MOST) {
+            bins->sums[place] = values[i];
+            bins->counts[place] = 1;
+            bins->count++;
+            continue;
+        }
+        if (place >= bins->count && !make_place(bins, t_s[i], &place))
+            continue;
+        bins->sums[place] += values[i];
+        bins->counts[place]++;
+    }
 }
 
 struct level {
@@ -52,12 +79,13 @@ struct level {
 struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
 {
     struct bins_step out = {0};
+    double means[BINS_MOST];
     struct level all = {0}, left = {0};
     double squares = 0, best = 0;
     for (size_t i = 0; i < bins->count; i++) {
         if (!bins->counts[i])
             continue;
-        double mean = bins->sums[i] / bins->counts[i];
+        double mean = means[i] = bins->sums[i] / bins->counts[i];
         all.sum += mean;
         squares += mean * mean;
         all.n++;
@@ -77,7 +105,7 @@ struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
             }
         }
         if (bins->counts[i]) {
-            left.sum += bins->sums[i] / bins->counts[i];
+            left.sum += means[i];
             left.n++;
         }
     }

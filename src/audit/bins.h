@@ -12,6 +12,7 @@
 
 struct bins {
     int64_t first_s, width_s; /* the span doubles when there are too many */
+    unsigned shift;           /* width_s is 1 << shift: no division for each sample */
     size_t count;
     double sums[BINS_MOST];
     uint32_t counts[BINS_MOST];
@@ -19,6 +20,7 @@ struct bins {
 
 void bins_begin(struct bins *bins);
 void bins_add(struct bins *bins, int64_t t_s, double value); /* never before the first */
+void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values, size_t count);
 
 struct bins_step {
     bool found;

@@ -1,9 +1,11 @@
 #include "audit/identical.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "stats/describe.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_seed(const char *name)
@@ -11,25 +13,55 @@ static bool is_seed(const char *name)
     return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0 || strcmp(name, "manual_seed") == 0;
 }
 
-static bool has_all_of(const struct dataset_experiment *a, const struct dataset_experiment *b)
+static int compare_params(const void *a, const void *b)
 {
-    for (size_t i = 0; i < a->param_count; i++) {
-        const struct value *other = dataset_param(b, a->params[i].name);
-        if (is_seed(a->params[i].name))
-            continue;
-        if (!other)
-            return false;
-        AUTO_FREE char *left = value_key(&a->params[i].value);
-        AUTO_FREE char *right = value_key(other);
-        if (strcmp(left, right) != 0)
-            return false;
-    }
-    return true;
+    const struct dataset_param *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
 }
 
-bool audit_same_params(const struct dataset_experiment *a, const struct dataset_experiment *b)
+/* The same text for the same hyperparameters and for no others: lengths stand before what they are of. */
+static char *key_of(const struct dataset_experiment *experiment)
 {
-    return has_all_of(a, b) && has_all_of(b, a);
+    AUTO_TEXT struct text key = {0};
+    AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
+    size_t count = 0;
+    for (size_t i = 0; i < experiment->param_count; i++)
+        if (!is_seed(experiment->params[i].name))
+            params[count++] = &experiment->params[i];
+    qsort(params, count, sizeof *params, compare_params);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *value = value_key(&params[i]->value);
+        text_addf(&key, "%zu:%s%zu:%s", strlen(params[i]->name), params[i]->name, strlen(value), value);
+    }
+    return text_take(&key);
+}
+
+struct keyed {
+    char *key;
+    size_t index;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct keyed *left = a, *right = b;
+    int order = strcmp(left->key, right->key);
+    return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+/* For each of the experiments the next one with the same hyperparameters, or count; first: none before it has them. */
+static void chain(const struct dataset *dataset, const size_t *items, size_t count, bool mixed, size_t *next,
+                  bool *first)
+{
+    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct keyed){mixed ? mem_strdup("") : key_of(&dataset->items[items[i]]), i};
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        first[keys[i].index] = i == 0 || strcmp(keys[i].key, keys[i - 1].key) != 0;
+        next[keys[i].index] = i + 1 < count && strcmp(keys[i].key, keys[i + 1].key) == 0 ? keys[i + 1].index : count;
+    }
+    for (size_t i = 0; i < count; i++)
+        free(keys[i].key);
 }
 
 /* One set's squared coefficient of variation, weighted by its degrees of freedom. */
@@ -49,17 +81,16 @@ struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t 
 {
     struct audit_spread out = {0};
     double squares = 0;
-    AUTO_FREE bool *taken = mem_array(count + 1, sizeof *taken);
+    AUTO_FREE bool *first = mem_array(count + 1, sizeof *first);
+    AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
     AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
+    chain(dataset, items, count, mixed, next, first);
     for (size_t i = 0; i < count; i++) {
         size_t n = 0;
-        for (size_t k = i; k < count; k++) {
-            const struct dataset_experiment *experiment = &dataset->items[items[k]];
-            struct reading value = figure(experiment, context);
-            if (taken[k] || !value.valid || (!mixed && !audit_same_params(&dataset->items[items[i]], experiment)))
-                continue;
-            taken[k] = true;
-            values[n++] = value.value;
+        for (size_t k = i; first[i] && k < count; k = next[k]) {
+            struct reading value = figure(&dataset->items[items[k]], context);
+            if (value.valid)
+                values[n++] = value.value;
         }
         add_set(&out, values, n, &squares);
     }

@@ -1,11 +1,9 @@
-/* identical: runs of one kind with the same hyperparameters, repeats of one another. */
+/* identical: runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of one
+ * another. */
 #ifndef TARE_AUDIT_IDENTICAL_H
 #define TARE_AUDIT_IDENTICAL_H
 
 #include "audit/dataset.h"
-
-/* Whether every hyperparameter but the seed has the same value (32 and 32.0 are one). */
-bool audit_same_params(const struct dataset_experiment *a, const struct dataset_experiment *b);
 
 typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
 

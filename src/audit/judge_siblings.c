@@ -97,11 +97,13 @@ static void judge_outliers(const struct kind *kind, figure_fn *figure, const cha
         values[n] = value.value;
         who[n++] = i;
     }
-    double limit = stats_outlier_limit(n), median = stats_median(values, n).value;
+    double limit = stats_outlier_limit(n);
+    struct stats_robust robust = stats_robust(values, n);
+    double median = robust.median;
     for (size_t i = 0; i < n && isfinite(limit); i++) {
         if (fabs(values[i] - median) <= far_share * fabs(median))
             continue;
-        struct reading z = stats_modified_z(values, n, i);
+        struct reading z = stats_modified_z(&robust, values[i]);
         if (!z.valid || fabs(z.value) <= limit)
             continue;
         dataset_evidence(member(kind, who[i]), "outlier", none, none,

@@ -11,30 +11,42 @@ void power_begin(struct power *power, double begin_s, double end_s)
     power->has_window = isfinite(begin_s) && isfinite(end_s) && end_s > begin_s;
 }
 
+/* Of finite figures; fmax and fmin are calls. */
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double less(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* The straight line from one sample to the next, as much of it as lies in the window. */
-static double line_within(const struct power *power, double from_s, double from_w, double to_s, double to_w)
+static inline double line_within(const struct power *power, double from_s, double from_w, double to_s, double to_w)
 {
     if (!power->has_window)
         return (to_s - from_s) * 0.5 * (from_w + to_w);
-    double low = fmax(from_s, power->begin_s), high = fmin(to_s, power->end_s);
+    double low = greater(from_s, power->begin_s), high = less(to_s, power->end_s);
     if (!(high > low))
         return 0;
-    double slope = (to_w - from_w) / (to_s - from_s);
+    double rise = to_w - from_w, span_s = to_s - from_s;
+    double slope = span_s == 1 ? rise : rise / span_s; /* nearly always so, and a division takes its time */
     double at_low = from_w + slope * (low - from_s), at_high = from_w + slope * (high - from_s);
     return (high - low) * 0.5 * (at_low + at_high);
 }
 
 /* What the last step between samples may hide, now that the change behind it is known (docs/energy.md, "The shape"). */
-static void settle_step(struct power *power, double next_step)
+static inline void settle_step(struct power *power, double next_step)
 {
     double change = power->step, span = (double)power->span;
     if (power->span > POWER_GAP_S)
         power->gaps += span * span;
     else
-        power->lines += fmax(0, change * change - change * (power->step_before + next_step)) * span * span * even;
+        power->lines += greater(0, change * change - change * (power->step_before + next_step)) * span * span * even;
 }
 
-static void add_line(struct power *power, int64_t t_s, double watts)
+static inline void add_line(struct power *power, int64_t t_s, double watts)
 {
     int64_t span = t_s - power->last_s;
     double step = watts - power->last;
@@ -55,7 +67,7 @@ static void add_line(struct power *power, int64_t t_s, double watts)
     power->before = power->last;
 }
 
-void power_add(struct power *power, int64_t t_s, double watts)
+static inline void add(struct power *power, int64_t t_s, double watts)
 {
     if (power->samples == 0) {
         power->first_s = t_s;
@@ -75,6 +87,20 @@ void power_add(struct power *power, int64_t t_s, double watts)
     power->last_s = t_s;
     power->last = watts;
     power->samples++;
+}
+
+void power_add(struct power *power, int64_t t_s, double watts)
+{
+    power_add_all(power, &t_s, &watts, 1);
+}
+
+/* Worked on as a copy of its own, which can stay in registers. */
+void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count)
+{
+    struct power own = *power;
+    for (size_t i = 0; i < count; i++)
+        add(&own, t_s[i], watts[i]);
+    *power = own;
 }
 
 /* Power is held from the window's edges to the nearest sample. */

@@ -24,13 +24,15 @@ struct reader {
     size_t columns;
 };
 
-static void take_row(void *at, const struct trace_row *row)
+static void take_rows(void *at, const struct trace_rows *rows)
 {
     const struct reader *reader = at;
-    struct reading values[SAMPLES_COLUMNS] = {0};
-    for (size_t i = 0; i < reader->columns; i++)
-        values[i] = (struct reading){row->values[i], row->kinds[i] == FIGURE_IS};
-    reader->each(reader->context, row->t_s, values);
+    for (size_t row = 0; row < rows->count; row++) {
+        struct reading values[SAMPLES_COLUMNS] = {0};
+        for (size_t i = 0; i < reader->columns; i++)
+            values[i] = (struct reading){rows->columns[i].values[row], rows->columns[i].kinds[row] == FIGURE_IS};
+        reader->each(reader->context, rows->t_s[row], values);
+    }
 }
 
 bool samples_read(int energy, enum samples_file file, samples_each_fn *each, void *context, struct err *err)
@@ -38,5 +40,5 @@ bool samples_read(int energy, enum samples_file file, samples_each_fn *each, voi
     AUTO_FREE char *buffer = mem_alloc(TRACE_BUFFER);
     struct trace_file ignored; /* what is wrong with it is evidence of the experiment already */
     struct reader reader = {each, context, files[file].quantities[1] ? 2 : 1};
-    return trace_read(energy, files[file].name, reader.columns, buffer, take_row, &reader, &ignored, err);
+    return trace_read(energy, files[file].name, reader.columns, buffer, take_rows, &reader, &ignored, err);
 }

@@ -26,8 +26,8 @@ static const struct reading none = {0};
 
 /* One experiment's place on the disk. */
 struct place {
-    size_t item;
     bool has_folder;
+    bool holds; /* the folder holds an experiment.json or an energy/ */
     int64_t zone_s;
     bool has_zone;
 };
@@ -185,66 +185,92 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The folders that hold an experiment, in the order of their names. */
+static bool is_folder(int dir, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type != DT_UNKNOWN)
+        return entry->d_type == DT_DIR;
+    return fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* All folders but hidden ones, in the order of their names. */
 static void list_folders(int dir, struct strv *out)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
-    for (struct dirent *entry; list && (entry = readdir(list));) {
-        struct stat st;
-        if (entry->d_name[0] == '.' || fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !S_ISDIR(st.st_mode))
-            continue;
-        AUTO_CLOSE int folder = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (folder >= 0 && (faccessat(folder, "experiment.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-                            faccessat(folder, "energy", F_OK, AT_SYMLINK_NOFOLLOW) == 0))
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (entry->d_name[0] != '.' && is_folder(dir, entry))
             strv_add(out, entry->d_name);
-    }
     if (list)
         closedir(list);
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, compare_names);
 }
 
-static int compare_ids(const void *a, const void *b)
+static bool holds_experiment(int folder)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return faccessat(folder, "experiment.json", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+           faccessat(folder, "energy", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Folders that no row names become experiments of their own; the counts are kept. */
-static void match_folders(struct study *study, const struct strv *folders)
+static bool named_holds_experiment(int dir, const char *name)
+{
+    AUTO_CLOSE int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return folder >= 0 && holds_experiment(folder);
+}
+
+struct named {
+    const char *id;
+    size_t index; /* of the experiment, counted from the folder's first */
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const struct named *)a)->id, ((const struct named *)b)->id);
+}
+
+/* Folders that hold an experiment and that no row names become experiments of their own. Gives an experiment for each
+ * folder that a row names: whether those hold one is seen when they are read. The caller frees it. */
+static size_t *match_folders(struct study *study, const struct strv *folders, size_t *count)
 {
     struct dataset *dataset = study->dataset;
     size_t rows = dataset->count - study->first;
-    const char **ids = mem_array(rows + 1, sizeof *ids);
+    AUTO_FREE struct named *ids = mem_array(rows + 1, sizeof *ids);
+    size_t *with_row = mem_array(folders->count + 1, sizeof *with_row);
     for (size_t i = 0; i < rows; i++)
-        ids[i] = dataset->items[study->first + i].id;
+        ids[i] = (struct named){dataset->items[study->first + i].id, i};
     qsort(ids, rows, sizeof *ids, compare_ids);
-    dataset->folders[study->folder].folders = folders->count;
+    *count = 0;
     for (size_t i = 0; i < folders->count; i++) {
-        const char *name = folders->items[i];
-        if (rows && bsearch(&name, ids, rows, sizeof *ids, compare_ids))
+        const struct named name = {.id = folders->items[i]};
+        const struct named *row = rows ? bsearch(&name, ids, rows, sizeof *ids, compare_ids) : NULL;
+        if (row) {
+            with_row[(*count)++] = row->index;
+            continue;
+        }
+        if (!named_holds_experiment(study->dir, name.id))
             continue;
         struct dataset_experiment *experiment = add_experiment(study);
         free(experiment->id);
-        experiment->id = mem_strdup(name);
-        experiment->parallel = ends_with(name, "_parallel");
+        experiment->id = mem_strdup(name.id);
+        experiment->parallel = ends_with(name.id, "_parallel");
         dataset->folders[study->folder].without_row++;
     }
-    free(ids);
+    return with_row;
 }
 
-static void read_json(struct dataset_experiment *experiment, int dir)
+static bool read_json(struct dataset_experiment *experiment, int dir)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
     if (!fs_read_at(dir, "experiment.json", JSON_LIMIT, &text, &err)) {
         dataset_evidence(experiment, "file_damaged", none, none, "%s",
                          err.code == ENOENT ? "there is no experiment.json" : err.text);
-        return;
+        return false;
     }
     if (!study_json_take(experiment, text_get(&text), text.length, &err))
         dataset_evidence(experiment, "file_damaged", none, none, "experiment.json: %s", err.text);
+    return true;
 }
 
 static void read_experiment(struct study *study, size_t index, char *buffer)
@@ -257,7 +283,7 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
     place->has_folder = dir >= 0;
     if (dir < 0)
         return;
-    read_json(experiment, dir);
+    place->holds = read_json(experiment, dir) || holds_experiment(dir);
     study_energy_read(experiment, dir, buffer, &place->zone_s, &place->has_zone);
 }
 
@@ -345,12 +371,13 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
 {
     struct study study = {.dataset = dataset, .folder = folder, .first = dataset->count, .dir = dir};
     AUTO_STRV struct strv folders = {0};
+    size_t with_row_count;
     if (!read_summary(&study, err))
         return false;
     list_folders(dir, &folders);
-    match_folders(&study, &folders);
+    AUTO_FREE size_t *with_row = match_folders(&study, &folders, &with_row_count);
     if (!dataset->folders[folder].has_summary) {
-        if (folders.count == 0)
+        if (dataset->folders[folder].without_row == 0)
             return err_set(err, "%s: there is neither run.db nor summary.csv nor an experiment's folder",
                            dataset->folders[folder].path);
         dataset_problem(dataset, folder, "there is no summary.csv: the experiments come from their folders alone");
@@ -358,6 +385,9 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
     size_t count = dataset->count - study.first;
     study.places = mem_array(count + 1, sizeof *study.places);
     read_all(&study, count);
+    dataset->folders[folder].folders = dataset->folders[folder].without_row;
+    for (size_t i = 0; i < with_row_count; i++)
+        dataset->folders[folder].folders += study.places[with_row[i]].holds;
     find_zone(&study, count);
     check_zones(&study, count);
     check_folders(&study, count);

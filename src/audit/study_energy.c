@@ -77,41 +77,48 @@ static void take_power_window(struct context *context)
     power_begin(&context->power, context->start_s, end_s);
 }
 
-static void each_power(void *at, const struct trace_row *row)
+/* The values of a batch's first column that can be, with their moments since the first sample; the others are counted. */
+struct kept {
+    size_t count;
+    int64_t t_s[TRACE_ROWS];
+    double values[TRACE_ROWS];
+};
+
+static void keep_possible(struct context *context, const struct trace_rows *rows, double low, double high,
+                          struct kept *kept)
 {
-    struct context *context = at;
-    if (!context->begun) {
-        find_window(context, row->t_s);
-        take_power_window(context);
-    }
-    int64_t t_s = row->t_s - context->first_s;
-    if (row->kinds[0] == FIGURE_ABSENT)
-        context->absent++;
-    else if (row->values[0] < 0 || row->values[0] > most_watts)
-        context->impossible++;
-    else {
-        power_add(&context->power, t_s, row->values[0]);
-        bins_add(&context->bins, t_s, row->values[0]);
+    const struct trace_column *column = &rows->columns[0];
+    kept->count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        double value = column->values[i];
+        if (column->kinds[i] == FIGURE_ABSENT) {
+            context->absent++;
+        } else if (value < low || value > high) {
+            context->impossible++;
+        } else {
+            kept->t_s[kept->count] = rows->t_s[i] - context->first_s;
+            kept->values[kept->count++] = value;
+        }
     }
 }
 
-static void each_utilisation(void *at, const struct trace_row *row)
+static void each_power(void *at, const struct trace_rows *rows)
 {
     struct context *context = at;
-    if (!context->begun)
-        find_window(context, row->t_s);
-    double percent = row->values[0];
-    if (row->kinds[0] == FIGURE_ABSENT) {
-        context->absent++;
-        return;
+    struct kept kept;
+    if (!context->begun) {
+        find_window(context, rows->t_s[0]);
+        take_power_window(context);
     }
-    if (percent < 0 || percent > 100) {
-        context->impossible++;
-        return;
-    }
-    int64_t t_s = row->t_s - context->first_s;
-    double from_s = isfinite(context->start_s) ? floor(context->start_s) : 0;
-    if ((double)t_s < from_s + EARLY_S && (!context->has_early || percent > context->early)) {
+    keep_possible(context, rows, 0, most_watts, &kept);
+    power_add_all(&context->power, kept.t_s, kept.values, kept.count);
+    bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
+}
+
+/* Utilisation in the first seconds; how long it was idle at a stretch. */
+static void watch_idle(struct context *context, int64_t t_s, double percent, double early_before_s)
+{
+    if ((double)t_s < early_before_s && (!context->has_early || percent > context->early)) {
         context->early = percent;
         context->has_early = true;
     }
@@ -122,28 +129,42 @@ static void each_utilisation(void *at, const struct trace_row *row)
         context->longest_idle_s = t_s - context->idle_since_s;
     context->is_idle = idle;
     context->idle += idle;
-    context->rows++;
-    context->sum += percent;
-    context->highest = fmax(context->highest, percent);
-    bins_add(&context->bins, t_s, percent);
 }
 
-static void each_temperature(void *at, const struct trace_row *row)
+static void add_up(struct context *context, const struct kept *kept)
+{
+    double sum = context->sum, highest = context->highest;
+    for (size_t i = 0; i < kept->count; i++) {
+        sum += kept->values[i];
+        highest = kept->values[i] > highest ? kept->values[i] : highest;
+    }
+    context->sum = sum;
+    context->highest = highest;
+    context->rows += kept->count;
+}
+
+static void each_utilisation(void *at, const struct trace_rows *rows)
 {
     struct context *context = at;
-    if (row->kinds[0] == FIGURE_ABSENT) {
-        context->absent++;
-        return;
-    }
-    if (row->values[0] < coldest || row->values[0] > hottest) {
-        context->impossible++;
-        return;
-    }
-    if (context->rows == 0)
-        context->early = context->highest = row->values[0];
-    context->highest = fmax(context->highest, row->values[0]);
-    context->sum += row->values[0];
-    context->rows++;
+    struct kept kept;
+    if (!context->begun)
+        find_window(context, rows->t_s[0]);
+    keep_possible(context, rows, 0, 100, &kept);
+    double early_before_s = (isfinite(context->start_s) ? floor(context->start_s) : 0) + EARLY_S;
+    for (size_t i = 0; i < kept.count; i++)
+        watch_idle(context, kept.t_s[i], kept.values[i], early_before_s);
+    add_up(context, &kept);
+    bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
+}
+
+static void each_temperature(void *at, const struct trace_rows *rows)
+{
+    struct context *context = at;
+    struct kept kept;
+    keep_possible(context, rows, coldest, hottest, &kept);
+    if (context->rows == 0 && kept.count)
+        context->early = context->highest = kept.values[0];
+    add_up(context, &kept);
 }
 
 static void take_file(struct context *context, const char *name, const struct trace_file *file, unsigned missing,

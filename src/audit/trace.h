@@ -12,14 +12,23 @@
 
 #define TRACE_COLUMNS 2 /* behind the time-stamp */
 
-struct trace_row {
-    int64_t t_s; /* whole seconds since 1970; some files have fractions: cut off */
-    enum figure_kind kinds[TRACE_COLUMNS];
-    double values[TRACE_COLUMNS];
+/* So many rows are handed over at a time. */
+#define TRACE_ROWS 256
+
+struct trace_column {
+    enum figure_kind kinds[TRACE_ROWS];
+    double values[TRACE_ROWS]; /* of those that are FIGURE_IS */
 };
 
-/* Calls each for every row in order. */
-typedef void trace_each_fn(void *context, const struct trace_row *row);
+/* Consecutive rows. Columns stand apart, as whoever takes them runs through one of them. */
+struct trace_rows {
+    size_t count;              /* 1 or more */
+    int64_t t_s[TRACE_ROWS];   /* whole seconds since 1970; some files have fractions: cut off */
+    struct trace_column columns[TRACE_COLUMNS];
+};
+
+/* Called for all rows in order, some at a time. */
+typedef void trace_each_fn(void *context, const struct trace_rows *rows);
 
 /* What the file was like. */
 struct trace_file {

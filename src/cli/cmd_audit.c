@@ -111,11 +111,10 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
     return reading_print(&text);
 }
 
-/* The exit code. Each criterion's outcome goes to stderr. */
-static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *json)
+/* The exit code. Each criterion's outcome goes to stderr, and into list. */
+static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *list)
 {
     int code = CLI_OK;
-    json_t *list = json_array();
     for (size_t i = 0; i < expectations->count; i++) {
         struct criterion_result result;
         criterion_check(&expectations->items[i], dataset, &result);
@@ -132,7 +131,6 @@ static int check(const struct criteria *expectations, const struct dataset *data
         if (!result.held)
             code = CLI_SOME_FAILED;
     }
-    json_object_set_new(json, "expectations", list);
     return code;
 }
 
@@ -144,14 +142,19 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
         cli_error("%s", err.text);
         return CLI_USAGE;
     }
-    json_t *json = audit_json(dataset, &account);
-    int code = check(expectations, dataset, json);
+    json_t *held = json_array(), *json = NULL;
+    int code = check(expectations, dataset, held);
+    if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {
+        json = audit_json(dataset, &account);
+        json_object_set(json, "expectations", held);
+    }
     if (!print(values, dataset, &account, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
+    json_decref(held);
     json_decref(json);
     account_fini(&account);
     return code;

@@ -76,7 +76,7 @@ static const struct evidence_kind kinds[] = {
      "Other programs, or other guests of the same machine, took more than 5 % of the CPU time.",
      "Stop what else runs on the machine, and repeat the experiment."},
     {"memory_growth", EVIDENCE_RECORDED,
-     "The job's GPU memory grew from epoch to epoch, so that it would run out.",
+     "The job's GPU memory grew steadily, so that it would run out.",
      "Look at docs/oom.md for what keeps memory; the measurement itself stands."},
     {"governor_changed", EVIDENCE_SUSPECT,
      "Somebody changed the CPU frequency governor that had been set for the experiment while it ran.",

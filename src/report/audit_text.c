@@ -237,7 +237,12 @@ static void add_energy_row(const struct page *page, struct table *table, const s
     table_add_cell(table, seconds, NULL);
     add_share(table, experiment->gpu.sampled_share);
     table_add_cell(table, recorded, NULL);
+    /* The half-width apart from what it is of, so that the units stand below one another. */
+    char *between = strstr(energy, " ± ");
+    if (between)
+        *between = '\0';
     table_add_cell(table, energy, NULL);
+    table_add_cell(table, between ? between + 1 : "", NULL);
     table_add_cell(table, verdict_name(experiment->verdict), colours[experiment->verdict]);
     (void)page;
 }
@@ -258,6 +263,7 @@ static void say_energies(const struct page *page)
     table_add_column(table, "sampled", true);
     table_add_column(table, "recorded", true);
     table_add_column(table, "energy", true);
+    table_add_column(table, "95 %", false);
     table_add_column(table, "verdict", false);
     for (size_t i = 0; i < shown; i++)
         add_energy_row(page, table, &page->dataset->items[i], name);

@@ -273,6 +273,23 @@ static void print_reasons(struct closing *closing)
         text_addf(closing->out, "  and %zu more: see experiment.json in their folders\n", printed - REASONS_SHOWN);
 }
 
+/* Not what the plan says: their figures are of other settings. */
+static void print_changed(struct closing *closing)
+{
+    size_t printed = 0;
+    for (size_t i = 0; i < closing->results->count; i++) {
+        const struct result *result = &closing->results->items[i];
+        if (!result->changed)
+            continue;
+        if (printed == 0)
+            text_add(closing->out, "changed by a retry after an out-of-memory failure:\n");
+        if (printed++ < REASONS_SHOWN)
+            text_addf(closing->out, "  %s: %s\n", result->id, result->changed);
+    }
+    if (printed > REASONS_SHOWN)
+        text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
+}
+
 /* Whether this metric of this repository was looked for in ended experiments and found in none. */
 static bool never_matched(const struct results *results, const char *repo, const char *metric)
 {
@@ -381,6 +398,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_counts(&closing);
     closing_add_causes(results, out);
     print_reasons(&closing);
+    print_changed(&closing);
     print_never_matched(&closing);
     closing_add_verdicts(results, out);
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);

@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const double significant = 0.05;
-enum { FEWEST_NAME = 16, OTHERS = 58 };
+/* WIDE: so many columns have room for the median's interval too. */
+enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110 };
 
 struct page {
     const struct dataset *dataset;
@@ -55,18 +56,21 @@ static void heading(const struct page *page, const struct figures_group *group)
 static void figure_table(const struct page *page, const struct figures_group *group)
 {
     size_t width = page->options->width;
-    size_t name_columns = width == 0 ? 0 : width > OTHERS + FEWEST_NAME ? width - OTHERS : FEWEST_NAME;
+    bool wide = width == 0 || width >= WIDE;
+    size_t others = wide ? OTHERS_WIDE : OTHERS;
+    size_t name_columns = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
     struct table *table = table_new(page->options->colour);
     table_add_column(table, "quantity", false);
     table_add_column(table, "n", true);
     table_add_column(table, "mean (95 % interval)", true);
-    table_add_column(table, "median", true);
+    table_add_column(table, wide ? "median (95 % interval)" : "median", true);
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
         AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
         AUTO_FREE char *n = mem_printf("%zu", figure->n);
         AUTO_FREE char *mean = figures_text_interval(figure->mean.value, &figure->mean_interval);
-        AUTO_FREE char *median = digits(figure->median.value, 4);
+        AUTO_FREE char *median = wide ? figures_text_interval(figure->median.value, &figure->median_interval)
+                                      : digits(figure->median.value, 4);
         table_add_row(table);
         table_add_cell(table, name, NULL);
         table_add_cell(table, n, NULL);
@@ -82,9 +86,11 @@ static void say_spread(const struct page *page, const struct figures_group *grou
     const struct audit_spread *spread = &group->power_cv_between;
     if (spread->cv.valid) {
         text_addf(page->out, "power_cv_between %.3g %%", 100 * spread->cv.value);
-        if (group->power_cv_interval.method != STATS_NONE)
-            text_addf(page->out, " (%.2g to %.2g %%)", 100 * group->power_cv_interval.low,
-                      100 * group->power_cv_interval.high);
+        if (group->power_cv_interval.method != STATS_NONE) {
+            AUTO_FREE char *low = digits(100 * group->power_cv_interval.low, 2);
+            AUTO_FREE char *high = digits(100 * group->power_cv_interval.high, 2);
+            text_addf(page->out, " (%s to %s %%)", low, high);
+        }
         text_addf(page->out, ", %s\n", group->mixed ? "mixed: their hyperparameters differ" : "of identical runs");
     }
     if (group->power_cv_within.valid)

@@ -13,10 +13,19 @@ enum { EPOCHS_MAX = 100000 };
 /* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
 enum { HORIZON_EPOCHS = 100 };
 
+/* Where a training names no epochs, spans of this length stand for them. */
+static const double WINDOW_S = 10;
+
 static const char main_mark[] = "epoch";
 
-static struct memory_gpu *find_gpu(struct lane_memory *memory, const char *label)
+static double window_s(const struct lane *lane)
 {
+    return WINDOW_S * lane->runner->time_scale;
+}
+
+static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
+{
+    struct lane_memory *memory = &lane->memory;
     for (size_t i = 0; i < memory->gpu_count; i++)
         if (strcmp(memory->gpus[i].label, label) == 0)
             return &memory->gpus[i];
@@ -24,6 +33,7 @@ static struct memory_gpu *find_gpu(struct lane_memory *memory, const char *label
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
     *gpu = (struct memory_gpu){.label = label, .before_bytes = -1, .epoch_peak = -1};
+    growth_windows_begin(&gpu->windows, window_s(lane));
     return gpu;
 }
 
@@ -44,6 +54,7 @@ void lane_memory_prepare(struct lane *lane)
         gpu->curve = (struct memory_curve){0};
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
+        growth_windows_begin(&gpu->windows, window_s(lane));
     }
     memory->host = (struct memory_curve){0};
     memory->mark[0] = '\0';
@@ -73,6 +84,41 @@ static bool is_within(const struct lane *lane, int64_t t_ns)
     return lane->memory.on && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
+/* What the job can have: all that others do not. */
+static double limit_of(const struct memory_gpu *gpu)
+{
+    double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
+    return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
+}
+
+static void add_size(struct text *text, double bytes)
+{
+    oom_size_add_text(oom_size_of((uint64_t)bytes), text);
+}
+
+/* A window has ended, and no epoch has been named yet. */
+static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
+{
+    double limit = limit_of(gpu);
+    struct growth_in_time growth = growth_in_time(&gpu->windows, limit);
+    double left_s = growth_seconds_left(&growth, limit);
+    if (gpu->warned || left_s > HORIZON_EPOCHS * gpu->windows.step_s)
+        return;
+    gpu->warned = true;
+    char after[32], left[32];
+    AUTO_TEXT struct text text = {0};
+    clock_format_duration(now_s, after);
+    clock_format_duration(left_s, left);
+    text_addf(&text, "%s: the job's memory grows by ", gpu->label);
+    add_size(&text, 60 * growth.bytes_per_s);
+    text_add(&text, " a minute (");
+    add_size(&text, growth.last_bytes);
+    text_addf(&text, " after %s, of ", after);
+    add_size(&text, limit);
+    text_addf(&text, "; the training names no epochs); if it goes on so, it runs out in %s", left);
+    lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
+}
+
 static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
 {
     gpu->own_bytes = own_bytes > 0 ? own_bytes : 0;
@@ -81,11 +127,14 @@ static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
     memory_curve_add(&gpu->curve, since_start_s(lane, t_ns), gpu->own_bytes);
     if (gpu->own_bytes > gpu->epoch_peak)
         gpu->epoch_peak = gpu->own_bytes;
+    double now_s = since_start_s(lane, t_ns);
+    if (!lane->memory.mark[0] && growth_windows_add(&gpu->windows, now_s, gpu->own_bytes))
+        warn_in_time(lane, gpu, now_s);
 }
 
 void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_readings *readings, int64_t t_ns)
 {
-    struct memory_gpu *gpu = find_gpu(&lane->memory, label);
+    struct memory_gpu *gpu = find_gpu(lane, label);
     struct reading used = readings->of[GPU_MEMORY_USED_BYTES], total = readings->of[GPU_MEMORY_TOTAL_BYTES];
     if (!gpu || !used.valid)
         return;
@@ -99,7 +148,7 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
 
 void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
-    struct memory_gpu *gpu = find_gpu(&lane->memory, label);
+    struct memory_gpu *gpu = find_gpu(lane, label);
     double own_bytes = 0;
     bool any = false;
     if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
@@ -116,16 +165,10 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
         gpu->by_process = true;
         gpu->curve = (struct memory_curve){0};
         gpu->epoch_peak = -1;
+        growth_windows_begin(&gpu->windows, window_s(lane));
     }
     if (gpu->by_process)
         take_figure(lane, gpu, t_ns, own_bytes);
-}
-
-/* What the job can have: all that others do not. */
-static double limit_of(const struct memory_gpu *gpu)
-{
-    double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
-    return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
 }
 
 static size_t epochs_to_come(const struct lane *lane)
@@ -152,11 +195,11 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
     AUTO_TEXT struct text text = {0};
     int64_t last = memory->number >= 0 ? memory->number : (int64_t)memory->ended;
     text_addf(&text, "%s: the job's memory grows by ", gpu->label);
-    oom_size_add_text(oom_size_of((uint64_t)growth.bytes_per_epoch), &text);
+    add_size(&text, growth.bytes_per_epoch);
     text_addf(&text, " with every %s (", memory->mark);
-    oom_size_add_text(oom_size_of((uint64_t)growth.last_bytes), &text);
+    add_size(&text, growth.last_bytes);
     text_addf(&text, " in %s %lld, of ", memory->mark, (long long)last);
-    oom_size_add_text(oom_size_of((uint64_t)limit), &text);
+    add_size(&text, limit);
     text_addf(&text, "); if it goes on so, it runs out in %s %lld", memory->mark, (long long)last + (long long)left);
     lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
 }
@@ -249,6 +292,19 @@ static json_t *growth_json(const struct memory_gpu *gpu)
     return json;
 }
 
+static json_t *growth_in_time_json(const struct memory_gpu *gpu)
+{
+    struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(gpu));
+    if (growth.windows < GROWTH_WINDOWS_LEAST)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "windows", json_integer((json_int_t)growth.windows));
+    json_object_set_new(json, "window_s", json_real(gpu->windows.step_s));
+    json_object_set_new(json, "grows", json_boolean(growth.grows));
+    json_object_set_new(json, "bytes_per_s", json_integer((json_int_t)growth.bytes_per_s));
+    return json;
+}
+
 static json_t *gpu_json(const struct memory_gpu *gpu)
 {
     json_t *json = json_object();
@@ -258,6 +314,7 @@ static json_t *gpu_json(const struct memory_gpu *gpu)
                         gpu->total_bytes > 0 ? json_integer((json_int_t)gpu->total_bytes) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
     json_object_set_new(json, "growth", growth_json(gpu));
+    json_object_set_new(json, "growth_in_time", growth_in_time_json(gpu));
     return json;
 }
 

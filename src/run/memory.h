@@ -1,11 +1,12 @@
-/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch, and a
- * warning before it runs out. Private to run/. */
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there
+ * are none, in time), and a warning before it runs out. Private to run/. */
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
 
 #include "gpu/sensor.h"
 #include "meter/memory_curve.h"
 #include "oom/growth.h"
+#include "oom/growth_windows.h"
 
 #include "base/mark.h"
 
@@ -26,6 +27,7 @@ struct memory_gpu {
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
     size_t peak_count, peak_capacity;
+    struct growth_windows windows; /* for a training that names no epochs */
     bool warned;
 };
 

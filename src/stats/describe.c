@@ -100,10 +100,10 @@ struct reading stats_mad(const double *x, size_t n)
     return median.valid ? known(1.4826 * median_distance(x, n, median.value)) : absent;
 }
 
-struct reading stats_modified_z(const double *x, size_t n, size_t index)
+struct stats_robust stats_robust(const double *x, size_t n)
 {
     if (n < 3)
-        return absent;
+        return (struct stats_robust){0};
     double median = stats_median(x, n).value;
     double scale = median_distance(x, n, median) / 0.6745;
     if (scale == 0) {
@@ -112,7 +112,12 @@ struct reading stats_modified_z(const double *x, size_t n, size_t index)
             distances += fabs(x[i] - median);
         scale = 1.2533141373155 * distances / (double)n;
     }
-    return scale > 0 ? known((x[index] - median) / scale) : absent;
+    return (struct stats_robust){median, scale, scale > 0};
+}
+
+struct reading stats_modified_z(const struct stats_robust *robust, double value)
+{
+    return robust->valid ? known((value - robust->median) / robust->scale) : absent;
 }
 
 /* The 99 % point of the greatest |modified z| in normal samples of at least n values, simulated (100,000 samples

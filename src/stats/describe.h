@@ -20,9 +20,16 @@ double stats_quantile(const double *sorted, size_t n, double p);
 
 void stats_sort(double *x, size_t n);
 
+/* Where the middle of some values is, and how far from it they are: what a modified z is measured by. */
+struct stats_robust {
+    double median, scale;
+    bool valid; /* not: n < 3 or all equal */
+};
+struct stats_robust stats_robust(const double *x, size_t n);
+
 /* Iglewicz and Hoaglin's modified z: 0.6745 times the distance from the median over the median distance. Where more
- * than half of the values are equal, the mean distance takes its place, times 1.2533. Not valid: n < 3 or all equal. */
-struct reading stats_modified_z(const double *x, size_t n, size_t index);
+ * than half of the values are equal, the mean distance takes its place, times 1.2533. */
+struct reading stats_modified_z(const struct stats_robust *robust, double value);
 
 /* Beyond which |modified z| a value is an outlier: of a normal sample of n values, any one of them is beyond it in
  * about 1 % of the cases (docs/stats.md says how that was found). n >= 5, else infinite. */

@@ -1,6 +1,7 @@
 #include "store/results.h"
 
 #include "base/mem.h"
+#include "plan/change.h"
 #include "store/energy.h"
 #include "store/evidence.h"
 #include "store/journal.h"
@@ -12,6 +13,7 @@ void result_items_free(struct result *items, size_t count)
     for (size_t i = 0; items && i < count; i++) {
         free(items[i].id);
         free(items[i].error);
+        free(items[i].changed);
         for (size_t m = 0; m < items[i].metric_count; m++)
             free(items[i].metrics[m].name);
         free(items[i].metrics);
@@ -103,6 +105,14 @@ static void take_energy(sqlite3_stmt *row, struct result *item)
     json_decref(block);
 }
 
+static void take_changed(sqlite3_stmt *row, struct result *item)
+{
+    json_t *changed = db_json(row, 1);
+    if (json_array_size(changed) > 0 && !item->changed)
+        item->changed = change_text(changed);
+    json_decref(changed);
+}
+
 /* What an adaptive pause saved against the settings' own. */
 static void take_pause(sqlite3_stmt *row, struct result *item)
 {
@@ -166,6 +176,10 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
                  "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
                  " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE a.energy IS NOT NULL",
                  take_energy, items, plan->count, err) &&
+        each_row(db,
+                 "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
+                 " AND m.attempt = coalesce(e.result_attempt, e.attempts) WHERE m.changed IS NOT NULL",
+                 take_changed, items, plan->count, err) &&
         each_row(db, "SELECT experiment, data FROM events WHERE type='guard' AND data LIKE '%cooldown%' ORDER BY seq",
                  take_pause, items, plan->count, err) &&
         each_row(db,

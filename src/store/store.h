@@ -117,6 +117,7 @@ struct result {
     double duration_s; /* of the last attempt */
     int64_t ended_realtime_ns; /* 0: not ended */
     char *error;               /* NULL: none */
+    char *changed;             /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
     struct result_metric *metrics;
     size_t metric_count;
     struct result_energy energy;

@@ -93,3 +93,28 @@ assert gpu["curve"]["peak_bytes"] == 20 << 30 and not gpu["growth"]["grows"], gp
 assert "memory_growth" not in evidence, evidence
 '
 }
+
+@test "a job that names no epochs and leaks is warned of, with the time that is left" {
+    job "until [ -e $WORK/go ]; do sleep 0.05; done"
+    registry
+    export TARE_TIME_SCALE=0.05
+    begin
+    # A quarter of a GiB more at each turn, as long as nothing is said; windows are of half a second.
+    local turn deadline=$((SECONDS + 90))
+    for ((turn = 4; turn < 1500 && SECONDS < deadline; turn++)); do
+        echo "0 $((turn * GIB / 40)) 0" > users/new
+        mv users/new "users/$TRAINING"
+        if grep -q 'the training names no epochs' out; then break; fi
+        sleep 0.02
+    done
+    touch go
+    end_program
+    [ "$CODE" -eq 0 ]
+    grep -qE "GPU 0: the job.s memory grows by [0-9.]+ (MiB|GiB) a minute \([0-9.]+ (MiB|GiB) after .*, of 40.00 GiB; the training names no epochs\); if it goes on so, it runs out in [0-9]" out
+    look '
+gpu = e["tare"]["attempts"][0]["memory"]["gpus"][0]
+assert gpu["growth"] is None, gpu["growth"]
+assert gpu["growth_in_time"]["windows"] >= 12 and gpu["growth_in_time"]["window_s"] >= 0.5, gpu["growth_in_time"]
+assert len([x for x in e["tare"]["evidence"] if x["kind"] == "memory_growth"]) == 1, e["tare"]["evidence"]
+'
+}

@@ -99,6 +99,7 @@ None"
     is "$(summary outcome)" succeeded
     is "$(summary hyperparam_batch_size)" 64
     is "$(summary changed)" "batch_size 64 -> 16; accumulation 1 -> 4; --amp"
+    is "$(grep -A1 '^changed by a retry' out | tail -n 1)" "  repo_net_001: batch_size 64 -> 16; accumulation 1 -> 4; --amp"
     is "$(attempts 'len(a.get("changed") or [])')" "0
 2
 4

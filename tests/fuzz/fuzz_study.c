@@ -20,14 +20,18 @@ struct sum {
     struct power power;
 };
 
-static void add(void *at, const struct trace_row *row)
+static void add(void *at, const struct trace_rows *rows)
 {
     struct sum *sum = at;
-    sum->rows++;
-    for (size_t i = 0; i < sum->columns; i++)
-        sum->values += row->kinds[i] == FIGURE_IS ? row->values[i] : 0;
-    if (row->kinds[0] == FIGURE_IS && fabs(row->values[0]) < 1e6)
-        power_add(&sum->power, row->t_s, row->values[0]);
+    if (rows->count == 0 || rows->count > TRACE_ROWS)
+        abort();
+    sum->rows += rows->count;
+    for (size_t row = 0; row < rows->count; row++) {
+        for (size_t i = 0; i < sum->columns; i++)
+            sum->values += rows->columns[i].kinds[row] == FIGURE_IS ? rows->columns[i].values[row] : 0;
+        if (rows->columns[0].kinds[row] == FIGURE_IS && fabs(rows->columns[0].values[row]) < 1e6)
+            power_add(&sum->power, rows->t_s[row], rows->columns[0].values[row]);
+    }
 }
 
 static struct sum parse(const char *text, size_t size, size_t columns, struct trace_file *file)

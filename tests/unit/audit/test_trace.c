@@ -7,22 +7,37 @@
 
 #include "audit/bins.h"
 #include "audit/trace.h"
+#include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct seen {
-    size_t count;
-    struct trace_row rows[16];
+struct seen_row {
+    int64_t t_s;
+    enum figure_kind kinds[TRACE_COLUMNS];
+    double values[TRACE_COLUMNS];
 };
 
-static void keep(void *at, const struct trace_row *row)
+struct seen {
+    size_t count;
+    struct seen_row rows[16];
+};
+
+static void keep(void *at, const struct trace_rows *rows)
 {
     struct seen *seen = at;
-    if (seen->count < 16)
-        seen->rows[seen->count] = *row;
-    seen->count++;
+    for (size_t i = 0; i < rows->count; i++, seen->count++) {
+        if (seen->count >= 16)
+            continue;
+        struct seen_row *row = &seen->rows[seen->count];
+        row->t_s = rows->t_s[i];
+        for (size_t c = 0; c < TRACE_COLUMNS; c++) {
+            row->kinds[c] = rows->columns[c].kinds[i];
+            row->values[c] = rows->columns[c].values[i];
+        }
+    }
 }
 
 static struct seen parse(const char *text, size_t columns, struct trace_file *file)
@@ -94,6 +109,88 @@ static void nothing_and_next_to_nothing(void **state)
     assert_true(file.rows == 0 && file.damaged == 0);
 }
 
+/* What one row's value is, with so much behind it that the row can be read the fast way; strtod is the judge. */
+static void figures_of_every_length_are_what_strtod_reads(void **state)
+{
+    (void)state;
+    static const char *const figures[] = {
+        "0",       "7",       "42",      "100",     "1234",     "12345",     "123456",     "1234567",  "12345678",
+        "0.1",     "0.25",    "74.69",   "250.12",  "250.123",  "1234.56",   "12345.6",    "1234.567", "12345.67",
+        "9.99999", "0.00001", "3.14159", "99.9999", "123456.7", "1234567.8", "12345678.9", "0.123456", "0.1234567",
+        "007.50",  "000",     "99999.9", "9999999", "1.234567", "12.34567",  "123.4567"};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        char text[400];
+        struct trace_file file;
+        int length = snprintf(text, sizeof text, "timestamp,a\n1763452800,%s\n", figures[i]);
+        for (int row = 0; row < 8; row++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1\n", row + 1);
+        struct seen seen = parse(text, 1, &file);
+        assert_int_equal(seen.count, 9);
+        assert_int_equal(seen.rows[0].t_s, 1763452800);
+        assert_int_equal(seen.rows[8].t_s, 1763452808);
+        assert_true(seen.rows[0].values[0] == strtod(figures[i], NULL));
+        assert_false(file.damaged || file.cut);
+    }
+}
+
+/* The same, of what is none. */
+static void what_is_no_figure_is_damage_the_fast_way_too(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"1.", ".5", "1.2.3", "12a", "1-",  "--1",
+                                        "1,", "1/", "1:",    "N/B", "1 2", "\x80"};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        char text[400];
+        struct trace_file file;
+        int length = snprintf(text, sizeof text, "timestamp,a,b\n1763452800,1,2\n1763452801,%s,7\n", cells[i]);
+        for (int row = 0; row < 8; row++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "17634528%02d,1,2\n", row + 2);
+        struct seen seen = parse(text, 2, &file);
+        /* number_parse takes neither "1." nor ".5", as JSON does not. */
+        assert_int_equal(seen.count, 9);
+        assert_int_equal(file.damaged, 1);
+        assert_int_equal(seen.rows[1].t_s, 1763452802);
+    }
+}
+
+struct total {
+    size_t calls, rows;
+    int64_t last_s;
+    double sum;
+    bool in_order;
+};
+
+static void add_up(void *at, const struct trace_rows *rows)
+{
+    struct total *total = at;
+    total->calls++;
+    for (size_t i = 0; i < rows->count; i++) {
+        total->in_order &= total->rows == 0 || rows->t_s[i] == total->last_s + 1;
+        total->last_s = rows->t_s[i];
+        total->sum += rows->columns[0].values[i];
+        total->rows++;
+    }
+}
+
+/* Stamps over every change of their leading digits; 10,000 rows of 0 to 9,999: their sum is 49,995,000. */
+static void all_rows_are_handed_over_once_and_in_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 10000 };
+    AUTO_TEXT struct text text = {0};
+    struct trace_file file;
+    struct total total = {.in_order = true};
+    text_add(&text, "timestamp,a\n");
+    for (int i = 0; i < ROWS; i++)
+        text_addf(&text, "%d,%d\n", 1999995000 + i, i);
+    trace_parse(text_get(&text), text.length, 1, add_up, &total, &file);
+    assert_int_equal(total.rows, ROWS);
+    assert_int_equal(file.rows, ROWS);
+    assert_true(total.in_order && total.last_s == 2000004999);
+    assert_true(total.sum == 49995000);
+    assert_int_equal(total.calls, (ROWS + TRACE_ROWS - 1) / TRACE_ROWS);
+}
+
 /* 100,000 seconds at 10, then 60,000 at 30: in spans of 256 s the step stands where it is, to one of them. */
 static void a_long_trace_keeps_its_step_in_few_bins(void **state)
 {
@@ -132,6 +229,9 @@ int main(void)
         cmocka_unit_test(absent_values_keep_their_row),
         cmocka_unit_test(each_kind_of_damage_is_counted),
         cmocka_unit_test(nothing_and_next_to_nothing),
+        cmocka_unit_test(figures_of_every_length_are_what_strtod_reads),
+        cmocka_unit_test(what_is_no_figure_is_damage_the_fast_way_too),
+        cmocka_unit_test(all_rows_are_handed_over_once_and_in_order),
         cmocka_unit_test(a_long_trace_keeps_its_step_in_few_bins),
         cmocka_unit_test(without_a_change_there_is_no_step),
     };

@@ -55,6 +55,21 @@ static char *closing_of(const struct results *results, size_t width)
     return text_take(&out);
 }
 
+static void what_a_retry_changed_is_told(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    AUTO_FREE char *unchanged = closing_of(&results, 0);
+    assert_null(strstr(unchanged, "changed by a retry"));
+    results.items[1].changed = mem_strdup("batch_size 64 -> 32");
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "changed by a retry after an out-of-memory failure:\n"
+                                 "  digits_mlp_002: batch_size 64 -> 32\n"));
+    results_fini(&results);
+}
+
 static void what_varied_how_it_ended_and_what_it_gave_stand_in_one_row(void **state)
 {
     (void)state;
@@ -287,6 +302,7 @@ int main(void)
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
         cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
+        cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
         cmocka_unit_test(a_whole_run_says_nothing_of_resuming),
         cmocka_unit_test(columns_that_do_not_fit_are_named_below),
