@@ -21,6 +21,7 @@ plan 3
 store 4
 run 5
 audit 5
+pairs 5
 ui 6
 report 6
 cli 7

@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct cli_command *const cli_commands[] = {&cmd_run,   &cmd_list,   &cmd_exec,    &cmd_measure, &cmd_mark,
-                                                  &cmd_audit, &cmd_stats,  &cmd_compare, &cmd_export,  &cmd_report,
-                                                  &cmd_oom,   &cmd_memory, &cmd_clean,   &cmd_doctor,  NULL};
+const struct cli_command *const cli_commands[] = {
+    &cmd_run,    &cmd_list,        &cmd_exec,       &cmd_measure, &cmd_mark, &cmd_audit,  &cmd_stats, &cmd_compare,
+    &cmd_export, &cmd_feasibility, &cmd_plan_pairs, &cmd_report,  &cmd_oom,  &cmd_memory, &cmd_clean, &cmd_doctor,
+    NULL};
 
 /* What the program starts itself as: not shown. */
 static const struct cli_command *const own_commands[] = {&cmd_meter, NULL};

@@ -6,9 +6,12 @@
 
 #include <stdint.h>
 
-/* Makes and opens a new folder OUTPUT/run_YYYYMMDD_HHMMSS (local time; "_2", "_3" ... behind it when it is taken):
- * its descriptor, or -1. path: fresh, as a person would name it from here. */
-int run_folder_new(const char *output, int64_t realtime_ns, char **path, struct err *err);
+/* Makes and opens a new folder OUTPUT/KIND_YYYYMMDD_HHMMSS (local time; "_2", "_3" ... behind it when it is taken):
+ * its descriptor, or -1. kind: "run". path: fresh, as a person would name it from here. */
+int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, char **path, struct err *err);
+
+/* The newest folder KIND_* in output, by its name; fresh, NULL: there is none. */
+char *run_folder_newest(const char *output, const char *kind);
 
 /* Opens the folder of an earlier run; path without slashes at its end. */
 int run_folder_open(const char *run_dir, char **path, struct err *err);

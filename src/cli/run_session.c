@@ -55,7 +55,7 @@ static bool open_new(struct session *session, struct err *err)
     };
     if (input->settings.doc.text && session->wish->input->settings.file)
         head.settings_length = input->settings.doc.length;
-    session->dir = run_folder_new(session->wish->output, clock_realtime_ns(), &session->dir_path, err);
+    session->dir = run_folder_new(session->wish->output, "run", clock_realtime_ns(), &session->dir_path, err);
     if (session->dir < 0)
         return false;
     session->store = store_create(session->dir, session->dir_path, &head, err);
@@ -188,7 +188,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
               run_plan(&request, summary, err);
-    governing_end(session->wish->governing);
+    if (!session->wish->part)
+        governing_end(session->wish->governing);
     session->detached = progress_detached(progress);
     progress_free(progress);
     return ok;
@@ -221,7 +222,7 @@ static void write_page(const struct session *session)
     json_decref(run);
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
-    else if (!session->wish->json && !session->wish->quiet && !session->detached)
+    else if (!session->wish->json && !session->wish->quiet && !session->wish->part && !session->detached)
         printf("report: %s/report.html\n", session->dir_path);
     fflush(stdout);
 }
@@ -256,7 +257,7 @@ static int run_and_close(struct session *session)
         code = broken(session, &err);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
-    if (read && !session->wish->json && !session->detached)
+    if (read && !session->wish->json && !session->wish->part && !session->detached)
         print_closing(session, &results);
     if (read)
         write_page(session);

@@ -24,6 +24,7 @@ struct session_wish {
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */
     bool quiet, json;
+    bool part; /* of a command that goes on afterwards: no closing table, and the governor stays as it is set */
 };
 
 /* Gives the exit code; everything has been said. */
