@@ -154,12 +154,27 @@ static void explain(const struct feasibility *study, const struct pairs_pair *pa
     }
 }
 
+/* In use before the attempt, as the guard saw it. */
+static struct reading in_use_before(const json_t *experiment)
+{
+    const json_t *guard = json_get(json_get(experiment, "tare"), "guard");
+    struct reading before = {0};
+    for (size_t i = 0; i < json_array_size(guard); i++) {
+        const json_t *look = json_array_get(guard, i);
+        const char *phase = json_get_text(look, "phase");
+        if (phase && strcmp(phase, "preflight") == 0)
+            before = number_of(json_array_get(json_get(look, "devices"), 0), "memory_bytes");
+    }
+    return before;
+}
+
 /* What lay on the GPU before is none of theirs. */
 static void take_peak(const struct feasibility *study, const json_t *experiment, struct pairs_outcome *out)
 {
+    struct reading before = in_use_before(experiment);
     out->peak_bytes = number_of(result_gpu_energy(experiment), "memory_peak_bytes");
     if (out->peak_bytes.valid)
-        out->peak_bytes.value = fmax(out->peak_bytes.value - study->before_bytes, 0);
+        out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
 }
 
 static void take(const struct feasibility *study, struct pairs_pair *pair, const json_t *experiment)
