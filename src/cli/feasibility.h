@@ -24,7 +24,8 @@ struct study {
     struct feasibility of;
 };
 
-/* Makes the folder and writes down what is asked for; takes wish. input was read without errors and becomes the study's. */
+/* Makes the folder and writes down what is asked for; takes wish. input was read without errors and becomes the
+ * study's. */
 bool study_begin(struct study *study, const char *output, struct study_wish *wish, struct run_input *input,
                  struct err *err);
 

@@ -65,6 +65,7 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
         .params = params,
         .real_params = params_of(job, epochs, true),
         .has_epochs = epochs != NULL,
+        .epochs_name = epochs ? mem_strdup(epochs->name) : NULL,
         .full_epochs = full_epochs(epochs),
         .timeout_s = entry->timeout_s,
         .governor = mem_strdup(entry->governor),
@@ -153,6 +154,7 @@ static void model_fini(struct pairs_model *model)
     free(model->name);
     json_decref(model->params);
     json_decref(model->real_params);
+    free(model->epochs_name);
     free(model->governor);
     free(model->cause);
     free(model->error);

@@ -1,4 +1,5 @@
-/* curve: the memory of one training alone, as the run kept it: its shape, and how much may hide between two looks. Pure. */
+/* curve: the memory of one training alone, as the run kept it: its shape, and how much may hide between two looks.
+ * Pure. */
 #ifndef TARE_PAIRS_CURVE_H
 #define TARE_PAIRS_CURVE_H
 
@@ -13,10 +14,10 @@ struct curve_shape {
     struct reading peak;
     struct reading steady;    /* the median of what was read from then on: */
     struct reading startup_s; /* when nine tenths of the median of the second half were first reached */
-    struct reading context;   /* the first reading above 0, where that lies below the steady state: the CUDA context has no
+    struct reading context;   /* the first reading above 0, where that lies below the steady state: the context has no
                                  more than that */
-    struct reading ripple;    /* the median step between neighbouring readings after the start-up: so much comes and goes
-                                 within a look */
+    struct reading ripple;    /* the median step between neighbouring readings after the start-up: so much comes and
+                                 goes within a look */
 };
 
 /* What memory_curve_json wrote. False: null, or no such thing. */

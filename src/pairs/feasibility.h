@@ -1,5 +1,6 @@
-/* feasibility: which trainings fit on one GPU together: each model alone, every pair foretold, the pairs as they really ran.
- * Whoever runs them is above; this chooses, writes settings for both parts, reads what came of them and judges it. */
+/* feasibility: which trainings fit on one GPU together: each model alone, every pair foretold, the pairs as they
+ * really ran. Whoever runs them is above; this chooses, writes settings for both parts, reads what came of them and
+ * judges it. */
 #ifndef TARE_PAIRS_FEASIBILITY_H
 #define TARE_PAIRS_FEASIBILITY_H
 
@@ -16,11 +17,12 @@
 /* One model with its hyperparameters. */
 struct pairs_model {
     char *repo, *model;
-    char *name;          /* "mnist", or "examples/mnist" where another repository has one of that name, "mnist#2" where the
-                            settings have it with other hyperparameters too */
+    char *name;          /* "mnist"; "examples/mnist" where another repository has one of that name, "mnist#2" where
+                            the settings have it with other hyperparameters too */
     json_t *params;      /* as it is run: of its epochs only one */
     json_t *real_params; /* as it is run in earnest: without that one epoch */
-    bool has_epochs;     /* the registry knows a hyperparameter that says how many */
+    bool has_epochs;     /* the registry knows a hyperparameter that says how many: */
+    char *epochs_name;   /* NULL: not known here */
     double full_epochs;  /* by the registry's default; 1 without such a hyperparameter */
     double timeout_s;
     char *governor;
@@ -28,7 +30,7 @@ struct pairs_model {
     bool ran, succeeded;
     char *cause, *error; /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
     struct memory_curve curve; /* of the run with the highest peak */
-    bool own;                  /* the driver names the job's processes; else the curve is the device's, less what was before */
+    bool own;                  /* the driver names the job's processes; else it is the device's, less what was before */
     double peak_low;           /* of the lowest run */
     struct curve_shape shape;
     double margin_bytes;

@@ -1,7 +1,7 @@
-/* Points are numbered from 1; above them stand blossoms, odd circles that are shrunk to one point. Each point and blossom
- * has a label in the search trees (outer, inner or none) and a dual variable; an edge is tight when the duals of its ends
- * are twice its weight. Each round grows the trees along tight edges from the points without a mate, until a path between
- * two trees can be turned over (a pair more) or no dual can change (the end). */
+/* Points are numbered from 1; above them stand blossoms, odd circles that are shrunk to one point. Each point and
+ * blossom has a label in the search trees (outer, inner or none) and a dual variable; an edge is tight when the
+ * duals of its ends are twice its weight. Each round grows the trees along tight edges from the points without a
+ * mate, until a path between two trees can be turned over (a pair more) or no dual can change (the end). */
 #include "pairs/matching.h"
 
 #include "base/cleanup.h"

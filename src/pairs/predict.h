@@ -10,7 +10,8 @@
 /* Of what both need together, as the study draws them: of its 8 GB, up to 1.3, 2.7, 4.0 and above. */
 enum pairs_tier { TIER_ULTRA_LOW, TIER_LOW, TIER_MEDIUM, TIER_HIGH };
 
-/* stable: the safe bound stays below 94 % of the GPU; usable: the peak in the course of time does; high risk: neither. */
+/* stable: the safe bound stays below 94 % of the GPU; usable: the peak in the course of time does; high risk:
+ * neither. */
 enum pairs_risk { RISK_STABLE, RISK_USABLE, RISK_HIGH };
 
 const char *pairs_tier_name(enum pairs_tier tier); /* "ultra-low" */
@@ -47,9 +48,9 @@ struct pairs_prediction {
 };
 
 /* Margins: of each alone (pairs_margin). */
-void pairs_predict(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
-                   double background_margin, const struct pairs_timing *timing, const struct pairs_room *room,
-                   struct pairs_prediction *out);
+void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
+                   const struct memory_curve *background, double background_margin, const struct pairs_timing *timing,
+                   const struct pairs_room *room, struct pairs_prediction *out);
 
 /* What the peak of one training may be off: how far the peaks of its runs lie apart, or what comes and goes between two
  * looks, whichever is more, and no less than a hundredth of the peak and 16 MiB. 0 for one that has no memory. */

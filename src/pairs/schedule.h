@@ -1,5 +1,5 @@
-/* schedule: of models that were measured, which to run in pairs and which alone, so that all are done in the fewest hours and
- * nothing is at risk. Pure. */
+/* schedule: of models that were measured, which to run in pairs and which alone, so that all are done in the fewest
+ * hours and nothing is at risk. Pure. */
 #ifndef TARE_PAIRS_SCHEDULE_H
 #define TARE_PAIRS_SCHEDULE_H
 
@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Adds what feasibility_json wrote to study (zeroed, or with what was added before): models and pairs that are there already
- * are replaced. False: it is no such thing. */
+/* Adds what feasibility_json wrote to study (zeroed, or with what was added before): models and pairs that are
+ * there already are replaced. False: it is no such thing. */
 bool schedule_read(struct feasibility *study, const json_t *json, struct err *err);
 
 struct schedule_step {

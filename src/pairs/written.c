@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* What goes with every part: how the runs are run. Results are told apart by their place, so the order is the file's. */
+/* What goes with every part: how the runs are run. Results are told apart by their place, so the order is the
+ * file's. */
 static json_t *head(const json_t *root, const char *what)
 {
     const char *name = json_get_text(root, "experiment_name");
@@ -73,15 +74,13 @@ json_t *feasibility_pair_settings(const struct feasibility *study, const json_t 
     return json;
 }
 
-/* The epoch that was there to try it is no hyperparameter of the real experiment. */
+/* The one epoch that was there to try it is no hyperparameter of the real experiment. */
 static void make_real(json_t *side, const struct pairs_model *model)
 {
     json_t *params = json_object_get(side, "hyperparameters");
-    const char *name;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(params, next, name, value) if (!json_object_get(model->real_params, name))
-        json_object_del(params, name);
+    json_int_t epochs = 0;
+    if (model->epochs_name && json_get_int(params, model->epochs_name, &epochs) && epochs == 1)
+        json_object_del(params, model->epochs_name);
 }
 
 /* An entry that was asked for stays as it is written, notes and all. */

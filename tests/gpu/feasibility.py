@@ -1,6 +1,7 @@
-"""Prediction against outcome on a real GPU: feasibility.py TARE GIB ... Six models run alone once; then all 15 pairs are tried on a GPU
-that has so many GiB left, for each figure. Prints Markdown tables and ends with 1 when a pair that was foretold to fit ran out of memory, or
-more than one did fit that was foretold not to. FEASIBILITY_TRAIN: another trainer, FEASIBILITY_BALLAST: another way to take the rest."""
+"""Prediction against outcome on a real GPU: feasibility.py TARE GIB ... Six models run alone once; then all 15 pairs
+are tried on a GPU that has so many GiB left, for each figure. Prints Markdown tables and ends with 1 when a pair
+that was foretold to fit did not, or more than one did fit that was foretold not to. FEASIBILITY_TRAIN: another
+trainer, FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program."""
 import ctypes
 import json
 import os
@@ -22,8 +23,7 @@ def ballast(left):
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
 
     def call(name, *arguments):
-        code = getattr(cuda, name)(*arguments)
-        return code
+        return getattr(cuda, name)(*arguments)
 
     assert call("cuInit", 0) == 0 and call("cuDeviceGet", ctypes.byref(device), 0) == 0
     assert call("cuCtxCreate_v2", ctypes.byref(context), 0, device) == 0
@@ -39,7 +39,8 @@ def ballast(left):
 
 def limited(left):
     """The one place where the limit is made: what is left of the GPU for a pair."""
-    command = os.environ.get("FEASIBILITY_BALLAST", "").split() or [sys.executable, os.path.abspath(__file__), "--ballast"]
+    own = [sys.executable, os.path.abspath(__file__), "--ballast"]
+    command = os.environ.get("FEASIBILITY_BALLAST", "").split() or own
     process = subprocess.Popen(command + [str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
     if not line.strip():
@@ -54,8 +55,9 @@ def prepare():
         script.write(f'#!/bin/sh\nexec {train} "$@"\n')
     os.chmod("repo/train.sh", 0o755)
     epochs = {"flag": "--epochs", "type": "int", "default": 1, "range": [1, 100]}
-    json.dump({"models": {"zoo": {"path": "repo", "train_script": "./train.sh", "models": MODELS, "model_flag": "--model",
-                                  "supported_hyperparams": {"epochs": epochs}}}}, open("registry.json", "w"))
+    zoo = {"path": "repo", "train_script": "./train.sh", "models": MODELS, "model_flag": "--model",
+           "supported_hyperparams": {"epochs": epochs}}
+    json.dump({"models": {"zoo": zoo}}, open("registry.json", "w"))
     json.dump({"mode": "default", "max_retries": 0, "seed": 7, "timeout": 60,
                "experiments": [{"repo": "zoo", "model": name, "mode": "default"} for name in MODELS],
                "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 5},
@@ -91,12 +93,14 @@ def table(study, left):
         told, real = pair["predicted"], pair["real"]
         if not told or not real:
             sys.exit(f"nothing is known of {pair}")
-        outcome = "worked" if real["worked"] else "out of memory" if real["out_of_memory"] else "failed: " + real["cause"]
+        failure = "out of memory" if real["out_of_memory"] else f"failed: {real['cause']}"
+        outcome = "worked" if real["worked"] else failure
         wrong_fits += told["fits"] and not real["worked"]
         wrong_misses += not told["fits"] and real["worked"]
-        print(f"| {pair['foreground']} | {pair['background']} | {mib(told['aligned_bytes'])} | {mib(told['safe_bytes'])} "
-              f"| {mib(told['margin_bytes'])} | {'fits' if told['fits'] else 'does not'} | {told['class']} | {outcome} "
-              f"| {mib(real['peak_bytes'])} | {times(real['foreground_slowdown'])} / {times(real['background_slowdown'])} |")
+        row = [pair["foreground"], pair["background"], mib(told["aligned_bytes"]), mib(told["safe_bytes"]),
+               mib(told["margin_bytes"]), "fits" if told["fits"] else "does not", told["class"], outcome,
+               mib(real["peak_bytes"]), f"{times(real['foreground_slowdown'])} / {times(real['background_slowdown'])}"]
+        print("| " + " | ".join(row) + " |")
     fit = sum(pair["predicted"]["fits"] for pair in study["pairs"])
     print(f"\nOf {fit} pairs foretold to fit {wrong_fits} did not; of {len(study['pairs']) - fit} foretold not to fit "
           f"{wrong_misses} did.", flush=True)

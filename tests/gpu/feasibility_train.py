@@ -1,5 +1,5 @@
-"""One of six real models on random data: feasibility_train.py --model NAME --epochs N [--seconds S]. Each epoch trains for S seconds
-(default 4) after its first step, which takes all the memory that the training needs."""
+"""One of six real models on random data: feasibility_train.py --model NAME --epochs N [--seconds S]. Each epoch
+trains for S seconds (default 4) after its first step, which takes all the memory that the training needs."""
 import argparse
 import sys
 import time

@@ -90,10 +90,13 @@ static void what_the_run_wrote_is_read_back(void **state)
 static void what_is_no_curve_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"null", "{}", "{\"peak_bytes\": 1, \"step_s\": 0, \"bytes\": [1]}",
+    static const char *const bad[] = {"null",
+                                      "{}",
+                                      "{\"peak_bytes\": 1, \"step_s\": 0, \"bytes\": [1]}",
                                       "{\"peak_bytes\": -1, \"step_s\": 1, \"bytes\": [1]}",
                                       "{\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": []}",
-                                      "{\"peak_bytes\": 1, \"step_s\": 1e300, \"bytes\": [1]}", "[1]"};
+                                      "{\"peak_bytes\": 1, \"step_s\": 1e300, \"bytes\": [1]}",
+                                      "[1]"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct memory_curve curve;
         json_t *json = json_loads(bad[i], JSON_DECODE_ANY, NULL);

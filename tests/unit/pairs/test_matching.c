@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* best[set]: the most that the points of the set can have among each other: the lowest of them alone, or with another. */
+/* best[set]: the most that the points of the set can have among each other: the lowest of them alone, or with
+ * another. */
 static int64_t by_subsets(const int64_t *weights, size_t count)
 {
     int64_t *best = mem_array((size_t)1 << count, sizeof *best);
@@ -25,8 +26,7 @@ static int64_t by_subsets(const int64_t *weights, size_t count)
         for (size_t other = low + 1; other < count; other++) {
             if (!(set >> other & 1) || weights[low * count + other] <= 0)
                 continue;
-            int64_t sum =
-                weights[low * count + other] + best[set & ~((size_t)1 << low) & ~((size_t)1 << other)];
+            int64_t sum = weights[low * count + other] + best[set & ~((size_t)1 << low) & ~((size_t)1 << other)];
             best[set] = sum > best[set] ? sum : best[set];
         }
     }
@@ -152,9 +152,12 @@ static void two_hundred_points_are_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_as_heavy_as_all_subsets_tried), cmocka_unit_test(it_is_so_for_eighteen_points),
-        cmocka_unit_test(it_is_not_greedy),                    cmocka_unit_test(odd_circles_are_seen_through),
-        cmocka_unit_test(points_without_edges_stay_alone),     cmocka_unit_test(two_hundred_points_are_done),
+        cmocka_unit_test(it_is_as_heavy_as_all_subsets_tried),
+        cmocka_unit_test(it_is_so_for_eighteen_points),
+        cmocka_unit_test(it_is_not_greedy),
+        cmocka_unit_test(odd_circles_are_seen_through),
+        cmocka_unit_test(points_without_edges_stay_alone),
+        cmocka_unit_test(two_hundred_points_are_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
