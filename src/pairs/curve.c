@@ -8,7 +8,7 @@
 /* Where the start-up ends. */
 static const double STARTED = 0.9;
 
-static const double LONGEST_STEP_S = 1e8;
+static const double LONGEST_STEP_S = 1e8, MOST_BYTES = 1e15;
 
 bool curve_from_json(const json_t *json, struct memory_curve *out)
 {
@@ -16,8 +16,8 @@ bool curve_from_json(const json_t *json, struct memory_curve *out)
     size_t count = json_array_size(points);
     *out = (struct memory_curve){0};
     if (!json_get_number(json, "step_s", &out->step_s) || !json_get_number(json, "peak_bytes", &out->peak_bytes) ||
-        !(out->step_s > 0) || out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || count == 0 ||
-        count > MEMORY_CURVE_POINTS)
+        !(out->step_s > 0) || out->step_s > LONGEST_STEP_S || !(out->peak_bytes >= 0) || out->peak_bytes > MOST_BYTES ||
+        count == 0 || count > MEMORY_CURVE_POINTS)
         return false;
     for (size_t i = 0; i < count; i++) {
         const json_t *point = json_array_get(points, i);

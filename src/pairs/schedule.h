@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Adds what feasibility_json wrote to study (zeroed, or with what was added before): models and pairs that are
- * there already are replaced. False: it is no such thing. */
+/* Adds what feasibility_json wrote to study (zeroed, or with what was added before); a model that is there already no
+ * longer counts as one that succeeded. False: it is no such thing. */
 bool schedule_read(struct feasibility *study, const json_t *json, struct err *err);
 
 struct schedule_step {

@@ -26,8 +26,11 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
     const char *name = json_get_text(json, "name"), *repo = json_get_text(json, "repo");
     const char *model = json_get_text(json, "model");
     const json_t *params = json_get(json, "hyperparameters");
-    if (!name || !repo || !model || !json_is_object(params))
-        return err_set(err, "a model without name, repo, model or hyperparameters");
+    *out = (struct pairs_model){0};
+    if (!name || !repo || !model || !json_is_object(params)) {
+        err_set(err, "a model without name, repo, model or hyperparameters");
+        return false;
+    }
     struct reading epochs = number_of(json, "epochs"), margin = number_of(json, "margin_bytes");
     *out = (struct pairs_model){
         .name = mem_strdup(name),
@@ -49,26 +52,14 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
     return true;
 }
 
-static void model_fini(struct pairs_model *model)
-{
-    free(model->repo);
-    free(model->model);
-    free(model->name);
-    json_decref(model->params);
-    json_decref(model->real_params);
-}
-
-/* Where the study has the model, it is replaced. Gives its place. */
-static size_t put_model(struct feasibility *study, struct pairs_model *model)
+/* What an earlier study has of the same model no longer counts. Gives the new one's place. */
+static size_t put_model(struct feasibility *study, const struct pairs_model *model)
 {
     for (size_t i = 0; i < study->model_count; i++) {
         struct pairs_model *old = &study->models[i];
         if (strcmp(old->repo, model->repo) == 0 && strcmp(old->model, model->model) == 0 &&
-            json_equal(old->real_params, model->real_params)) {
-            model_fini(old);
-            *old = *model;
-            return i;
-        }
+            json_equal(old->real_params, model->real_params))
+            old->succeeded = false;
     }
     study->models = mem_resize(study->models, study->model_count + 1, sizeof *study->models);
     study->models[study->model_count] = *model;

@@ -162,9 +162,11 @@ static void a_later_study_replaces_a_model_and_adds_others(void **state)
                    "{\"finished\": true}}]}",
                    e, a);
     read_text(&study, text, true);
-    assert_int_equal(study.model_count, 5);
-    assert_true(study.models[0].curve.peak_bytes == 3 * GIB && study.models[0].seconds.value == 30);
-    assert_true(study.pair_count == 1 && study.pairs[0].foreground == 4 && study.pairs[0].background == 0);
+    assert_int_equal(study.model_count, 6);
+    assert_false(study.models[0].succeeded);
+    assert_true(study.models[5].succeeded && study.models[5].curve.peak_bytes == 3 * GIB);
+    assert_true(study.models[5].seconds.value == 30);
+    assert_true(study.pair_count == 1 && study.pairs[0].foreground == 4 && study.pairs[0].background == 5);
     feasibility_fini(&study);
 }
 
