@@ -63,26 +63,34 @@ static char *joules_text(struct reading joules)
                                    : mem_printf("%.1f J", joules.value);
 }
 
+/* The widest line, colours not counted. */
+static size_t width_of(const char *text)
+{
+    size_t widest = 0, columns = 0;
+    for (; *text; text++) {
+        if (*text == '\n') {
+            columns = 0;
+        } else if (*text == '\x1b') {
+            while (text[1] && *text != 'm')
+                text++;
+        } else {
+            columns += ((unsigned char)*text & 0xC0) != 0x80;
+            widest = columns > widest ? columns : widest;
+        }
+    }
+    return widest;
+}
+
 /* Renders with ever fewer columns and shorter names until it fits. */
 static void fit(struct view *view, void (*render)(const struct view *view, struct text *out), struct text *out)
 {
-    size_t steps = view->options->width ? 2 * DROPS + 1 : 1;
+    size_t steps = view->options->width ? DROPS + 3 : 1;
     for (size_t i = 0; i < steps; i++) {
         AUTO_TEXT struct text text = {0};
         view->name = i == 0 ? NAME_WIDE : i == 1 ? (NAME_WIDE + NAME_NARROW) / 2 : NAME_NARROW;
         view->drop = i < 2 ? 0 : i - 2;
         render(view, &text);
-        size_t widest = 0;
-        const char *line = text_get(&text);
-        while (line && *line) {
-            const char *end = strchr(line, '\n');
-            size_t length = end ? (size_t)(end - line) : strlen(line);
-            AUTO_FREE char *one = mem_strndup(line, length);
-            size_t columns = view->options->colour ? 0 : table_width_of(one);
-            widest = columns > widest ? columns : widest;
-            line = end ? end + 1 : NULL;
-        }
-        if (widest <= view->options->width || i + 1 == steps) {
+        if (width_of(text_get(&text)) <= view->options->width || i + 1 == steps) {
             text_add(out, text_get(&text));
             return;
         }
