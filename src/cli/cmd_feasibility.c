@@ -343,7 +343,7 @@ static const char *const description[] = {
     "time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and goes "
     "between "
     "two looks, and at least a hundredth of the peak and 16 MiB for each.",
-    "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, feasibility.json, feasibility.txt, "
+    "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
     "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
     "pairs/. Nothing is tried again within a study: an out of memory is its result.",
     "An interrupted study is finished by --resume; one that was only foretold then runs its pairs.",

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/run_folder.h"
+#include "report/feasibility_page.h"
 #include "report/feasibility_text.h"
 #include "store/store.h"
 
@@ -179,10 +180,13 @@ bool study_write(const struct study *study, struct err *err)
     static const struct feasibility_text_options plain = {.width = 0};
     AUTO_TEXT struct text csv = {0};
     AUTO_TEXT struct text text = {0};
+    AUTO_TEXT struct text page = {0};
+    feasibility_page(&study->of, &page);
     feasibility_csv(&study->of, &csv);
     feasibility_text(&study->of, &plain, &text);
     if (!write_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
-        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err))
+        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err) ||
+        !write_text(study, "feasibility.html", &page, err))
         return false;
     if (any_recommended(&study->of))
         return write_json(study, "recommended.json",

@@ -38,7 +38,7 @@ void study_fini(struct study *study);
 int study_run_part(struct study *study, const char *name, json_t *settings, struct session_wish session,
                    json_t **results);
 
-/* feasibility.json, feasibility.csv, feasibility.txt and recommended.json (only when something is recommended). */
+/* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
 bool study_write(const struct study *study, struct err *err);
 
 #endif

@@ -145,6 +145,8 @@ assert r["experiments"][0]["foreground"]["hyperparameters"] == {}, r
     # The matrix: big, huge and small in rows and columns.
     grep -qE '^1  big +--$' "$(study_dir)/feasibility.txt"
     grep -qE '^3  small +\+\+$' "$(study_dir)/feasibility.txt"
+    grep -q '<td class="bad">does not fit<br>out of memory</td>' "$(study_dir)/feasibility.html"
+    grep -q '<td class="good">fits<br>worked</td>' "$(study_dir)/feasibility.html"
     # In earnest the registry's 20 epochs.
     "$TARE" run "$(study_dir)/recommended.json" -c registry.json --dry-run --json >plan.json
     python3 -c '
