@@ -168,8 +168,8 @@ json_t *schedule_settings(const struct feasibility *study, const struct schedule
     AUTO_TEXT struct text text = {0};
     text_addf(&text, "%.3g h instead of %.3g h one after the other", schedule->seconds / S_PER_H,
               schedule->alone_seconds / S_PER_H);
-    text_addf(&text, "; %zu pairs, of %zu the slowdown was measured, of the others it is assumed", schedule->pairs,
-              schedule->measured);
+    text_addf(&text, "; slowdown measured for %zu of %zu pairs, assumed for the others", schedule->measured,
+              schedule->pairs);
     for (size_t i = 0; i < schedule->count; i++) {
         const struct schedule_step *step = &schedule->steps[i];
         const struct pairs_model *fore = &study->models[step->foreground];

@@ -166,7 +166,7 @@ static void add_pairs(const struct feasibility *study, struct text *out)
     text_add(out,
              "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
              "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>peak, MiB<th>slower<th>background slower"
-             "<th>energy, %<th class=l>cause and what to try</tr>\n");
+             "<th>energy, %</tr>\n");
     for (size_t i = 0; i < study->pair_count; i++) {
         const struct pairs_pair *pair = &study->pairs[i];
         const struct pairs_prediction *prediction = &pair->prediction;
@@ -184,13 +184,30 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         add_number(out, 2, outcome->slowdown);
         add_number(out, 2, outcome->background_slowdown);
         add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
-        AUTO_FREE char *why = !outcome->cause     ? mem_strdup("")
-                              : outcome->proposal ? mem_printf("%s. Try: %s", outcome->cause, outcome->proposal)
-                                                  : mem_strdup(outcome->cause);
-        add_cell(out, "l", why);
         text_add(out, "</tr>\n");
     }
     text_add(out, "</table></div>\n");
+}
+
+static void add_failures(const struct feasibility *study, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        if (!pair->outcome.cause)
+            continue;
+        text_add(out, any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
+        any = true;
+        add_escaped(out, study->models[pair->foreground].name);
+        text_add(out, " beside ");
+        add_escaped(out, study->models[pair->background].name);
+        text_add(out, ": ");
+        add_escaped(out, pair->outcome.cause);
+        text_add(out, "<br>Try: ");
+        add_escaped(out, pair->outcome.proposal ? pair->outcome.proposal : "");
+        text_add_char(out, '\n');
+    }
+    text_add(out, any ? "</ul>\n" : "");
 }
 
 static void add_criteria(const struct feasibility *study, struct text *out)
@@ -232,6 +249,7 @@ void feasibility_page(const struct feasibility *study, struct text *out)
     add_models(study, out);
     if (study->pair_count > 0)
         add_pairs(study, out);
+    add_failures(study, out);
     add_criteria(study, out);
     text_add(out, "</html>\n");
 }
