@@ -22,6 +22,7 @@ store 4
 run 5
 audit 5
 batch 5
+pairs 5
 ui 6
 report 6
 cli 7

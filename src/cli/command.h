@@ -80,12 +80,14 @@ extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_stats;
 extern const struct cli_command cmd_compare;
 extern const struct cli_command cmd_export;
+extern const struct cli_command cmd_feasibility;
 extern const struct cli_command cmd_mark;
 extern const struct cli_command cmd_memory;
 extern const struct cli_command cmd_meter;
 extern const struct cli_command cmd_oom;
 extern const struct cli_command cmd_submit;
 extern const struct cli_command cmd_collect;
+extern const struct cli_command cmd_plan_pairs;
 
 /* All of them, in the order of the help; NULL-terminated. */
 extern const struct cli_command *const cli_commands[];

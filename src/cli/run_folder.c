@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -58,6 +59,30 @@ int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, ch
     }
     *path = mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     return fd;
+}
+
+/* Later ones of one second have a longer name. */
+static bool is_newer(const char *name, const char *than)
+{
+    size_t a = strlen(name), b = strlen(than);
+    return a != b && strncmp(name, than, a < b ? a : b) == 0 ? a > b : strcmp(name, than) > 0;
+}
+
+char *run_folder_newest(const char *output, const char *kind)
+{
+    AUTO_FREE char *prefix = mem_printf("%s_", kind);
+    AUTO_FREE char *newest = NULL;
+    AUTO_FREE char *folder = without_end_slashes(output);
+    DIR *dir = opendir(output);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || (newest && !is_newer(entry->d_name, newest)))
+            continue;
+        free(newest);
+        newest = mem_strdup(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return newest ? mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, newest) : NULL;
 }
 
 int run_folder_open(const char *run_dir, char **path, struct err *err)

@@ -200,7 +200,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     };
     bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
               run_plan(&request, summary, err);
-    governing_end(session->wish->governing);
+    if (!session->wish->part)
+        governing_end(session->wish->governing);
     session->detached = progress_detached(progress);
     progress_free(progress);
     return ok;

@@ -28,6 +28,7 @@ struct session_wish {
     bool stop_at_failure;    /* nothing more begins when an experiment has failed */
     bool leaves_closing;     /* the caller says how it ended: no closing table, no word of the page */
     char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */
+    bool part;               /* of a command that goes on afterwards: the governor stays as it is set */
 };
 
 /* Gives the exit code; everything has been said. */

@@ -140,6 +140,7 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
         return;
     gpu->used_bytes = used.value;
     gpu->total_bytes = total.valid ? total.value : 0;
+    gpu->reserved_bytes = readings->of[GPU_MEMORY_RESERVED_BYTES];
     if (!lane->memory.on || t_ns < lane->attempt.start_ns)
         gpu->before_bytes = used.value;
     else if (!gpu->by_process)
@@ -312,6 +313,10 @@ static json_t *gpu_json(const struct memory_gpu *gpu)
     json_object_set_new(json, "of", json_string(gpu->by_process ? "job" : "device"));
     json_object_set_new(json, "total_bytes",
                         gpu->total_bytes > 0 ? json_integer((json_int_t)gpu->total_bytes) : json_null());
+    json_object_set_new(json, "before_bytes",
+                        gpu->before_bytes >= 0 ? json_integer((json_int_t)gpu->before_bytes) : json_null());
+    json_object_set_new(json, "reserved_bytes",
+                        gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
     json_object_set_new(json, "growth", growth_json(gpu));
     json_object_set_new(json, "growth_in_time", growth_in_time_json(gpu));

@@ -23,6 +23,7 @@ struct memory_gpu {
     double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
     double before_bytes; /* in use before the job; below 0: not known */
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
+    struct reading reserved_bytes;  /* of it, by the driver for itself */
     struct memory_curve curve;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */

@@ -20,7 +20,7 @@ load helpers
     run --separate-stderr "$TARE" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for command in run list exec bench measure memory; do
+    for command in run list exec bench measure memory submit feasibility plan-pairs; do
         [[ "$output" == *$'\n'"  $command "* ]]
         "$TARE" "$command" --help | grep -q "^$NAME $command: "
         "$TARE" help "$command" | grep -q "^Usage:"
@@ -37,7 +37,7 @@ load helpers
 }
 
 @test "no line of the help is wider than 80 columns" {
-    for command in run list bench measure memory; do
+    for command in run list bench measure memory feasibility plan-pairs; do
         "$TARE" $command --help | awk 'length($0) > 80 { print; wide = 1 } END { exit wide }'
     done
 }

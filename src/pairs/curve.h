@@ -1,0 +1,31 @@
+/* curve: the memory of one training alone, as the run kept it: its shape, and how much may hide between two looks.
+ * Pure. */
+#ifndef TARE_PAIRS_CURVE_H
+#define TARE_PAIRS_CURVE_H
+
+#include "base/reading.h"
+#include "meter/memory_curve.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* Bytes but startup_s. */
+struct curve_shape {
+    struct reading peak;
+    struct reading steady;    /* the median of what was read from then on: */
+    struct reading startup_s; /* when nine tenths of the median of the second half were first reached */
+    struct reading context;   /* the first reading above 0, where that lies below the steady state: the context has no
+                                 more than that */
+    struct reading ripple;    /* the median step between neighbouring readings after the start-up: so much comes and
+                                 goes within a look */
+};
+
+/* What memory_curve_json wrote. False: null, or no such thing. */
+bool curve_from_json(const json_t *json, struct memory_curve *out);
+
+void curve_shape(const struct memory_curve *curve, struct curve_shape *out);
+
+/* Each point that was not read becomes the larger of its neighbours that were, so that nothing is missed. */
+void curve_fill(struct memory_curve *curve);
+
+#endif

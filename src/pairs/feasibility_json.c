@@ -1,0 +1,200 @@
+#include "pairs/feasibility.h"
+
+#include "base/csv.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/value.h"
+
+static json_t *reading_json(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+static json_t *bytes_json(bool known, double bytes)
+{
+    return known ? json_integer((json_int_t)bytes) : json_null();
+}
+
+static json_t *shape_bytes(struct reading reading)
+{
+    return bytes_json(reading.valid, reading.value);
+}
+
+static json_t *model_json(const struct pairs_model *model)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_text_or_null(model->name));
+    json_object_set_new(json, "repo", json_text_or_null(model->repo));
+    json_object_set_new(json, "model", json_text_or_null(model->model));
+    json_object_set(json, "hyperparameters", model->real_params);
+    json_object_set_new(json, "one_epoch", json_boolean(model->has_epochs));
+    json_object_set_new(json, "epochs", json_real(model->full_epochs));
+    json_object_set_new(json, "ran", json_boolean(model->ran));
+    json_object_set_new(json, "succeeded", json_boolean(model->succeeded));
+    json_object_set_new(json, "cause", json_text_or_null(model->cause));
+    json_object_set_new(json, "error", json_text_or_null(model->error));
+    json_object_set_new(json, "of", model->curve.any ? json_string(model->own ? "job" : "device") : json_null());
+    json_object_set_new(json, "peak_bytes", shape_bytes(model->shape.peak));
+    json_object_set_new(json, "steady_bytes", shape_bytes(model->shape.steady));
+    json_object_set_new(json, "startup_s", reading_json(model->shape.startup_s));
+    json_object_set_new(json, "context_bytes_at_most", shape_bytes(model->shape.context));
+    json_object_set_new(json, "margin_bytes", bytes_json(model->curve.any, model->margin_bytes));
+    json_object_set_new(json, "seconds", reading_json(model->seconds));
+    json_object_set_new(json, "joules", reading_json(model->joules));
+    json_object_set_new(json, "utilisation_percent", reading_json(model->utilisation_percent));
+    json_object_set_new(json, "curve", memory_curve_json(&model->curve));
+    return json;
+}
+
+static json_t *prediction_json(const struct pairs_prediction *prediction)
+{
+    if (!prediction->known)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "fits", json_boolean(prediction->fits));
+    json_object_set_new(json, "class", json_string(pairs_risk_name(prediction->risk)));
+    json_object_set_new(json, "tier", json_string(pairs_tier_name(prediction->tier)));
+    json_object_set_new(json, "aligned_bytes", bytes_json(true, prediction->aligned_bytes));
+    json_object_set_new(json, "safe_bytes", bytes_json(true, prediction->safe_bytes));
+    json_object_set_new(json, "margin_bytes", bytes_json(true, prediction->margin_bytes));
+    return json;
+}
+
+static json_t *outcome_json(const struct pairs_outcome *outcome)
+{
+    if (!outcome->ran)
+        return json_null();
+    json_t *json = json_object();
+    json_object_set_new(json, "worked", json_boolean(pairs_worked(outcome)));
+    json_object_set_new(json, "started", json_boolean(outcome->started));
+    json_object_set_new(json, "finished", json_boolean(outcome->finished));
+    json_object_set_new(json, "out_of_memory", json_boolean(outcome->out_of_memory));
+    json_object_set_new(json, "background_failed", json_boolean(outcome->background_failed));
+    json_object_set_new(json, "background_loops", json_integer(outcome->loops));
+    json_object_set_new(json, "peak_bytes", shape_bytes(outcome->peak_bytes));
+    json_object_set_new(json, "foreground_seconds", reading_json(outcome->seconds));
+    json_object_set_new(json, "background_seconds", reading_json(outcome->background_seconds));
+    json_object_set_new(json, "foreground_slowdown", reading_json(outcome->slowdown));
+    json_object_set_new(json, "background_slowdown", reading_json(outcome->background_slowdown));
+    json_object_set_new(json, "foreground_joules_estimate", reading_json(outcome->joules));
+    json_object_set_new(json, "background_joules_estimate", reading_json(outcome->background_joules));
+    json_object_set_new(json, "pair_joules", reading_json(outcome->pair_joules));
+    json_object_set_new(json, "one_after_the_other_joules", reading_json(outcome->serial_joules));
+    json_object_set_new(json, "cause", json_text_or_null(outcome->cause));
+    json_object_set_new(json, "proposal", json_text_or_null(outcome->proposal));
+    return json;
+}
+
+static json_t *pair_json(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "foreground", json_text_or_null(study->models[pair->foreground].name));
+    json_object_set_new(json, "background", json_text_or_null(study->models[pair->background].name));
+    json_object_set_new(json, "predicted", prediction_json(&pair->prediction));
+    json_object_set_new(json, "real", outcome_json(&pair->outcome));
+    json_object_set_new(json, "recommended", json_boolean(pairs_is_recommended(pair)));
+    return json;
+}
+
+static json_t *criteria_json(const struct feasibility *study)
+{
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    json_t *list = json_array();
+    feasibility_criteria(study, criteria);
+    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+        json_t *json = json_object();
+        json_object_set_new(json, "criterion", json_string(criteria[i].what));
+        json_object_set_new(json, "met", criteria[i].known ? json_boolean(criteria[i].met) : json_null());
+        json_object_set_new(json, "detail", json_string(criteria[i].detail));
+        json_array_append_new(list, json);
+    }
+    return list;
+}
+
+json_t *feasibility_json(const struct feasibility *study)
+{
+    json_t *json = json_object(), *models = json_array(), *pairs = json_array(), *gpu = json_object();
+    for (size_t i = 0; i < study->model_count; i++)
+        json_array_append_new(models, model_json(&study->models[i]));
+    for (size_t i = 0; i < study->pair_count; i++)
+        json_array_append_new(pairs, pair_json(study, &study->pairs[i]));
+    bool known = study->room.total_bytes > 0;
+    json_object_set_new(gpu, "total_bytes", bytes_json(known, study->room.total_bytes));
+    json_object_set_new(gpu, "available_bytes", bytes_json(known, study->room.available_bytes));
+    json_object_set_new(json, "gpu", gpu);
+    json_object_set_new(json, "models", models);
+    json_object_set_new(json, "pairs", pairs);
+    json_object_set_new(json, "criteria", criteria_json(study));
+    return json;
+}
+
+static void add_text(struct text *out, const char *text)
+{
+    text_add_char(out, ',');
+    csv_add_cell(out, text ? text : "");
+}
+
+static void add_truth(struct text *out, bool known, bool truth)
+{
+    add_text(out, !known ? "" : truth ? "True" : "False");
+}
+
+static void add_number(struct text *out, struct reading reading)
+{
+    char text[32] = "";
+    if (reading.valid)
+        number_shortest(number_round(reading.value, 9), text);
+    add_text(out, text);
+}
+
+static struct reading mib(bool known, double bytes)
+{
+    return (struct reading){bytes / 1048576, known};
+}
+
+static void add_row(const struct feasibility *study, const struct pairs_pair *pair, struct text *out)
+{
+    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    const struct pairs_prediction *told = &pair->prediction;
+    const struct pairs_outcome *real = &pair->outcome;
+    bool known = told->known;
+    csv_add_cell(out, fore->name);
+    add_text(out, back->name);
+    add_number(out, mib(fore->shape.peak.valid, fore->shape.peak.value));
+    add_number(out, mib(back->shape.peak.valid, back->shape.peak.value));
+    add_number(out, mib(known, told->aligned_bytes));
+    add_number(out, mib(known, told->safe_bytes));
+    add_number(out, mib(known, told->margin_bytes));
+    add_number(out, mib(study->room.total_bytes > 0, study->room.available_bytes));
+    add_text(out, known ? pairs_tier_name(told->tier) : "");
+    add_text(out, known ? pairs_risk_name(told->risk) : "");
+    add_truth(out, known, told->fits);
+    add_truth(out, real->ran, pairs_worked(real));
+    add_truth(out, real->ran, real->started);
+    add_truth(out, real->ran, real->finished);
+    add_number(out, (struct reading){(double)real->loops, real->ran});
+    add_truth(out, real->ran, real->out_of_memory);
+    add_number(out, mib(real->peak_bytes.valid, real->peak_bytes.value));
+    add_number(out, real->seconds);
+    add_number(out, real->slowdown);
+    add_number(out, real->background_slowdown);
+    add_number(out, real->joules);
+    add_number(out, real->background_joules);
+    add_number(out, real->pair_joules);
+    add_number(out, real->serial_joules);
+    add_text(out, real->cause);
+    add_text(out, real->proposal);
+    add_truth(out, true, pairs_is_recommended(pair));
+    text_add_char(out, '\n');
+}
+
+void feasibility_csv(const struct feasibility *study, struct text *out)
+{
+    text_add(out, "foreground,background,foreground_peak_mib,background_peak_mib,aligned_mib,safe_mib,margin_mib,"
+                  "available_mib,tier,class,predicted_to_fit,worked,started,foreground_finished,background_loops,"
+                  "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
+                  "foreground_joules_estimate,background_joules_estimate,pair_joules,one_after_the_other_joules,cause,"
+                  "proposal,recommended\n");
+    for (size_t i = 0; i < study->pair_count; i++)
+        add_row(study, &study->pairs[i], out);
+}

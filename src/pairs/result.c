@@ -1,0 +1,50 @@
+#include "pairs/result.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+static const json_t *own(const json_t *experiment)
+{
+    return json_get(experiment, "tare");
+}
+
+static bool has_outcome(const json_t *experiment, const char *outcome)
+{
+    const char *text = json_get_text(own(experiment), "outcome");
+    return text && strcmp(text, outcome) == 0;
+}
+
+bool result_ended(const json_t *experiment)
+{
+    return has_outcome(experiment, "succeeded") || has_outcome(experiment, "failed");
+}
+
+bool result_succeeded(const json_t *experiment)
+{
+    return has_outcome(experiment, "succeeded");
+}
+
+const json_t *result_attempt(const json_t *experiment)
+{
+    const json_t *attempts = json_get(own(experiment), "attempts");
+    size_t count = json_array_size(attempts);
+    return count ? json_array_get(attempts, count - 1) : NULL;
+}
+
+const json_t *result_gpu_energy(const json_t *experiment)
+{
+    return json_get(json_get(own(experiment), "energy"), "gpu");
+}
+
+const json_t *result_parallel(const json_t *experiment)
+{
+    return json_get(own(experiment), "parallel");
+}
+
+char *result_error(const json_t *experiment)
+{
+    const char *error = json_get_text(result_attempt(experiment), "error");
+    return mem_strdup(error ? error : "it is not known why");
+}

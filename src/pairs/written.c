@@ -1,0 +1,109 @@
+/* Settings for the two parts of a study, and those with what it recommends. */
+#include "pairs/feasibility.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* What goes with every part: how the runs are run. Results are told apart by their place, so the order is the
+ * file's. */
+static json_t *head(const json_t *root, const char *what)
+{
+    const char *name = json_get_text(root, "experiment_name");
+    AUTO_FREE char *title = mem_printf("%s%s%s", name ? name : "", name ? ": " : "", what);
+    json_t *json = json_object();
+    json_t *own = json_object_get(root, "tare") ? json_copy(json_object_get(root, "tare")) : json_object();
+    json_object_del(own, "order");
+    json_object_set_new(json, "experiment_name", json_text_or_null(title));
+    json_object_set_new(json, "max_retries", json_integer(0));
+    json_object_set_new(json, "mode", json_string("mixed"));
+    if (json_get(root, "seed"))
+        json_object_set(json, "seed", json_object_get(root, "seed"));
+    json_object_set_new(json, "experiments", json_array());
+    json_object_set_new(json, "tare", own);
+    return json;
+}
+
+static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs)
+{
+    json_object_set_new(entry, "runs_per_config", json_integer(runs));
+    if (model->timeout_s > 0)
+        json_object_set_new(entry, "timeout", json_real(model->timeout_s));
+    if (model->governor)
+        json_object_set_new(entry, "governor", json_string(model->governor));
+    json_array_append_new(json_object_get(settings, "experiments"), entry);
+}
+
+/* As one side of an experiment. */
+static json_t *job(const struct pairs_model *model, json_t *params, bool with_mode)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "repo", json_string(model->repo));
+    json_object_set_new(json, "model", json_string(model->model));
+    if (with_mode)
+        json_object_set_new(json, "mode", json_string("default"));
+    json_object_set_new(json, "hyperparameters", json_deep_copy(params));
+    return json;
+}
+
+static json_t *pair(const struct feasibility *study, const struct pairs_pair *of, bool real)
+{
+    const struct pairs_model *fore = &study->models[of->foreground], *back = &study->models[of->background];
+    json_t *json = json_object();
+    json_object_set_new(json, "mode", json_string("parallel"));
+    json_object_set_new(json, "foreground", job(fore, real ? fore->real_params : fore->params, true));
+    json_object_set_new(json, "background", job(back, real ? back->real_params : back->params, false));
+    return json;
+}
+
+json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats)
+{
+    json_t *json = head(root, "each model alone");
+    for (size_t i = 0; i < study->model_count; i++)
+        add_entry(json, job(&study->models[i], study->models[i].params, true), &study->models[i], repeats);
+    return json;
+}
+
+json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
+{
+    json_t *json = head(root, "pairs");
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (pairs_will_run(study, &study->pairs[i]))
+            add_entry(json, pair(study, &study->pairs[i], false), &study->models[study->pairs[i].foreground], 1);
+    return json;
+}
+
+/* The one epoch that was there to try it is no hyperparameter of the real experiment. */
+static void make_real(json_t *side, const struct pairs_model *model)
+{
+    json_t *params = json_object_get(side, "hyperparameters");
+    json_int_t epochs = 0;
+    if (model->epochs_name && json_get_int(params, model->epochs_name, &epochs) && epochs == 1)
+        json_object_del(params, model->epochs_name);
+}
+
+/* An entry that was asked for stays as it is written, notes and all. */
+static json_t *recommended_entry(const struct feasibility *study, const struct pairs_pair *of)
+{
+    json_t *entry = of->entry ? json_deep_copy(of->entry) : pair(study, of, true);
+    make_real(json_object_get(entry, "foreground"), &study->models[of->foreground]);
+    make_real(json_object_get(entry, "background"), &study->models[of->background]);
+    return entry;
+}
+
+json_t *feasibility_recommended(const struct feasibility *study, const json_t *root)
+{
+    static const char *const dropped[] = {"description", "note", "comment"};
+    const char *name = json_get_text(root, "experiment_name");
+    AUTO_FREE char *title = mem_printf("%s_recommended", name ? name : "feasibility");
+    json_t *json = json_copy((json_t *)root), *entries = json_array();
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        json_object_del(json, dropped[i]);
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (pairs_is_recommended(&study->pairs[i]))
+            json_array_append_new(entries, recommended_entry(study, &study->pairs[i]));
+    json_object_set_new(json, "experiment_name", json_text_or_null(title));
+    json_object_set_new(json, "experiments", entries);
+    return json;
+}

@@ -1,0 +1,255 @@
+#include "report/feasibility_page.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+#define CURVE_WIDTH  160.0
+#define CURVE_HEIGHT 28.0
+
+static const double BYTES_PER_MIB = 1048576;
+
+static const char style[] =
+    ":root{--ink:#1d2733;--dim:#5d6b7a;--paper:#fff;--line:#d9e0e7;--good:#cfe8d2;--bad:#f2c9c5;--odd:#f6e0b0;"
+    "--use:#2f6fb7}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#dfe7ef;--dim:#93a1b0;--paper:#14191f;--line:#2c3640;"
+    "--good:#244a2c;--bad:#5c2a26;--odd:#5a4718;--use:#5b9be0}}"
+    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1040px;"
+    "margin:2em auto;padding:0 1em}"
+    "h1{font-size:1.4em;margin:0}h2{font-size:1.1em;margin:2em 0 .4em}.dim{color:var(--dim)}.scroll{overflow-x:auto}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);font-weight:400}"
+    "th{color:var(--dim);font-size:.85em}.l{text-align:left}.m td{text-align:center;border:1px solid var(--line)}"
+    ".good{background:var(--good)}.bad{background:var(--bad)}.odd{background:var(--odd)}"
+    "polyline{fill:none;stroke:var(--use);stroke-width:1.5}";
+
+static void add_escaped(struct text *out, const char *text)
+{
+    static const char special[] = "&<>\"";
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+    for (; *text; text++) {
+        size_t i = 0;
+        while (special[i] && special[i] != *text)
+            i++;
+        if (special[i])
+            text_add(out, names[i]);
+        else
+            text_add_char(out, *text);
+    }
+}
+
+static void add_cell(struct text *out, const char *kind, const char *text)
+{
+    text_addf(out, "<td%s%s%s>", *kind ? " class=\"" : "", kind, *kind ? "\"" : "");
+    add_escaped(out, text);
+    text_add(out, "</td>");
+}
+
+static void add_number(struct text *out, int decimals, struct reading reading)
+{
+    AUTO_FREE char *text = reading.valid ? mem_printf("%.*f", decimals, reading.value) : mem_strdup("–");
+    add_cell(out, "", text);
+}
+
+static struct reading mib(struct reading bytes)
+{
+    return (struct reading){bytes.value / BYTES_PER_MIB, bytes.valid};
+}
+
+static struct reading known_mib(bool known, double bytes)
+{
+    return (struct reading){bytes / BYTES_PER_MIB, known};
+}
+
+/* All against the same height, so that they can be compared. */
+static void add_curve(const struct memory_curve *curve, double most, struct text *out)
+{
+    text_addf(out,
+              "<td><svg width=\"%g\" height=\"%g\" role=\"img\" aria-label=\"memory over time\"><polyline points=\"",
+              CURVE_WIDTH, CURVE_HEIGHT);
+    for (size_t i = 0; i < curve->count && most > 0; i++)
+        if (curve->points[i] >= 0)
+            text_addf(out, "%.1f,%.1f ", CURVE_WIDTH * (double)i / fmax((double)curve->count - 1, 1),
+                      1 + (CURVE_HEIGHT - 2) * (1 - curve->points[i] / most));
+    text_add(out, "\"/></svg></td>");
+}
+
+static void add_models(const struct feasibility *study, struct text *out)
+{
+    double most = 0;
+    for (size_t i = 0; i < study->model_count; i++)
+        most = fmax(most, study->models[i].curve.peak_bytes);
+    text_add(out, "<h2>Each model alone</h2>\n<div class=scroll><table><tr><th class=l>model<th>memory<th>peak, MiB<th>"
+                  "steady, MiB<th>start-up, s<th>context at most, MiB<th>margin, MiB<th>epoch, s<th>joules<th></tr>\n");
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        text_add(out, "<tr>");
+        add_cell(out, "l", model->name);
+        add_curve(&model->curve, most, out);
+        add_number(out, 0, mib(model->shape.peak));
+        add_number(out, 0, mib(model->shape.steady));
+        add_number(out, 0, model->shape.startup_s);
+        add_number(out, 0, mib(model->shape.context));
+        add_number(out, 0, known_mib(model->curve.any, model->margin_bytes));
+        add_number(out, 1, model->seconds);
+        add_number(out, 0, model->joules);
+        add_cell(out, model->succeeded ? "" : "bad", !model->ran ? "not run" : model->succeeded ? "" : "failed");
+        text_add(out, "</tr>\n");
+    }
+    text_add(out, "</table></div>\n");
+}
+
+static const char *told(const struct pairs_pair *pair)
+{
+    return !pair->prediction.known ? "?" : pair->prediction.fits ? "fits" : "does not fit";
+}
+
+static const char *real(const struct pairs_outcome *outcome)
+{
+    return !outcome->ran                ? "not run"
+           : outcome->out_of_memory     ? "out of memory"
+           : !outcome->finished         ? "failed"
+           : outcome->background_failed ? "background failed"
+                                        : "worked";
+}
+
+/* Where it was not as foretold, it is neither good nor bad. */
+static const char *kind(const struct pairs_pair *pair)
+{
+    bool fits = pair->prediction.fits, worked = pairs_worked(&pair->outcome);
+    if (!pair->outcome.ran)
+        return !pair->prediction.known ? "" : fits ? "good" : "bad";
+    return pair->prediction.known && fits != worked ? "odd" : worked ? "good" : "bad";
+}
+
+static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)
+{
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
+            return &study->pairs[i];
+    return NULL;
+}
+
+static void add_matrix(const struct feasibility *study, struct text *out)
+{
+    text_add(out,
+             "<h2>Predicted and real</h2>\n<div class=scroll><table class=m><tr><th class=l>foreground \\ background");
+    for (size_t i = 0; i < study->model_count; i++) {
+        text_add(out, "<th>");
+        add_escaped(out, study->models[i].name);
+    }
+    text_add(out, "</tr>\n");
+    for (size_t i = 0; i < study->model_count; i++) {
+        text_add(out, "<tr><th class=l>");
+        add_escaped(out, study->models[i].name);
+        for (size_t j = 0; j < study->model_count; j++) {
+            const struct pairs_pair *pair = pair_of(study, i, j);
+            text_addf(out, "<td class=\"%s\">", pair ? kind(pair) : "");
+            if (pair)
+                text_addf(out, "%s<br>%s", told(pair), real(&pair->outcome));
+            text_add(out, "</td>");
+        }
+        text_add(out, "</tr>\n");
+    }
+    text_add(out,
+             "</table></div>\n<p class=dim>Above: foretold; below: what was. The third colour: not as foretold.</p>\n");
+}
+
+static struct reading percent(struct reading pair, struct reading serial)
+{
+    bool valid = pair.valid && serial.valid && serial.value > 0;
+    return (struct reading){valid ? 100 * (pair.value / serial.value - 1) : 0, valid};
+}
+
+static void add_pairs(const struct feasibility *study, struct text *out)
+{
+    text_add(out,
+             "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
+             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>peak, MiB<th>slower<th>background slower"
+             "<th>energy, %</tr>\n");
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        const struct pairs_prediction *prediction = &pair->prediction;
+        const struct pairs_outcome *outcome = &pair->outcome;
+        text_add(out, "<tr>");
+        add_cell(out, "l", study->models[pair->foreground].name);
+        add_cell(out, "l", study->models[pair->background].name);
+        add_cell(out, "", prediction->known ? pairs_tier_name(prediction->tier) : "–");
+        add_number(out, 0, known_mib(prediction->known, prediction->aligned_bytes));
+        add_number(out, 0, known_mib(prediction->known, prediction->safe_bytes));
+        add_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
+        add_cell(out, "", told(pair));
+        add_cell(out, kind(pair), real(outcome));
+        add_number(out, 0, mib(outcome->peak_bytes));
+        add_number(out, 2, outcome->slowdown);
+        add_number(out, 2, outcome->background_slowdown);
+        add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
+        text_add(out, "</tr>\n");
+    }
+    text_add(out, "</table></div>\n");
+}
+
+static void add_failures(const struct feasibility *study, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        if (!pair->outcome.cause)
+            continue;
+        text_add(out, any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
+        any = true;
+        add_escaped(out, study->models[pair->foreground].name);
+        text_add(out, " beside ");
+        add_escaped(out, study->models[pair->background].name);
+        text_add(out, ": ");
+        add_escaped(out, pair->outcome.cause);
+        text_add(out, "<br>Try: ");
+        add_escaped(out, pair->outcome.proposal ? pair->outcome.proposal : "");
+        text_add_char(out, '\n');
+    }
+    text_add(out, any ? "</ul>\n" : "");
+}
+
+static void add_criteria(const struct feasibility *study, struct text *out)
+{
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(study, criteria);
+    text_add(out, "<h2>Criteria</h2>\n<table>\n");
+    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+        const struct pairs_criterion *criterion = &criteria[i];
+        text_add(out, "<tr>");
+        add_cell(out, "l", criterion->what);
+        add_cell(out,
+                 !criterion->known ? ""
+                 : criterion->met  ? "good"
+                                   : "bad",
+                 !criterion->known ? "not known"
+                 : criterion->met  ? "met"
+                                   : "not met");
+        add_cell(out, "l", criterion->detail);
+        text_add(out, "</tr>\n");
+    }
+    text_add(out, "</table>\n");
+}
+
+void feasibility_page(const struct feasibility *study, struct text *out)
+{
+    text_addf(out,
+              "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
+              "content=\"width=device-width\"><title>Which trainings fit together</title><style>%s</style>\n"
+              "<h1>Which trainings fit on one GPU together</h1>\n",
+              style);
+    if (study->room.total_bytes > 0)
+        text_addf(out, "<p class=dim>GPU: %.0f MiB, of which %.0f MiB are free for trainings</p>\n",
+                  study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB);
+    else
+        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be foretold</p>\n");
+    if (study->pair_count > 0)
+        add_matrix(study, out);
+    add_models(study, out);
+    if (study->pair_count > 0)
+        add_pairs(study, out);
+    add_failures(study, out);
+    add_criteria(study, out);
+    text_add(out, "</html>\n");
+}

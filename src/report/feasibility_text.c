@@ -1,0 +1,374 @@
+#include "report/feasibility_text.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "oom/size.h"
+#include "report/audit_text.h"
+#include "report/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const green = "\x1b[32m", *const yellow = "\x1b[33m", *const red = "\x1b[31m";
+
+/* Columns that a narrow window goes without, the least important first; names become shorter before. */
+enum { DROPS = 4, NAME_NARROW = 14, NAME_WIDE = 40 };
+
+struct view {
+    const struct feasibility *study;
+    const struct feasibility_text_options *options;
+    size_t drop; /* so many are left out */
+    size_t name; /* columns of a name at most */
+};
+
+static char *size_text(struct reading bytes)
+{
+    if (!bytes.valid)
+        return mem_strdup("-");
+    struct text text = {0};
+    oom_size_add_text(oom_size_of((uint64_t)bytes.value), &text);
+    return text_take(&text);
+}
+
+static void add_owned(struct table *table, char *text, const char *colour)
+{
+    table_add_cell(table, text, colour);
+    free(text);
+}
+
+static void add_size(struct table *table, struct reading bytes)
+{
+    add_owned(table, size_text(bytes), NULL);
+}
+
+static void add_known_size(struct table *table, bool known, double bytes)
+{
+    add_size(table, (struct reading){bytes, known});
+}
+
+static char *duration_text(struct reading seconds)
+{
+    char text[32] = "-";
+    if (seconds.valid)
+        clock_format_duration(seconds.value, text);
+    return mem_strdup(text);
+}
+
+static char *joules_text(struct reading joules)
+{
+    if (!joules.valid)
+        return mem_strdup("-");
+    return joules.value >= 9.995e5 ? mem_printf("%.2f MJ", joules.value / 1e6)
+           : joules.value >= 999.5 ? mem_printf("%.2f kJ", joules.value / 1e3)
+                                   : mem_printf("%.1f J", joules.value);
+}
+
+/* The widest line, colours not counted. */
+static size_t width_of(const char *text)
+{
+    size_t widest = 0, columns = 0;
+    for (; *text; text++) {
+        if (*text == '\n') {
+            columns = 0;
+        } else if (*text == '\x1b') {
+            while (text[1] && *text != 'm')
+                text++;
+        } else {
+            columns += ((unsigned char)*text & 0xC0) != 0x80;
+            widest = columns > widest ? columns : widest;
+        }
+    }
+    return widest;
+}
+
+/* Renders with ever fewer columns and shorter names until it fits. */
+static void fit(struct view *view, void (*render)(const struct view *view, struct text *out), struct text *out)
+{
+    size_t steps = view->options->width ? DROPS + 3 : 1;
+    for (size_t i = 0; i < steps; i++) {
+        AUTO_TEXT struct text text = {0};
+        view->name = i == 0 ? NAME_WIDE : i == 1 ? (NAME_WIDE + NAME_NARROW) / 2 : NAME_NARROW;
+        view->drop = i < 2 ? 0 : i - 2;
+        render(view, &text);
+        if (width_of(text_get(&text)) <= view->options->width || i + 1 == steps) {
+            text_add(out, text_get(&text));
+            return;
+        }
+    }
+}
+
+static void add_name(const struct view *view, struct table *table, size_t model)
+{
+    add_owned(table, audit_text_fit(view->study->models[model].name, view->name), NULL);
+}
+
+static void render_models(const struct view *view, struct text *out)
+{
+    struct table *table = table_new(view->options->colour);
+    table_add_column(table, "MODEL ALONE", false);
+    table_add_column(table, "PEAK", true);
+    table_add_column(table, "STEADY", true);
+    if (view->drop < 1)
+        table_add_column(table, "START-UP", true);
+    if (view->drop < 2)
+        table_add_column(table, "CONTEXT", true);
+    table_add_column(table, "MARGIN", true);
+    table_add_column(table, "EPOCH", true);
+    if (view->drop < 3)
+        table_add_column(table, "ENERGY", true);
+    table_add_column(table, "", false);
+    for (size_t i = 0; i < view->study->model_count; i++) {
+        const struct pairs_model *model = &view->study->models[i];
+        AUTO_FREE char *context = size_text(model->shape.context);
+        table_add_row(table);
+        add_name(view, table, i);
+        add_size(table, model->shape.peak);
+        add_size(table, model->shape.steady);
+        if (view->drop < 1)
+            add_owned(table, duration_text(model->shape.startup_s), NULL);
+        if (view->drop < 2)
+            add_owned(table, model->shape.context.valid ? mem_printf("≤ %s", context) : mem_strdup("-"), NULL);
+        add_known_size(table, model->curve.any, model->margin_bytes);
+        add_owned(table, duration_text(model->seconds), NULL);
+        if (view->drop < 3)
+            add_owned(table, joules_text(model->joules), NULL);
+        table_add_cell(table, !model->ran ? "not run" : model->succeeded ? "" : "failed", red);
+    }
+    table_print(table, out);
+    table_free(table);
+}
+
+static const char *told_text(const struct pairs_prediction *told)
+{
+    return !told->known ? "not known" : told->fits ? "fits" : "does not";
+}
+
+static const char *real_text(const struct pairs_outcome *real)
+{
+    return !real->ran                ? "not run"
+           : real->out_of_memory     ? "out of memory"
+           : !real->finished         ? "failed"
+           : real->background_failed ? "background failed"
+                                     : "worked";
+}
+
+static const char *real_colour(const struct pairs_outcome *real)
+{
+    return !real->ran ? NULL : pairs_worked(real) ? green : red;
+}
+
+static char *slower_text(const struct pairs_outcome *real)
+{
+    if (!real->slowdown.valid)
+        return mem_strdup("-");
+    return real->background_slowdown.valid
+               ? mem_printf("%.2f / %.2f", real->slowdown.value, real->background_slowdown.value)
+               : mem_printf("%.2f / -", real->slowdown.value);
+}
+
+/* Against one after the other. */
+static char *saving_text(const struct pairs_outcome *real)
+{
+    if (!real->pair_joules.valid || !real->serial_joules.valid || !(real->serial_joules.value > 0))
+        return mem_strdup("-");
+    return mem_printf("%+.0f %%", 100 * (real->pair_joules.value / real->serial_joules.value - 1));
+}
+
+static void add_pair(const struct view *view, struct table *table, const struct pairs_pair *pair)
+{
+    const struct pairs_prediction *told = &pair->prediction;
+    const struct pairs_outcome *real = &pair->outcome;
+    static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
+    table_add_row(table);
+    add_name(view, table, pair->foreground);
+    add_name(view, table, pair->background);
+    if (view->drop < 1)
+        table_add_cell(table, told->known ? pairs_tier_name(told->tier) : "-", NULL);
+    add_known_size(table, told->known, told->aligned_bytes);
+    if (view->drop < 4)
+        add_known_size(table, told->known, told->safe_bytes);
+    table_add_cell(table, told->known ? pairs_risk_name(told->risk) : "-", told->known ? colours[told->risk] : NULL);
+    table_add_cell(table, told_text(told), NULL);
+    table_add_cell(table, real_text(real), real_colour(real));
+    if (view->drop < 4)
+        add_size(table, real->peak_bytes);
+    if (view->drop < 3)
+        add_owned(table, slower_text(real), NULL);
+    if (view->drop < 2)
+        add_owned(table, saving_text(real), NULL);
+}
+
+static void render_pairs(const struct view *view, struct text *out)
+{
+    struct table *table = table_new(view->options->colour);
+    table_add_column(table, "FOREGROUND", false);
+    table_add_column(table, "BACKGROUND", false);
+    if (view->drop < 1)
+        table_add_column(table, "TIER", false);
+    table_add_column(table, "TOGETHER", true);
+    if (view->drop < 4)
+        table_add_column(table, "BOUND", true);
+    table_add_column(table, "CLASS", false);
+    table_add_column(table, "PREDICTED", false);
+    table_add_column(table, "REAL", false);
+    if (view->drop < 4)
+        table_add_column(table, "PEAK", true);
+    if (view->drop < 3)
+        table_add_column(table, "SLOWER", true);
+    if (view->drop < 2)
+        table_add_column(table, "ENERGY", true);
+    for (size_t i = 0; i < view->study->pair_count; i++)
+        add_pair(view, table, &view->study->pairs[i]);
+    table_print(table, out);
+    table_free(table);
+}
+
+static const struct pairs_pair *pair_of(const struct feasibility *study, size_t foreground, size_t background)
+{
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (study->pairs[i].foreground == foreground && study->pairs[i].background == background)
+            return &study->pairs[i];
+    return NULL;
+}
+
+static char *cell_text(const struct pairs_pair *pair)
+{
+    if (!pair)
+        return mem_strdup("");
+    char told = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
+    return !pair->outcome.ran ? mem_printf("%c", told)
+                              : mem_printf("%c%c", told, pairs_worked(&pair->outcome) ? '+' : '-');
+}
+
+static const char *cell_colour(const struct pairs_pair *pair)
+{
+    if (!pair || !pair->prediction.known)
+        return NULL;
+    bool worked = pair->outcome.ran ? pairs_worked(&pair->outcome) : pair->prediction.fits;
+    return pair->outcome.ran && worked != pair->prediction.fits ? yellow : worked ? green : red;
+}
+
+/* As many columns at once as the window takes. */
+static void add_matrix(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    size_t room = view->options->width > 40 ? (view->options->width - 30) / 4 : 12;
+    room = view->options->width ? room : study->model_count;
+    for (size_t from = 0; from < study->model_count; from += room) {
+        size_t to = from + room < study->model_count ? from + room : study->model_count;
+        struct table *table = table_new(view->options->colour);
+        table_add_column(table, "", true);
+        table_add_column(table, "FOREGROUND \\ BACKGROUND", false);
+        for (size_t j = from; j < to; j++) {
+            AUTO_FREE char *title = mem_printf("%zu", j + 1);
+            table_add_column(table, title, false);
+        }
+        for (size_t i = 0; i < study->model_count; i++) {
+            table_add_row(table);
+            add_owned(table, mem_printf("%zu", i + 1), NULL);
+            add_owned(table, audit_text_fit(study->models[i].name, 22), NULL);
+            for (size_t j = from; j < to; j++)
+                add_owned(table, cell_text(pair_of(study, i, j)), cell_colour(pair_of(study, i, j)));
+        }
+        table_print(table, out);
+        table_free(table);
+    }
+    text_add(out, "first sign: foretold to fit (+) or not (-), ?: not known; second: it did (+) or not (-)\n");
+}
+
+static void add_failures(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    bool any = false;
+    for (size_t i = 0; i < study->model_count; i++)
+        if (study->models[i].ran && !study->models[i].succeeded) {
+            AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
+            text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
+            any = true;
+        }
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        if (!pair->outcome.cause)
+            continue;
+        AUTO_FREE char *cause = audit_text_fit(pair->outcome.cause, 0);
+        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nWhat failed\n", study->models[pair->foreground].name,
+                  study->models[pair->background].name, cause);
+        if (pair->outcome.proposal)
+            text_addf(out, "  try: %s\n", pair->outcome.proposal);
+        any = true;
+    }
+}
+
+static void add_criteria(const struct view *view, struct text *out)
+{
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(view->study, criteria);
+    bool colour = view->options->colour;
+    text_add(out, "\nCriteria\n");
+    for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
+        const char *word = !criteria[i].known ? "-" : criteria[i].met ? "met" : "not met";
+        const char *tint = !criteria[i].known ? "" : criteria[i].met ? green : red;
+        text_addf(out, "  %s%-7s%s  %s (%s)\n", colour ? tint : "", word, colour && *tint ? "\x1b[0m" : "",
+                  criteria[i].what, criteria[i].detail);
+    }
+}
+
+static void add_head(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    bool known = study->room.total_bytes > 0;
+    AUTO_FREE char *total = size_text((struct reading){study->room.total_bytes, known});
+    AUTO_FREE char *free_text = size_text((struct reading){study->room.available_bytes, known});
+    if (known)
+        text_addf(out, "GPU: %s, of which %s are free for trainings\n\n", total, free_text);
+    else
+        text_add(out, "No GPU memory was measured, so nothing can be foretold\n\n");
+}
+
+void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options, struct text *out)
+{
+    struct view view = {.study = study, .options = options};
+    add_head(&view, out);
+    fit(&view, render_models, out);
+    if (study->pair_count == 0)
+        return;
+    text_add_char(out, '\n');
+    fit(&view, render_pairs, out);
+    text_add_char(out, '\n');
+    add_matrix(&view, out);
+    add_failures(&view, out);
+    add_criteria(&view, out);
+}
+
+void schedule_text(const struct feasibility *study, const struct schedule *schedule,
+                   const struct feasibility_text_options *options, struct text *out)
+{
+    struct table *table = table_new(options->colour);
+    static const char *const titles[] = {"TIME", "SAVED", "PEAKS"};
+    char all[32], alone[32];
+    table_add_column(table, "FOREGROUND", false);
+    table_add_column(table, "BACKGROUND", false);
+    for (size_t i = 0; i < 3; i++)
+        table_add_column(table, titles[i], true);
+    table_add_column(table, "SLOWDOWN", false);
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct schedule_step *step = &schedule->steps[i];
+        bool pair = step->foreground != step->background;
+        table_add_row(table);
+        add_owned(table, audit_text_fit(study->models[step->foreground].name, NAME_NARROW + 4), NULL);
+        add_owned(table, audit_text_fit(pair ? study->models[step->background].name : "alone", NAME_NARROW + 4), NULL);
+        add_owned(table, duration_text((struct reading){step->seconds, true}), NULL);
+        add_owned(table, duration_text((struct reading){step->saved_s, pair}), NULL);
+        add_known_size(table, pair, step->prediction.safe_bytes);
+        add_owned(table,
+                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
+                       : mem_strdup("-"),
+                  NULL);
+    }
+    table_print(table, out);
+    table_free(table);
+    clock_format_duration(schedule->seconds, all);
+    clock_format_duration(schedule->alone_seconds, alone);
+    text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
+              schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+}

@@ -1,0 +1,24 @@
+/* feasibility_text: which trainings fit together, as a person reads it. */
+#ifndef TARE_REPORT_FEASIBILITY_TEXT_H
+#define TARE_REPORT_FEASIBILITY_TEXT_H
+
+#include "base/text.h"
+#include "pairs/feasibility.h"
+#include "pairs/schedule.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct feasibility_text_options {
+    size_t width; /* columns at most; 0: as many as it takes */
+    bool colour;
+};
+
+/* The models alone, every pair as foretold and as it was, the matrix, what failed and why, the criteria. */
+void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options,
+                      struct text *out);
+
+void schedule_text(const struct feasibility *study, const struct schedule *schedule,
+                   const struct feasibility_text_options *options, struct text *out);
+
+#endif

@@ -1,0 +1,298 @@
+#!/usr/bin/env bats
+# Which trainings fit on one GPU together: each alone, every pair foretold, then tried. The GPU is played; the trainings
+# are shell scripts that have so much of it as they say, and run out of memory where the GPU would.
+
+load energy
+
+export DATA=${TARE_SHARED:-$ROOT/../shared}/data/settings
+GIB=1073741824
+
+# gpu GIB: one GPU with so much memory.
+gpu() {
+    scenario 1 "memory_total $(($1 * GIB))
+memory_reserved 0
+users $WORK/users"
+    mkdir -p users
+    LIMIT=$(($1 * GIB))
+}
+
+# trainer: what train.sh of a repository does for "--model NAME": small has 1 GiB, big 4, huge 6, at first 400 MiB; each
+# as long as it takes until the run has read it.
+trainer() {
+    cat <<END
+#!/bin/sh
+case \$2 in small) mib=1024;; big) mib=4096;; huge) mib=6144;; broken) echo "no data"; exit 3;; esac
+has() {
+    # Two that ask at once are not both to find room.
+    exec 9>>$WORK/memory_lock
+    flock 9
+    sum=\$1
+    for user in $WORK/users/[0-9]*; do
+        pid=\${user##*/}
+        [ "\$pid" != \$\$ ] && kill -0 "\$pid" 2>/dev/null && read -r gpu bytes rest 2>/dev/null <"\$user" &&
+            sum=\$((sum + bytes / 1048576))
+    done
+    if [ \$sum -gt $((LIMIT / 1048576)) ]; then
+        rm -f $WORK/users/\$\$
+        echo "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate \$1.00 MiB. GPU 0 has a total" \
+            "capacity of 8.00 GiB of which 0.50 GiB is free."
+        exit 1
+    fi
+    echo "0 \$((\$1 * 1048576)) 30" >$WORK/users/new.\$\$
+    mv $WORK/users/new.\$\$ $WORK/users/\$\$
+    exec 9>&-
+}
+rows() { grep -c . "\$TARE_RUN_DIR/\$TARE_EXPERIMENT/energy/gpu.csv" 2>/dev/null || true; }
+read_times() {
+    from=\$(rows) tries=0
+    until [ "\$(rows)" -ge \$((from + \$1)) ] || [ \$tries -ge 300 ]; do
+        sleep 0.1
+        tries=\$((tries + 1))
+    done 2>/dev/null
+}
+has 400
+read_times ${CONTEXT_TIMES:-1}
+has \$mib
+read_times 6
+echo "accuracy: 0.5"
+rm -f $WORK/users/\$\$
+END
+}
+
+# A registry of one repository.
+toy() {
+    mkdir -p repo
+    trainer >repo/train.sh
+    chmod +x repo/train.sh
+    cat >registry.json <<'END'
+{"models": {"toy": {"path": "repo", "train_script": "./train.sh", "models": ["small", "big", "huge", "broken"],
+  "model_flag": "--model",
+  "supported_hyperparams": {"epochs": {"flag": "--epochs", "type": "int", "default": 20, "range": [1, 500]},
+                            "seed": {"flag": "--seed", "type": "int", "default": 1, "range": [0, 9]}},
+  "performance_metrics": {"log_patterns": {"accuracy": "accuracy: ([0-9.]+)"}}}}}
+END
+}
+
+TIMING='"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 20},
+  "parallel": {"wait": 0.5, "hold": 0.5, "limit": 100, "restart_delay": 0}, "preflight": {"baseline": 0}'
+
+# pairs FOREGROUND BACKGROUND ...: settings with these pairs.
+pairs() {
+    local entries=
+    while [ $# -gt 0 ]; do
+        entries="$entries${entries:+, }{\"foreground\": {\"repo\": \"toy\", \"model\": \"$1\", \"mode\": \"default\",
+  \"hyperparameters\": {\"epochs\": 1}}, \"background\": {\"repo\": \"toy\", \"model\": \"$2\"},
+  \"note\": \"$1 and $2\"}"
+        shift 2
+    done
+    printf '{"experiment_name": "toys", "mode": "parallel", "runs_per_config": 3, "max_retries": 2, "seed": 7,
+ "experiments": [%s],
+ "tare": {%s}}\n' "$entries" "$TIMING" >settings.json
+}
+
+study() { "$TARE" feasibility settings.json -c registry.json -o results --containment sweep "$@"; }
+study_dir() { echo "$WORK"/results/feasibility_*; }
+
+# told PYTHON: "s" is feasibility.json, pair(f, b) one of its pairs, model(name) one of its models.
+told() {
+    python3 - "$(study_dir)" <<END
+import csv, json, os, sys
+folder = sys.argv[1]
+s = json.load(open(folder + "/feasibility.json"))
+GIB = 1 << 30
+def pair(f, b): return [p for p in s["pairs"] if (p["foreground"], p["background"]) == (f, b)][0]
+def model(name): return [m for m in s["models"] if m["name"] == name][0]
+$1
+END
+}
+
+@test "pairs are foretold from each model alone, and really run: what fits works, what does not runs out of memory" {
+    gpu 8
+    CONTEXT_TIMES=4 toy
+    pairs big huge small big
+    run study
+    [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+    told '
+assert s["gpu"] == {"total_bytes": 8 * GIB, "available_bytes": 8 * GIB}, s["gpu"]
+peaks = [(m["name"], m["peak_bytes"]) for m in s["models"]]
+assert peaks == [("big", 4 * GIB), ("huge", 6 * GIB), ("small", GIB)], s["models"]
+big = model("big")
+assert big["succeeded"] and big["of"] == "job" and big["steady_bytes"] == 4 * GIB, big
+assert big["context_bytes_at_most"] == 400 << 20 and 1 <= big["startup_s"], big
+# 1 %, as it lies level.
+assert big["margin_bytes"] == int(0.01 * 4 * GIB) and model("small")["margin_bytes"] == 16 << 20, s["models"]
+# The least risk first: 5 and 10 GiB.
+assert [(p["foreground"], p["background"]) for p in s["pairs"]] == [("small", "big"), ("big", "huge")], s["pairs"]
+assert [p["predicted"]["safe_bytes"] for p in s["pairs"]] == [5 * GIB, 10 * GIB]
+assert [p["predicted"]["class"] for p in s["pairs"]] == ["stable", "high risk"]
+assert [p["predicted"]["tier"] for p in s["pairs"]] == ["high", "high"]
+assert [p["predicted"]["fits"] for p in s["pairs"]] == [True, False]
+assert [p["real"]["worked"] for p in s["pairs"]] == [True, False]
+assert [p["real"]["out_of_memory"] for p in s["pairs"]] == [False, True]
+assert [p["recommended"] for p in s["pairs"]] == [True, False]
+oom = pair("big", "huge")["real"]
+assert "out of memory in" in oom["cause"] and "a smaller batch of huge" in oom["proposal"], oom
+# 8 GiB less 6 and their hundredth: 2048 - 61.44 MiB.
+assert "beside it a model of at most 1987 MiB" in oom["proposal"], oom
+real = pair("small", "big")["real"]
+assert real["peak_bytes"] == 5 * GIB and real["started"] and real["finished"], real
+assert real["foreground_slowdown"] > 0 and real["pair_joules"] > 0 and real["foreground_joules_estimate"] > 0, real
+assert [c["met"] for c in s["criteria"]] == [True] * 6, s["criteria"]
+rows = list(csv.DictReader(open(folder + "/feasibility.csv")))
+assert [(r["foreground"], r["predicted_to_fit"], r["worked"], r["out_of_memory"], r["safe_mib"]) for r in rows] == \
+    [("small", "True", "True", "False", "5120.0"), ("big", "False", "False", "True", "10240.0")], rows
+r = json.load(open(folder + "/recommended.json"))
+assert [e["note"] for e in r["experiments"]] == ["small and big"], r
+assert r["runs_per_config"] == 3 and r["max_retries"] == 2 and r["experiment_name"] == "toys_recommended", r
+assert r["experiments"][0]["foreground"]["hyperparameters"] == {}, r
+'
+    # The matrix: big, huge and small in rows and columns.
+    grep -qE '^1  big +--$' "$(study_dir)/feasibility.txt"
+    grep -qE '^3  small +\+\+$' "$(study_dir)/feasibility.txt"
+    grep -q '<td class="bad">does not fit<br>out of memory</td>' "$(study_dir)/feasibility.html"
+    grep -q '<td class="good">fits<br>worked</td>' "$(study_dir)/feasibility.html"
+    # In earnest the registry's 20 epochs.
+    "$TARE" run "$(study_dir)/recommended.json" -c registry.json --dry-run --json >plan.json
+    python3 -c '
+import json
+planned = json.load(open("plan.json"))["experiments"]
+argv = [e[side]["argv"] for e in planned for side in ("foreground", "background")]
+assert len(planned) == 3 and all(a[a.index("--epochs") + 1] == "20" for a in argv), argv'
+    # Each part is a run like every other, and nothing was tried again.
+    is "$(cd "$(study_dir)" && cat alone/run_*/summary.csv pairs/run_*/summary.csv | cut -d, -f1 | grep -c '^toy')" 5
+}
+
+@test "what was only foretold runs its pairs when it is gone on with, and a schedule is made of it" {
+    gpu 8
+    toy
+    pairs small big
+    study --predict-only --json >told.json 2>err || { cat err; return 1; }
+    python3 -c '
+import json
+s = json.load(open("told.json"))
+assert [p["real"] for p in s["pairs"]] == [None] and s["pairs"][0]["predicted"]["fits"] is True, s
+assert s["pairs"][0]["recommended"] is True and s["criteria"][1]["met"] is None, s'
+    [ ! -e "$(study_dir)/pairs" ]
+    run study --resume "$(study_dir)"
+    [ "$status" -eq 2 ]
+    "$TARE" feasibility --resume "$(study_dir)" --containment sweep >out
+    told 'assert s["pairs"][0]["real"]["worked"] is True, s["pairs"]'
+    # Each model alone was not run again.
+    is "$(find "$(study_dir)/alone" -maxdepth 1 -name "run_*" | wc -l)" 1
+    is "$(find "$(study_dir)/pairs" -maxdepth 1 -name "run_*" | wc -l)" 1
+    # Measured slowdowns; 5 GiB and the margins, 57 MiB, are less than 94 % of 6 GiB, and more than that of 5.
+    "$TARE" plan-pairs registry.json --gpu-memory 6GiB -o plan6.json >table 2>err
+    grep -q 'left out, as their memory was not measured: toy/huge, toy/broken' err
+    "$TARE" plan-pairs registry.json --gpu-memory 5GiB --curves "$(study_dir)" >plan5.json 2>err
+    python3 - "$(study_dir)" <<'END'
+import json, sys
+s = json.load(open(sys.argv[1] + "/feasibility.json"))
+seconds = {m["name"]: 20 * m["seconds"] for m in s["models"]}
+real = s["pairs"][0]["real"]
+alone = json.load(open("plan5.json"))["experiments"]
+assert sorted(e["model"] for e in alone) == ["big", "small"] and all(e["mode"] == "default" for e in alone), alone
+entries = json.load(open("plan6.json"))["experiments"]
+slow = {"small": real["foreground_slowdown"], "big": real["background_slowdown"]}
+if slow["big"] is not None:
+    both = {name: seconds[name] * slow[name] for name in slow}
+    if max(both.values()) < sum(seconds.values()):
+        assert len(entries) == 1 and entries[0]["mode"] == "parallel", entries
+        assert entries[0]["foreground"]["model"] == max(both, key=both.get), (entries, both)
+END
+    "$TARE" run plan5.json -c registry.json --dry-run >plan
+    grep -q '^\[2/2\] toy_small_002\|^\[2/2\] toy_big_002' plan
+}
+
+@test "every pair of the models, and one that fails alone takes no part" {
+    gpu 8
+    toy
+    printf '{"max_retries": 0, "seed": 7, "mode": "default", "experiments": [
+ {"repo": "toy", "model": "small"}, {"repo": "toy", "model": "broken"}, {"repo": "toy", "model": "big"}],
+ "tare": {%s}}\n' "$TIMING" >settings.json
+    run study --all-pairs --gpu-memory 4.5GiB
+    [ "$status" -eq 1 ] || { echo "$output"; return 1; }
+    [[ "$output" == *"broken alone: "*"no data"* ]]
+    told '
+assert len(s["pairs"]) == 3 and s["gpu"]["available_bytes"] == 4.5 * GIB, s
+ran = [p for p in s["pairs"] if p["real"]]
+assert len(ran) == 1 and {ran[0]["foreground"], ran[0]["background"]} == {"small", "big"}, ran
+# 5 GiB do not fit into 4.5, but the GPU has 8: one such mistake is allowed.
+assert ran[0]["predicted"]["fits"] is False and ran[0]["real"]["worked"] is True, ran
+assert [c["met"] for c in s["criteria"]] == [False, None, None, None, None, True], s["criteria"]
+assert model("broken")["cause"] == "exit_code" and model("broken")["peak_bytes"] is None, s["models"]
+'
+    [ ! -e "$(study_dir)/recommended.json" ]
+}
+
+@test "the study's parallel_feasibility_test.json runs unchanged: its twelve models alone, then its twelve pairs" {
+    [ -d "$DATA" ] || skip "../shared/data is not there"
+    unset TARE_NVML
+    for repo in MRT-OAST bug-localization-by-dnn-and-rvsm pytorch_resnet_cifar10 VulBERTa Person_reID_baseline_pytorch \
+        examples; do
+        mkdir -p "repos/$repo"
+        printf '#!/bin/sh\nsleep 0.2; echo "Test Accuracy: 97.5%%"\n' >"repos/$repo/train.sh"
+        chmod +x "repos/$repo/train.sh"
+    done
+    TARE_TIME_SCALE=0.01 "$TARE" feasibility "$DATA/parallel_feasibility_test.json" -c "$DATA/models_config.json" \
+        -o results >out
+    told '
+# Counted in the file.
+asked = json.load(open(os.environ["DATA"] + "/parallel_feasibility_test.json"))["experiments"]
+names = {(e[side]["repo"], e[side]["model"]) for e in asked for side in ("foreground", "background")}
+assert {(m["repo"], m["model"]) for m in s["models"]} == names and len(s["models"]) == len(names) == 12, s["models"]
+assert len(s["pairs"]) == 12 and all(p["real"]["worked"] for p in s["pairs"]), s["pairs"]
+# Nothing measures here: absent, not zero.
+assert all(p["predicted"] is None for p in s["pairs"]) and s["gpu"]["total_bytes"] is None, s
+assert all(m["peak_bytes"] is None and m["seconds"] > 0 for m in s["models"]), s["models"]
+'
+    grep -q 'No GPU memory was measured, so nothing can be foretold' out
+    grep -q 'no pair is recommended' out
+}
+
+@test "a study that is interrupted is finished by --resume, and no model runs alone twice" {
+    unset TARE_NVML
+    toy
+    cat >repo/train.sh <<'END'
+#!/bin/sh
+echo "$2" >>../ran
+if [ "$2" = big ] && [ ! -e ../go ]; then touch ../at_big; sleep 1000; fi
+echo "accuracy: 1"
+END
+    pairs small big
+    start_program feasibility settings.json -c registry.json -o results
+    wait_until test -e at_big
+    kill -INT "$PID"
+    end_program
+    is "$CODE" 130
+    grep -q 'to go on: .* feasibility --resume results/feasibility_' err
+    touch go
+    "$TARE" feasibility --resume "$(study_dir)" >out
+    is "$(grep -c small ran)" 2
+    told 'assert [p["real"]["worked"] for p in s["pairs"]] == [True], s["pairs"]'
+}
+
+@test "mistakes on the command line and in the settings are told, and no folder is left" {
+    toy
+    pairs small nonsense
+    run study
+    [ "$status" -eq 2 ]
+    [[ "$output" == *nonsense* ]]
+    pairs small big
+    run study --gpu-memory much
+    [ "$status" -eq 2 ]
+    run "$TARE" feasibility
+    [ "$status" -eq 2 ]
+    [ ! -e results ]
+    run "$TARE" feasibility --resume repo
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"is no study of pairs"* ]]
+    run "$TARE" plan-pairs registry.json
+    [ "$status" -eq 2 ]
+    run "$TARE" plan-pairs registry.json --gpu-memory 8GiB
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"no measured curves"* ]]
+    mkdir -p bad
+    echo '{"models": [{"name": "x"}], "pairs": []}' >bad/feasibility.json
+    run "$TARE" plan-pairs registry.json --gpu-memory 8GiB --curves bad
+    [ "$status" -eq 2 ]
+}

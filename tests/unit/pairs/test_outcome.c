@@ -1,0 +1,215 @@
+/* What results mean, by hand: two models alone, then their pair. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "pairs/feasibility.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double MIB = 1048576;
+
+static void near(struct reading reading, double expected)
+{
+    if (!reading.valid || fabs(reading.value - expected) > 1e-9 * fabs(expected))
+        fail_msg("%g is not %g", reading.value, expected);
+}
+
+/* Two models, a in front of b. */
+static void begin(struct feasibility *study)
+{
+    *study = (struct feasibility){.models = mem_array(2, sizeof *study->models),
+                                  .model_count = 2,
+                                  .pairs = mem_array(1, sizeof *study->pairs),
+                                  .pair_count = 1,
+                                  .timing = {0, 10, 0, 3}};
+    study->models[0].name = mem_strdup("a");
+    study->models[1].name = mem_strdup("b");
+    study->pairs[0].background = 1;
+}
+
+static json_t *parsed(const char *text)
+{
+    json_error_t error;
+    json_t *json = json_loads(text, 0, &error);
+    if (!json)
+        fail_msg("%s at %d", error.text, error.position);
+    return json;
+}
+
+#define ALONE(peak, of, seconds, joules)                                                                               \
+    "{\"tare\": {\"outcome\": \"succeeded\", \"energy\": {\"gpu\": {\"joules\": " #joules                              \
+    ", \"utilisation_mean_percent\": 40}}, \"attempts\": [{\"duration_seconds\": " #seconds                            \
+    ", \"memory\": {\"gpus\": [{\"of\": \"" of "\", \"total_bytes\": 8589934592, \"before_bytes\": 104857600, "        \
+    "\"reserved_bytes\": 209715200, \"curve\": {\"peak_bytes\": " #peak ", \"step_s\": 1.0, \"bytes\": [null, " #peak  \
+    "]}}]}}]}}"
+
+static void take_alone(struct feasibility *study)
+{
+    /* a twice: 1000 and 1100 MiB, 10 and 12 s, 2000 and 2200 J; b twice: 400 MiB. */
+    json_t *json = parsed(
+        "{\"experiments\": [" ALONE(1048576000, "job", 10, 2000) "," ALONE(1153433600, "job", 12, 2200) "," ALONE(
+            419430400, "device", 4, 800) "," ALONE(419430400, "device", 4, 800) "]}");
+    feasibility_take_alone(study, json, 2);
+    json_decref(json);
+}
+
+static void what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_alone(&study);
+    near(study.models[0].shape.peak, 1100 * MIB);
+    near(study.models[0].seconds, 11);
+    near(study.models[0].joules, 2100);
+    /* The peaks lie 100 MiB apart; b's are equal: 16 MiB. */
+    assert_true(study.models[0].margin_bytes == 100 * MIB && study.models[1].margin_bytes == 16 * MIB);
+    assert_true(study.models[0].own && !study.models[1].own);
+    feasibility_predict(&study, 0);
+    /* 8192 - 100 in use - 200 reserved. */
+    assert_true(study.room.total_bytes == 8192 * MIB && study.room.available_bytes == 7892 * MIB);
+    assert_true(study.pairs[0].prediction.fits && study.pairs[0].prediction.safe_bytes == 1500 * MIB);
+    assert_true(study.pairs[0].prediction.margin_bytes == 116 * MIB);
+    feasibility_predict(&study, 1500 * MIB);
+    assert_false(study.pairs[0].prediction.fits);
+    feasibility_fini(&study);
+}
+
+static void take_pair(struct feasibility *study, const char *experiment)
+{
+    take_alone(study);
+    feasibility_predict(study, 0);
+    AUTO_FREE char *text = mem_printf("{\"experiments\": [%s]}", experiment);
+    json_t *json = parsed(text);
+    feasibility_take_pairs(study, json);
+    json_decref(json);
+}
+
+static void a_pair_that_worked_is_set_against_both_alone(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    /* The first loop of b ended before a began; two of 5 and 7 s beside it; the last was stopped. */
+    take_pair(&study,
+              "{\"tare\": {\"outcome\": \"succeeded\", \"energy\": {\"gpu\": {\"joules\": 3000, \"memory_peak_bytes\": "
+              "1677721600}},"
+              "\"guard\": [{\"phase\": \"preflight\", \"devices\": [{\"memory_bytes\": 104857600}]}],"
+              "\"attempts\": [{\"duration_seconds\": 22}], \"parallel\": {\"background\": {\"succeeded\": 3, "
+              "\"failed\": 0, \"loops\": ["
+              "{\"outcome\": \"succeeded\", \"start_s\": -5, \"duration_s\": 4},"
+              "{\"outcome\": \"succeeded\", \"start_s\": -1, \"duration_s\": 5},"
+              "{\"outcome\": \"succeeded\", \"start_s\": 4, \"duration_s\": 7},"
+              "{\"outcome\": \"stopped\", \"start_s\": 11, \"duration_s\": 11}]},"
+              "\"sm_share\": {\"foreground_mj\": 1500000, \"background_mj\": 1000000, \"unattributed_mj\": 500000}}}}");
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_true(out->ran && out->started && out->finished && !out->out_of_memory && pairs_worked(out) && !out->cause);
+    assert_int_equal(out->loops, 3);
+    near(out->slowdown, 2);
+    near(out->background_seconds, 6);
+    near(out->background_slowdown, 1.5);
+    near(out->peak_bytes, 1500 * MIB);
+    /* 3000 J as 3 to 2; a's 22 s held 22 / 6 loops of b. */
+    near(out->joules, 1800);
+    near(out->background_joules, 1200 * 6 / 22.0);
+    near(out->serial_joules, 2100 + 800 * 22 / 6.0);
+    feasibility_fini(&study);
+}
+
+static void a_background_that_ran_out_of_memory_fails_the_pair(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_pair(&study,
+              "{\"tare\": {\"outcome\": \"succeeded\", \"attempts\": [{\"duration_seconds\": 22}], \"parallel\": "
+              "{\"background\": "
+              "{\"succeeded\": 0, \"failed\": 1, \"loops\": [{\"outcome\": \"failed\", \"start_s\": -1, "
+              "\"duration_s\": 2, \"error\": "
+              "\"exit code 1; the log says: RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\"}]}}}}");
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_true(out->finished && out->out_of_memory && !pairs_worked(out));
+    assert_non_null(strstr(out->cause, "out of memory in b: exit code 1"));
+    /* The larger one is a: 7892 - 1100 - 100 MiB are left beside it. */
+    assert_string_equal(out->proposal, "a smaller batch of a, or beside it a model of at most 6692 MiB");
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(&study, criteria);
+    assert_true(criteria[0].met && criteria[1].met && criteria[2].met && !criteria[3].met && !criteria[4].met);
+    assert_false(criteria[5].known);
+    feasibility_fini(&study);
+}
+
+static void a_foreground_that_failed_otherwise_says_why(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_pair(&study, "{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": \"timeout\"}, \"attempts\": "
+                      "[{\"duration_seconds\": 60, "
+                      "\"error\": \"it took longer than 60 s\"}]}}");
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_true(out->ran && !out->finished && !out->out_of_memory && !out->slowdown.valid);
+    assert_string_equal(out->cause, "it took longer than 60 s");
+    assert_non_null(strstr(out->proposal, "timeout"));
+    feasibility_fini(&study);
+}
+
+static void the_diagnosis_of_the_run_is_the_cause(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_pair(&study, "{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": \"out_of_memory\"}, \"attempts\": "
+                      "[{\"duration_seconds\": 6, "
+                      "\"error\": \"exit code 1\", \"oom\": {\"reasons\": [\"2.00 GiB was asked for\"], \"remedies\": "
+                      "[{\"name\": \"stop_holder\", "
+                      "\"what\": \"stop it\"}, {\"name\": \"expandable_segments\", \"what\": \"set "
+                      "expandable_segments:True\"}]}}]}}");
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_string_equal(out->cause, "out of memory in a: 2.00 GiB was asked for");
+    /* To stop the other one is no remedy here. */
+    assert_null(strstr(out->proposal, "stop it"));
+    assert_non_null(strstr(out->proposal, "set expandable_segments:True"));
+    feasibility_fini(&study);
+}
+
+static void one_that_failed_alone_takes_no_part(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
+                          "\"exit_code\"}, \"attempts\": "
+                          "[{\"error\": \"exit code 3\"}]}}," ALONE(419430400, "job", 4, 800) "]}");
+    feasibility_take_alone(&study, json, 1);
+    json_decref(json);
+    assert_true(study.models[0].ran && !study.models[0].succeeded);
+    assert_string_equal(study.models[0].error, "exit code 3");
+    feasibility_predict(&study, 0);
+    assert_false(pairs_will_run(&study, &study.pairs[0]) || study.pairs[0].prediction.known);
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(&study, criteria);
+    assert_true(criteria[0].known && !criteria[0].met && !criteria[1].known);
+    assert_string_equal(criteria[0].detail, "1 of 2 models");
+    feasibility_fini(&study);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu),
+        cmocka_unit_test(a_pair_that_worked_is_set_against_both_alone),
+        cmocka_unit_test(a_background_that_ran_out_of_memory_fails_the_pair),
+        cmocka_unit_test(a_foreground_that_failed_otherwise_says_why),
+        cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
+        cmocka_unit_test(one_that_failed_alone_takes_no_part),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

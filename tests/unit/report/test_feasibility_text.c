@@ -1,0 +1,129 @@
+/* The report of a study fits the window, with all that matters in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "report/feasibility_text.h"
+
+#include <locale.h>
+#include <string.h>
+
+static const double GIB = 1073741824;
+
+static void add_model(struct feasibility *study, const char *name, double gib)
+{
+    struct pairs_model *model = &study->models[study->model_count++];
+    *model = (struct pairs_model){.name = mem_strdup(name), .ran = true, .succeeded = true, .margin_bytes = 0.05 * GIB};
+    model->curve = (struct memory_curve){.any = true, .count = 1, .step_s = 1, .peak_bytes = gib * GIB};
+    model->curve.points[0] = gib * GIB;
+    curve_shape(&model->curve, &model->shape);
+    model->seconds = (struct reading){75, true};
+    model->joules = (struct reading){1234567, true};
+}
+
+/* One pair that fits and did, and one that does not. */
+static void begin(struct feasibility *study)
+{
+    *study = (struct feasibility){.models = mem_array(3, sizeof *study->models),
+                                  .pairs = mem_array(2, sizeof *study->pairs),
+                                  .pair_count = 2,
+                                  .timing = {0, 10, 0, 3}};
+    add_model(study, "a_model_with_quite_a_long_name", 1);
+    add_model(study, "bug-localization-by-dnn-and-rvsm/default", 4);
+    add_model(study, "c", 6);
+    study->pairs[0] = (struct pairs_pair){.foreground = 0, .background = 1};
+    study->pairs[1] = (struct pairs_pair){.foreground = 1, .background = 2};
+    feasibility_predict(study, 8 * GIB);
+    study->pairs[0].outcome = (struct pairs_outcome){.ran = true,
+                                                     .started = true,
+                                                     .finished = true,
+                                                     .slowdown = {1.25, true},
+                                                     .background_slowdown = {1.5, true},
+                                                     .peak_bytes = {5 * GIB, true},
+                                                     .pair_joules = {80, true},
+                                                     .serial_joules = {100, true}};
+    study->pairs[1].outcome = (struct pairs_outcome){.ran = true,
+                                                     .out_of_memory = true,
+                                                     .cause = mem_strdup("out of memory in c: \x1b[31mred"),
+                                                     .proposal = mem_strdup("a smaller batch of c")};
+}
+
+static size_t widest_table_line(const char *text)
+{
+    size_t widest = 0, columns = 0;
+    /* What comes after the tables is sentences. */
+    const char *end = strstr(text, "first sign:");
+    assert_non_null(end);
+    for (; text < end; text++) {
+        if (*text == '\x1b')
+            while (*text != 'm')
+                text++;
+        else
+            columns = *text == '\n' ? 0 : columns + (((unsigned char)*text & 0xC0) != 0x80);
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
+static void as_wide_as_it_takes_everything_is_there(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    struct feasibility_text_options options = {0};
+    AUTO_TEXT struct text text = {0};
+    begin(&study);
+    feasibility_text(&study, &options, &text);
+    static const char *const words[] = {
+        "a_model_with_quite_a_long_name            bug-localization-by-dnn-and-rvsm/default",
+        "GPU: 8.00 GiB",
+        "stable",
+        "high risk",
+        "1.25 / 1.50",
+        "-20 %",
+        "5.00 GiB  1.25",
+        "1.23 MJ",
+        "1 min 15 s",
+        "out of memory",
+        "  try: a smaller batch of c",
+        "met      none of them runs out of memory (1 of 1 pairs foretold to fit)"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(text_get(&text), words[i]))
+            fail_msg("'%s' is not in\n%s", words[i], text_get(&text));
+    /* What a log said cannot steer the terminal. */
+    assert_null(strchr(text_get(&text), '\x1b'));
+    feasibility_fini(&study);
+}
+
+static void tables_fit_windows_of_80_and_100_columns_in_colour_and_without(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    for (int colour = 0; colour < 2; colour++)
+        for (size_t width = 80; width <= 200; width += 20) {
+            struct feasibility_text_options options = {.width = width, .colour = colour};
+            AUTO_TEXT struct text text = {0};
+            feasibility_text(&study, &options, &text);
+            if (widest_table_line(text_get(&text)) > width)
+                fail_msg("%zu columns:\n%s", width, text_get(&text));
+            assert_non_null(strstr(text_get(&text), "PREDICTED"));
+            assert_non_null(strstr(text_get(&text), "out of memory"));
+        }
+    feasibility_fini(&study);
+}
+
+int main(void)
+{
+    /* As the program does: names are cut with a character that the C locale does not have. */
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        setlocale(LC_CTYPE, "en_US.UTF-8");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_wide_as_it_takes_everything_is_there),
+        cmocka_unit_test(tables_fit_windows_of_80_and_100_columns_in_colour_and_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
