@@ -82,6 +82,7 @@ struct host_window {
     double clock_set_s;          /* by so much the wall clock was set, forward or back; 0: not, or only slewed */
     struct reading busy_share;   /* of all processes */
     struct reading jobs_share;
+    struct reading jobs_cpu_s;   /* the same in seconds */
     struct reading own_share;    /* of tare itself */
     struct reading others_share; /* of processes that are neither the jobs' nor tare's; not below 0 */
     struct reading stolen_share; /* of the hypervisor's other guests */

@@ -16,6 +16,9 @@ void lanes_edge(struct runner *runner);
 void lanes_attempt_begin(struct lane *lane);
 void lanes_attempt_end(struct lane *lane, json_t *energy); /* adds "cpu_package_share" to what was measured (docs/energy.md) */
 
+/* Whether the experiments of the other lanes were in the way: evidence, with their names. cpu_s: of the lane's own job. */
+void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s);
+
 /* For EVENT_SESSION_ENDED, or null: docs/results.md. */
 json_t *lanes_json(struct runner *runner);
 

@@ -18,9 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 24 };
 
 /* A machine on which nothing is to be done is not woken every second. */
 enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
@@ -313,11 +316,23 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
+/* A lane has some twenty descriptors at most; the usual soft limit is for programs that use select. */
+static void make_room(const struct run_request *request)
+{
+    struct rlimit limit;
+    rlim_t wanted = DESCRIPTORS + DESCRIPTORS_OF_LANE * (rlim_t)request->lane_count;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, and they run out, that is told where one is missing */
+}
+
 static bool prepare(struct runner *runner, struct signals *signals, struct err *err)
 {
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
+    make_room(request);
     return read_time_scale(request, &runner->time_scale, err) &&
            (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
