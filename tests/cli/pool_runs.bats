@@ -24,7 +24,7 @@ PY
 }
 
 @test "eight GPUs, one lost and one with an intruder: all is done, and the verdicts of the others do not change" {
-    local seed=${TARE_POOL_SEED:-$RANDOM} experiments=${TARE_POOL_EXPERIMENTS:-200}
+    local seed=${TARE_POOL_SEED:-$RANDOM} experiments=${TARE_POOL_EXPERIMENTS:-80}
     echo "TARE_POOL_SEED=$seed"
     scenario 8 "fault * error code=15 gpu=5 when=$WORK/lost"
     cpu_package
@@ -38,7 +38,7 @@ PY
     plant 2 500 50
     sleep "1.$((seed / 10 % 10))"
     touch lost
-    for ((i = 0; i < 2000; i++)); do has_event session_ended && break; sleep 0.1; done
+    for ((i = 0; i < 1500; i++)); do has_event session_ended && break; sleep 0.2; done
     end_program
     [ "$CODE" -eq 0 ]
     is "$(summary outcome | sort | uniq -c | tr -s ' ')" " $experiments succeeded"
@@ -61,15 +61,16 @@ for e in of("experiment_started"):
 gave_up = max(began[6])
 assert sum(t > gave_up for lane, times in began.items() if lane != 6 for t in times) > 0
 
-# The intruder: its GPU alone. What the meter says of a machine that is slow for a moment does not count, nor what both CPUs had to do.
-meter = ("sampling_gap", "energy_disagrees", "counter_", "cpu_", "energy_file", "host_pressure")
+# The intruder: its GPU alone.
+by_intruders = {"foreign_process", "gpu_busy_before", "memory_not_empty", "foreign_after", "possibly_delegated", "memory_leaked"}
 kinds = collections.defaultdict(set)
 for e in of("evidence"):
-    if not e["data"]["kind"].startswith(meter):
+    if e["data"]["kind"] in by_intruders:
         kinds[e["experiment"]].add(e["data"]["kind"])
 marked = {lane_of[n] for n in kinds}
-assert marked <= {3, 6} and 3 in marked, {n: (lane_of[n], kinds[n]) for n in kinds}
-assert all("foreign_process" in kinds[n] for n in kinds if lane_of[n] == 3), kinds
+assert marked == {3}, {n: (lane_of[n], kinds[n]) for n in kinds}
+assert any("foreign_process" in kinds[n] for n in kinds), kinds
+assert all(e["data"]["device"] in (None, "GPU 2") for e in of("evidence") if e["data"]["kind"] in by_intruders)
 
 # Energy: every GPU drew 77 W but for the one with the load, and each attempt has its own alone.
 drawn, seconds = collections.Counter(), collections.Counter()

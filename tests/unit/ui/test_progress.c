@@ -128,8 +128,8 @@ static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
     assert_lane_line(&screen, 2, "GPU 1  [2/3] digits_mlp_002  6 s  loss 0.25");
     happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
             "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 10.0}");
-    /* Ten seconds each: four are left of the second, ten of the third; with 10 s of pauses that is 24 s for two lanes. */
-    assert_lane_line(&screen, 0, "1 of 3 done, about 12 s left");
+    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. */
+    assert_lane_line(&screen, 0, "1 of 3 done, about 10 s left");
     assert_lane_line(&screen, 1, "GPU 0  idle");
     /* One whose GPU is lost is not done: another lane takes it up. */
     happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
