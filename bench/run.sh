@@ -29,6 +29,7 @@ bench() {
 bench bench_plan
 bench bench_match "$megabytes"
 bench bench_idle
+bench bench_pool
 bench bench_meter
 bench bench_contain
 bench bench_window

@@ -209,6 +209,8 @@ static json_t *tare_section(const struct bench_wish *wish)
     json_object_set_new(preflight, "policy", json_string(wish->preflight));
     json_object_set_new(cooldown, "mode", json_string(wish->cooldown));
     json_object_set_new(tare, "order", json_string("blocks"));
+    /* One after the other, whatever the machine has: commands that run at once are no comparison. */
+    json_object_set_new(tare, "gpus_per_experiment", json_string("all"));
     if (wish->warmup > 0)
         json_object_set_new(tare, "warmup_entries", json_integer((json_int_t)wish->commands->count));
     json_object_set_new(tare, "timing", timing);

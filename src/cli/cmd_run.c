@@ -37,6 +37,7 @@ enum {
     OPTION_JSON,
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
+    OPTION_GPUS,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -141,6 +142,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                          .choices = gpu_hold_modes,
                          .default_text = "wait",
                          .help = "when another run holds a GPU that the jobs will see"},
+    [OPTION_GPUS] = {.long_name = "--gpus",
+                     .argument = "GPUS",
+                     .type = CLI_TEXT,
+                     .help = "the GPUs of the run: all, none, or numbers and UUIDs as 0,2; over what the settings say"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -262,6 +267,10 @@ static int run_session_in(const struct cli_call *call, struct run_means *means, 
     };
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
     wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
+    wish.gpus = call->values[OPTION_GPUS].text;
+    if (wish.gpus && !settings_gpus_are_list(wish.gpus))
+        return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
+                               wish.gpus);
     wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
     return run_session(&wish);
 }
@@ -375,9 +384,9 @@ static const char *const usage[] = {
     "run SETTINGS.json [options]",
     "run -ec SETTINGS.json [options]",
     "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
-    "run --resume RUN_DIR [-q] [--json] [--gpu-lock MODE]",
-    "run --rerun-contaminated RUN_DIR [-q] [--json] [--gpu-lock MODE]",
-    "run --task NUMBER RUN_DIR [-q] [--json] [--gpu-lock MODE]",
+    "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
+    "run --rerun-contaminated RUN_DIR [options as with --resume]",
+    "run --task NUMBER RUN_DIR [options as with --resume]",
     NULL,
 };
 
@@ -396,6 +405,11 @@ static const char *const description[] = {
     "come, "
     "and what it was before stays in its folder as an earlier attempt. Interrupted, it is finished by --resume, or by "
     "--rerun-contaminated again.",
+    "On several GPUs as many experiments run at the same time, each on a GPU of its own, which is all that its jobs "
+    "see "
+    "(gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
+    "never more "
+    "than CUDA_VISIBLE_DEVICES or the Slurm allocation allow.",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
     "(CUDA_VISIBLE_DEVICES; "
     "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits; with "

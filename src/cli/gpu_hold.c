@@ -213,6 +213,7 @@ static bool find_gpus(struct gpu_hold *hold, const struct gpu_hold_wish *wish)
     struct err err = {0};
     if (!gpu_devices_read(gpus_root(), &hold->devices, &err))
         cli_warning("not every GPU can be seen, and is locked: %s", err.text);
+    gpus_fence(wish->environment, &hold->devices);
     hold->used = mem_array(hold->devices.count + 1, sizeof *hold->used);
     if (hold->devices.count == 0)
         return false;

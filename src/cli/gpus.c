@@ -6,14 +6,46 @@
 #include "cli/command.h"
 #include "gpu/visible.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *gpus_root(void)
 {
     const char *root = getenv("TARE_SYSROOT");
     return root ? root : "";
+}
+
+void gpus_fence(const struct strv *environment, struct gpu_devices *devices)
+{
+    for (size_t i = 0; strv_env_get(environment, "SLURM_JOB_ID") && i < devices->count; i++) {
+        struct gpu_device *device = &devices->items[i];
+        AUTO_FREE char *path = mem_printf("%s/dev/nvidia%d", gpus_root(), device->minor);
+        if (device->minor >= 0 && access(path, R_OK | W_OK) != 0 && errno == EPERM)
+            device->excluded = true;
+    }
+}
+
+bool gpus_find(const struct gpu_devices *devices, const char *word, size_t length, size_t *place)
+{
+    size_t number = 0, found = 0;
+    for (size_t i = 0; i < devices->count; i++) {
+        const struct gpu_device *device = &devices->items[i];
+        AUTO_FREE char *digits = mem_printf("%zu", number);
+        if (device->excluded)
+            continue;
+        number++;
+        bool by_number = strlen(digits) == length && strncmp(digits, word, length) == 0;
+        /* "GPU-" alone would name any. */
+        bool by_uuid = length > strlen("GPU-") && strncmp(device->uuid, word, length) == 0;
+        if (!by_number && !by_uuid)
+            continue;
+        *place = i;
+        found++;
+    }
+    return found == 1;
 }
 
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)

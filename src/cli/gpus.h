@@ -15,6 +15,13 @@
 /* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/gpus.md). */
 const char *gpus_root(void);
 
+/* Inside a Slurm allocation: those that its device cgroup denies are as good as excluded. */
+void gpus_fence(const struct strv *environment, struct gpu_devices *devices);
+
+/* The place of the one that is meant: by number as nvidia-smi has them, or by UUID or what it begins with; false: none, or more
+ * than one. */
+bool gpus_find(const struct gpu_devices *devices, const char *word, size_t length, size_t *place);
+
 /* $TARE_LOCK_DIR, /run/lock/NAME, or the user's own folder (gpu_lock_folder_open). */
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 

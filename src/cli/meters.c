@@ -46,32 +46,11 @@ static void begin(struct meters *out)
     *out = (struct meters){.options = {.library = library && *library ? library : NULL}};
 }
 
-/* The place of the one that is meant; false: none, or more than one. */
-static bool find_gpu(const struct gpu_devices *devices, const char *word, size_t length, size_t *place)
-{
-    size_t number = 0, found = 0;
-    for (size_t i = 0; i < devices->count; i++) {
-        const struct gpu_device *device = &devices->items[i];
-        AUTO_FREE char *digits = mem_printf("%zu", number);
-        if (device->excluded)
-            continue;
-        number++;
-        bool by_number = strlen(digits) == length && strncmp(digits, word, length) == 0;
-        /* "GPU-" alone would name any. */
-        bool by_uuid = length > strlen("GPU-") && strncmp(device->uuid, word, length) == 0;
-        if (!by_number && !by_uuid)
-            continue;
-        *place = i;
-        found++;
-    }
-    return found == 1;
-}
-
 static bool choose(const struct gpu_devices *devices, const char *list, bool *used, struct err *err)
 {
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ","), place = 0;
-        if (!find_gpu(devices, word, length, &place))
+        if (!gpus_find(devices, word, length, &place))
             return err_set(err, "'%.*s' is no GPU of this machine, which has %zu (by number from 0, or by UUID)",
                            (int)length, word, devices->count);
         used[place] = true;
@@ -105,6 +84,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     struct gpu_devices devices;
     begin(out);
     gpu_devices_read(gpus_root(), &devices, NULL); /* what could not be read was told when the locks were taken */
+    gpus_fence(environment, &devices);
     AUTO_FREE bool *used = mem_array(devices.count + 1, sizeof *used);
     gpus_select_silently(&devices, environment, plan, used);
     add_gpus(&devices, used, out);

@@ -9,6 +9,7 @@
 #include "cli/gpus.h"
 #include "cli/message.h"
 #include "cli/meters.h"
+#include "cli/pool.h"
 #include "cli/registration.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
@@ -36,6 +37,7 @@ struct session {
     struct guardian *guardian; /* NULL: there is none */
     struct state *state;       /* NULL: there is none */
     struct gpu_hold *gpus;     /* NULL: none is held */
+    struct pool pool;
     struct meters meters;
     struct strv environment; /* what jobs inherit */
     struct store *store;
@@ -160,6 +162,9 @@ static void say_start(const struct session *session, size_t left)
         clock_format_duration(estimate_pauses(plan, NULL), pauses);
         printf(", pauses %s in all; results in %s\n", pauses, session->dir_path);
     }
+    AUTO_FREE char *lanes = pool_text(&session->pool);
+    if (lanes)
+        printf("%s\n", lanes);
     fflush(stdout);
 }
 
@@ -192,6 +197,8 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .environment = &session->environment,
         .roots = &roots,
         .gauge = &session->meters.options,
+        .lanes = session->pool.lanes,
+        .lane_count = session->pool.lane_count,
         .governor = &session->wish->governing->of_run,
         .listener = {progress_event, progress_tick, progress},
         .resumed = session->wish->resume_dir != NULL,
@@ -287,6 +294,11 @@ static int take_gpus(struct session *session, const struct plan *plan)
 {
     sigset_t ends;
     bool waited;
+    struct err err = {0};
+    if (!pool_make(session->wish->gpus, plan, &session->environment, &session->pool, &err)) {
+        cli_error("%s; nothing was run", err.text);
+        return CLI_USAGE;
+    }
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
@@ -379,6 +391,7 @@ int run_session(const struct session_wish *wish)
     strv_add_all(&session.environment, &wish->caller->environment);
     int code = open_and_run(&session);
     meters_fini(&session.meters);
+    pool_fini(&session.pool);
     again_fini(&session.again);
     gpu_hold_end(session.gpus);
     guardian_stop(session.guardian);

@@ -23,6 +23,7 @@ struct session_wish {
     enum containment_wish containment;
     enum gpu_hold_mode gpu_lock;
     bool gpu_lock_asked; /* by a person */
+    const char *gpus;    /* over what the plan says; NULL: as it says */
     bool quiet, json;
     const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
     bool stop_at_failure;    /* nothing more begins when an experiment has failed */

@@ -14,6 +14,8 @@ const char *const preflight_policies[] = {
     [PREFLIGHT_WAIT] = "wait", [PREFLIGHT_REFUSE] = "refuse", [PREFLIGHT_GO_ON] = "go-on", NULL};
 const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
 
+const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
+
 /* The top of the file, before it goes into struct settings. */
 struct top {
     struct level global;
@@ -112,6 +114,22 @@ static const struct field tare_rows[] = {
      .expected = "an object",
      .initial = "see below",
      .help = "how long the pauses are on a GPU"},
+    {.key = "gpus",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct settings, pool.gpus),
+     .initial = "those that the trainings would see",
+     .help = "the GPUs of the run: all, none, or numbers and UUIDs by commas; --gpus goes over it"},
+    {.key = "gpus_per_experiment",
+     .kind = FIELD_OTHER,
+     .expected = "a whole number from 1, or \"all\"",
+     .initial = "1",
+     .help = "how many GPUs an experiment gets; with more of them several experiments run at the same time"},
+    {.key = "isolation",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, pool.isolation),
+     .names = isolations,
+     .initial = "shared",
+     .help = "shared: experiments on other GPUs go on meanwhile; exclusive: each is alone on the machine"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
@@ -290,6 +308,8 @@ static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
                                               {"cooldown", "it belongs under 'tare'"},
                                               {"environment", "it belongs under 'tare'"},
                                               {"limits", "it belongs under 'tare'"},
+                                              {"gpus", "it belongs under 'tare'"},
+                                              {"gpus_per_experiment", "it belongs under 'tare'"},
                                               {"log_cap", "it belongs under 'tare'"},
                                               {NULL, NULL}};
 
@@ -315,6 +335,7 @@ static void set_defaults(struct settings *settings)
         .order = ORDER_FILE,
         .limits = {.log_bytes = UINT64_C(1) << 30},
         .guard = guard_settings_default,
+        .pool = {.per_experiment = 1},
     };
 }
 
@@ -337,10 +358,42 @@ static void check_cooldown(const struct source *source, const struct cooldown_se
                      "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s, cooldown->max_s);
 }
 
+bool settings_gpus_are_list(const char *text)
+{
+    if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0)
+        return true;
+    for (const char *word = text;; word++) {
+        size_t length = strcspn(word, ",");
+        bool is_number = length > 0 && length < 4 && strspn(word, "0123456789") == length;
+        if (!is_number && (length < 5 || strncmp(word, "GPU-", 4) != 0))
+            return false;
+        word += length;
+        if (!*word)
+            return true;
+    }
+}
+
+static void read_pool(const struct source *source, const json_t *tare, struct pool_settings *pool)
+{
+    const json_t *count = json_get(tare, "gpus_per_experiment");
+    const char *word = count ? json_string_value(count) : NULL;
+    if (word && strcmp(word, "all") == 0) {
+        pool->per_experiment = 0;
+    } else if (count) {
+        const struct field row = {.key = "gpus_per_experiment", .kind = FIELD_INT, .low = 1, .high = 1024};
+        field_read(source, "$.tare.gpus_per_experiment", count, &row, &pool->per_experiment);
+    }
+    if (pool->gpus && !settings_gpus_are_list(pool->gpus))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.gpus",
+                     "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
+                     pool->gpus);
+}
+
 static void read_tare(const struct source *source, const json_t *root, struct settings *settings)
 {
     read_section(source, "$", root, "tare", &tare_table, settings);
     const json_t *tare = json_object_get(root, "tare");
+    read_pool(source, tare, &settings->pool);
     read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
     read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
     read_section(source, "$.tare", tare, "preflight", &preflight_table, &settings->guard.preflight);
@@ -443,6 +496,7 @@ void settings_fini(struct settings *settings)
     free(settings->entries);
     free(settings->file);
     free(settings->name);
+    free(settings->pool.gpus);
     strv_fini(&settings->historical_csvs);
     strv_fini(&settings->environment);
     json_doc_fini(&settings->doc);

@@ -43,6 +43,7 @@ struct entry_settings {
     int64_t max_retries; /* entry over global; default 2 */
     char *governor;      /* entry over global; NULL: left alone */
     double timeout_s;    /* entry over global; 0: none */
+    bool exclusive;      /* entry over global: no other experiment of the run goes on meanwhile */
 };
 
 enum plan_order { ORDER_FILE, ORDER_BLOCKS };
@@ -88,6 +89,14 @@ struct guard_settings {
     struct cooldown_settings cooldown;
 };
 
+/* Which GPUs a run takes, and how many of them an experiment. */
+enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
+struct pool_settings {
+    char *gpus;         /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
+    int64_t per_experiment; /* 1; 0: all of them */
+    int isolation;      /* enum isolation, of entries that say nothing */
+};
+
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
 struct limits {
     double cpu_time_s;
@@ -110,6 +119,7 @@ struct settings {
     int64_t warmup_entries; /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
     struct limits limits;
     struct guard_settings guard;
+    struct pool_settings pool;
     struct strv environment; /* NAME=VALUE for every job */
     struct json_doc doc;
 };
@@ -132,7 +142,10 @@ extern const struct parallel_timing parallel_timing_default;
 extern const struct guard_settings guard_settings_default;
 
 /* Their names in the settings, in the order of the enums; NULL-terminated. */
-extern const char *const preflight_policies[], *const cooldown_modes[];
+extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
+
+/* "all", "none", or numbers and UUIDs by commas, none of them empty. */
+bool settings_gpus_are_list(const char *text);
 
 const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
 

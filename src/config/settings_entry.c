@@ -81,6 +81,12 @@ static const struct field entry_rows[] = {
      .offset = offsetof(struct level, timeout_s),
      .initial = "the file's",
      .help = "longest time of one attempt; 0: no limit"},
+    {.key = "isolation",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct level, isolation),
+     .names = isolations,
+     .initial = "that of `tare`",
+     .help = "exclusive: while one of its experiments runs, no other of the run does"},
 };
 
 static const struct field foreground_rows[] = {
@@ -408,7 +414,8 @@ void settings_read_entry(const struct source *source, const char *path, const js
         warn_of_comment(source, path, json);
         return;
     }
-    struct level said = {.mode = WRITTEN_NONE, .runs = UNSAID, .max_retries = UNSAID, .timeout_s = UNSAID};
+    struct level said = {
+        .mode = WRITTEN_NONE, .runs = UNSAID, .max_retries = UNSAID, .timeout_s = UNSAID, .isolation = UNSAID};
     fields_read(source, path, json, &settings_entry_table, &said);
     if (said.governor) {
         AUTO_FREE char *place = json_path_key(path, "governor");
@@ -431,6 +438,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
     entry->max_retries = first_said(said.max_retries, global->max_retries, UNSAID);
     entry->governor = said.governor ? said.governor : mem_strdup(global->governor);
     entry->timeout_s = said.timeout_s >= 0 ? said.timeout_s : global->timeout_s;
+    entry->exclusive = (said.isolation != UNSAID ? said.isolation : settings->pool.isolation) == ISOLATION_EXCLUSIVE;
 }
 
 static void job_fini(struct job_settings *job)

@@ -17,6 +17,7 @@ struct level {
     int64_t max_retries;
     char *governor;
     double timeout_s;
+    int isolation; /* of an entry */
 };
 
 enum { UNSAID = -1 };

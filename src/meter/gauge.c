@@ -14,6 +14,9 @@ static const int64_t KEPT_NS = 3 * NS_PER_S;
 /* Marks that come so soon after each other share a reading. */
 static const int64_t MARKS_APART_NS = NS_PER_MS;
 
+/* Ticks of one gauge are a second apart: with a little less, each finds a reading that is new to it. */
+static const int64_t SHARED_NS = 900 * NS_PER_MS;
+
 enum { ORDERS_MAX = 8, TAKES_MAX = 64 };
 
 /* Orders are told apart by their number: those that somebody waits for, and the others. */
@@ -92,6 +95,9 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
     struct gauge *gauge = mem_alloc(sizeof *gauge);
     gauge->epoll = epoll;
     gauge->host = options->host;
+    gauge->shares_host = options->shares_host;
+    if (gauge->host)
+        gauge->reader = host_meter_reader(gauge->host);
     gauge->listener = *listener;
     gauge->count = options->gpu_count;
     gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);
@@ -105,6 +111,7 @@ void gauge_free(struct gauge *gauge)
     if (!gauge)
         return;
     gauge->listener = (struct gauge_listener){0}; /* a gap that lasts until now is nobody's */
+    gauge_rest(gauge);
     for (size_t i = 0; i < gauge->count; i++) {
         meter_free(gauge->meters[i].meter);
         free(gauge->meters[i].label);
@@ -135,6 +142,12 @@ static void take(struct gauge *gauge, struct gauge_meter *meter, const struct me
         listener->users(listener->data, meter->label, response->ended_ns, &response->users);
 }
 
+static void tell_lost(struct gauge *gauge, const struct gauge_meter *meter, const char *reason)
+{
+    if (gauge->listener.lost && meter->meter && meter_describe(meter->meter))
+        gauge->listener.lost(gauge->listener.data, meter->label, reason);
+}
+
 static void tell_unavailable(struct gauge *gauge, struct gauge_meter *meter)
 {
     if (meter->told || (meter->meter && meter_state(meter->meter) != METER_UNAVAILABLE))
@@ -144,6 +157,7 @@ static void tell_unavailable(struct gauge *gauge, struct gauge_meter *meter)
         err_set(&meter->why, "%s", meter_reason(meter->meter));
     if (gauge->listener.unavailable)
         gauge->listener.unavailable(gauge->listener.data, meter->label, meter->why.text);
+    tell_lost(gauge, meter, meter->why.text);
 }
 
 void gauge_dispatch(struct gauge *gauge)
@@ -152,8 +166,11 @@ void gauge_dispatch(struct gauge *gauge)
         struct gauge_meter *meter = &gauge->meters[i];
         struct meter_response response;
         /* Bounded: one meter that answers and answers keeps nobody else waiting. */
-        for (int takes = 0; meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++)
+        for (int takes = 0; meter->meter && takes < TAKES_MAX && meter_take(meter->meter, &response); takes++) {
             take(gauge, meter, &response);
+            if (response.status == METER_GONE)
+                tell_lost(gauge, meter, response.text);
+        }
         tell_unavailable(gauge, meter);
     }
 }
@@ -200,9 +217,28 @@ void gauge_tick(struct gauge *gauge)
         order(&gauge->meters[i], METER_TICK, ORDER_TICK);
     if (!gauge->host)
         return;
-    host_meter_tick(gauge->host);
+    if (!gauge->shares_host || clock_monotonic_ns() - host_meter_ticked_ns(gauge->host) > SHARED_NS)
+        host_meter_tick(gauge->host);
     tell_counters(gauge);
     keep_memory(gauge);
+}
+
+size_t gauge_reader(const struct gauge *gauge)
+{
+    return gauge->reader;
+}
+
+/* Whose CPU time it is. */
+static size_t watched(struct gauge *gauge, size_t job)
+{
+    host_meter_watch_for(gauge->host, job, gauge->reader);
+    return job;
+}
+
+void gauge_rest(struct gauge *gauge)
+{
+    if (gauge->host)
+        host_meter_keep(gauge->host, gauge->reader, INT64_MAX);
 }
 
 void gauge_prepare(struct gauge *gauge)
@@ -216,6 +252,7 @@ void gauge_prepare(struct gauge *gauge)
     gauge->memory_count = 0;
     if (!gauge->host)
         return;
+    host_meter_keep(gauge->host, gauge->reader, before_ns);
     host_meter_forget(gauge->host, before_ns);
     host_meter_tick(gauge->host);
 }
@@ -228,7 +265,7 @@ void gauge_users(struct gauge *gauge)
 
 size_t gauge_beside(struct gauge *gauge, const struct job_identity *job)
 {
-    return gauge->host ? host_meter_watch(gauge->host, job) : 0;
+    return gauge->host ? watched(gauge, host_meter_watch(gauge->host, job)) : 0;
 }
 
 void gauge_beside_end(struct gauge *gauge, size_t number, double cpu_s)
@@ -260,7 +297,7 @@ void gauge_begin(struct gauge *gauge, const struct job_identity *job)
 {
     gauge->has_job = gauge->host && job;
     if (gauge->has_job)
-        gauge->job = host_meter_watch(gauge->host, job);
+        gauge->job = watched(gauge, host_meter_watch(gauge->host, job));
     begin(gauge);
 }
 

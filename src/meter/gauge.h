@@ -25,6 +25,7 @@ struct gauge_listener {
     /* domain: its place among the host's counters */
     void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
     void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
+    void (*lost)(void *data, const char *label, const char *reason); /* it was there before; at every sign of it */
     /* After gauge_users; where the driver says nothing, an empty list that is not told. */
     void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users);
     void *data;
@@ -36,6 +37,7 @@ struct gauge_options {
     const char *library;     /* of the driver; NULL: the usual one */
     const char *program;     /* of the meters; NULL: this one */
     struct host_meter *host; /* stays the caller's */
+    bool shares_host;        /* other gauges have the same: what they read in this second is not read again */
     double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
 
@@ -57,6 +59,12 @@ void gauge_tick(struct gauge *gauge);
 
 /* A job is about to begin: what was read before is forgotten, but for the last seconds. */
 void gauge_prepare(struct gauge *gauge);
+
+/* Its number among those who read the host's meter. */
+size_t gauge_reader(const struct gauge *gauge);
+
+/* Nothing is measured for a while: what was read of the host is not kept for this gauge. */
+void gauge_rest(struct gauge *gauge);
 
 /* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
  * measured is no job). end: cpu_s as host_meter_end takes it. */

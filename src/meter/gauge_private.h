@@ -23,6 +23,8 @@ struct gauge {
     struct gauge_meter *meters;
     size_t count;
     struct host_meter *host;
+    size_t reader; /* of the host's series */
+    bool shares_host;
     struct gauge_listener listener;
     int epoll;
     size_t job; /* of the host's meter */

@@ -17,6 +17,7 @@ static const double STILL_S = 1.0;
 
 struct watched {
     struct host_job *job; /* NULL: ended */
+    size_t reader;        /* SIZE_MAX: none's */
     struct host_job_figures figures;
 };
 
@@ -34,7 +35,10 @@ struct host_meter {
     size_t job_count, job_capacity;
     struct own *own;
     size_t own_count, own_capacity;
-    char *stat; /* room for /proc/stat */
+    char *stat;    /* room for /proc/stat */
+    int64_t *kept; /* for each reader, since when */
+    size_t kept_count, kept_capacity;
+    int64_t ticked_ns;
 };
 
 /* The first lines are the processors; the line of interrupts behind them is long and not needed. */
@@ -64,6 +68,7 @@ void host_meter_free(struct host_meter *meter)
     free(meter->series);
     free(meter->jobs);
     free(meter->own);
+    free(meter->kept);
     free(meter->stat);
     free(meter->sysroot);
     free(meter);
@@ -84,8 +89,39 @@ const struct series *host_meter_series(const struct host_meter *meter, size_t do
     return domain < meter->rapl.count ? &meter->series[domain] : NULL;
 }
 
+size_t host_meter_reader(struct host_meter *meter)
+{
+    meter->kept = mem_room(meter->kept, meter->kept_count, &meter->kept_capacity, sizeof *meter->kept);
+    meter->kept[meter->kept_count] = INT64_MAX;
+    return meter->kept_count++;
+}
+
+size_t host_meter_readers(const struct host_meter *meter)
+{
+    return meter->kept_count;
+}
+
+void host_meter_watch_for(struct host_meter *meter, size_t job, size_t reader)
+{
+    meter->jobs[job].reader = reader;
+}
+
+void host_meter_readers_cpu(const struct host_meter *meter, double *out_s)
+{
+    for (size_t i = 0; i < meter->job_count; i++)
+        if (meter->jobs[i].reader != SIZE_MAX && meter->jobs[i].figures.cpu_s.valid)
+            out_s[meter->jobs[i].reader] += meter->jobs[i].figures.cpu_s.value;
+}
+
+void host_meter_keep(struct host_meter *meter, size_t reader, int64_t since_ns)
+{
+    meter->kept[reader] = since_ns;
+}
+
 void host_meter_forget(struct host_meter *meter, int64_t before_ns)
 {
+    for (size_t i = 0; i < meter->kept_count; i++)
+        before_ns = meter->kept[i] < before_ns ? meter->kept[i] : before_ns;
     for (size_t i = 0; i < meter->rapl.count; i++) {
         struct series *series = &meter->series[i];
         size_t drop = 0;
@@ -102,7 +138,7 @@ void host_meter_forget(struct host_meter *meter, int64_t before_ns)
 static size_t watch(struct host_meter *meter, struct host_job *job)
 {
     meter->jobs = mem_room(meter->jobs, meter->job_count, &meter->job_capacity, sizeof *meter->jobs);
-    meter->jobs[meter->job_count] = (struct watched){.job = job};
+    meter->jobs[meter->job_count] = (struct watched){.job = job, .reader = SIZE_MAX};
     return meter->job_count++;
 }
 
@@ -187,8 +223,14 @@ void host_meter_counters(struct host_meter *meter)
     rapl_judge(&meter->rapl, STILL_S);
 }
 
+int64_t host_meter_ticked_ns(const struct host_meter *meter)
+{
+    return meter->ticked_ns;
+}
+
 void host_meter_tick(struct host_meter *meter)
 {
+    meter->ticked_ns = clock_monotonic_ns();
     host_meter_counters(meter);
     for (size_t i = 0; i < meter->job_count; i++)
         if (meter->jobs[i].job)

@@ -25,6 +25,17 @@ const struct rapl *host_meter_rapl(const struct host_meter *meter);
 const struct series *host_meter_series(const struct host_meter *meter, size_t domain);
 void host_meter_forget(struct host_meter *meter, int64_t before_ns);
 
+/* Where several measure at once: a reader of those series, for which what was read since then is kept, whatever the
+ * others forget (INT64_MAX: it needs nothing, as at first). */
+size_t host_meter_reader(struct host_meter *meter);
+void host_meter_keep(struct host_meter *meter, size_t reader, int64_t since_ns);
+size_t host_meter_readers(const struct host_meter *meter);
+
+/* The job is watched for this reader; and the CPU time of all such jobs, those that ended too, as last seen (out: one a
+ * reader, added to). */
+void host_meter_watch_for(struct host_meter *meter, size_t job, size_t reader);
+void host_meter_readers_cpu(const struct host_meter *meter, double *out_s);
+
 /* Watches this job: its number, from 0. end: it is proven gone; cpu_s is all it used if the caller knows (job_usage),
  * else negative. */
 size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity);
@@ -59,6 +70,7 @@ void host_meter_counters(struct host_meter *meter);
 /* Once a second: readings of the counters (so that no wrap is missed) and of every job, as often as that is cheap
  * (host_job_tick). */
 void host_meter_tick(struct host_meter *meter);
+int64_t host_meter_ticked_ns(const struct host_meter *meter); /* when the last one was; 0: never */
 
 /* What the last edge or tick saw of a job; for one that has ended, its last. */
 const struct host_job_figures *host_meter_job(const struct host_meter *meter, size_t job);
@@ -70,6 +82,7 @@ struct host_window {
     double clock_set_s;          /* by so much the wall clock was set, forward or back; 0: not, or only slewed */
     struct reading busy_share;   /* of all processes */
     struct reading jobs_share;
+    struct reading jobs_cpu_s;   /* the same in seconds */
     struct reading own_share;    /* of tare itself */
     struct reading others_share; /* of processes that are neither the jobs' nor tare's; not below 0 */
     struct reading stolen_share; /* of the hypervisor's other guests */

@@ -43,6 +43,7 @@ static void cpu_between(const struct host_edge *from, const struct host_edge *to
     out->own_share = share(own_s, whole_s);
     if (from->jobs_unseen == to->jobs_unseen)
         out->jobs_share = between(from->jobs_cpu_s, to->jobs_cpu_s, whole_s);
+    out->jobs_cpu_s = (struct reading){to->jobs_cpu_s.value - from->jobs_cpu_s.value, out->jobs_share.valid};
     if (out->jobs_share.valid)
         out->others_share = share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
 }

@@ -42,6 +42,7 @@ void plan_experiment_fini(struct plan_experiment *experiment)
 void plan_fini(struct plan *plan)
 {
     free(plan->name);
+    free(plan->pool.gpus);
     for (size_t i = 0; i < plan->count; i++)
         plan_experiment_fini(&plan->experiments[i]);
     free(plan->experiments);

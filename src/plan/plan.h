@@ -54,6 +54,7 @@ struct plan_experiment {
     int64_t max_retries;
     char *governor;
     double timeout_s;
+    bool exclusive; /* nothing else of the run goes on meanwhile */
 };
 
 struct plan {
@@ -65,6 +66,7 @@ struct plan {
     struct parallel_timing parallel;
     struct limits limits;
     struct guard_settings guard;
+    struct pool_settings pool;
     enum plan_order order;
 };
 

@@ -101,6 +101,8 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
     set_text(json, "governor", experiment->governor);
     json_object_set_new(json, "timeout_s", json_real(experiment->timeout_s));
+    if (experiment->exclusive)
+        json_object_set_new(json, "exclusive", json_true());
     return json;
 }
 
@@ -146,6 +148,8 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
     json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
     json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
+    set_text(json, "gpus", plan->pool.gpus);
+    json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
     return json;
 }
 
@@ -287,6 +291,7 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     const json_t *background = json_object_get(json, "background");
     out->parallel = background != NULL;
     out->governor = mem_strdup(json_get_text(json, "governor"));
+    out->exclusive = json_is_true(json_object_get(json, "exclusive"));
     if (!get_text(json, "id", &out->id, err) || !get_count(json, "number", &out->number, err) ||
         !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
         !get_number(json, "timeout_s", &out->timeout_s, err))
@@ -334,6 +339,12 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err) ||
         !plan_guard_from_json(json, &out->guard, err))
         return false;
+    /* Plans made before there were lanes say nothing of them. */
+    out->pool.gpus = mem_strdup(json_get_text(json, "gpus"));
+    out->pool.per_experiment = json_object_get(json, "gpus_per_experiment") ? 1 : 0;
+    if (out->pool.per_experiment &&
+        (!get_integer(json, "gpus_per_experiment", &out->pool.per_experiment, err) || out->pool.per_experiment < 0))
+        return err_set(err, "'gpus_per_experiment' is no number of GPUs");
     out->order = strcmp(order, "blocks") == 0 ? ORDER_BLOCKS : ORDER_FILE;
     out->seed = (uint64_t)seed;
     out->limits.memory_bytes = (uint64_t)memory_bytes;

@@ -303,6 +303,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .max_retries = entry->max_retries,
         .governor = mem_strdup(entry->governor),
         .timeout_s = entry->timeout_s,
+        .exclusive = entry->exclusive,
     };
     make_job(planner, &track->foreground, draft->values, &out->foreground);
     if (entry->parallel)
@@ -318,6 +319,8 @@ static void make_plan(const struct planner *planner, struct plan *out)
     out->parallel = settings->parallel;
     out->limits = settings->limits;
     out->guard = settings->guard;
+    out->pool = settings->pool;
+    out->pool.gpus = mem_strdup(settings->pool.gpus);
     out->order = settings->order;
     out->experiments = mem_array(planner->draft_count, sizeof *out->experiments);
     out->count = planner->draft_count;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "report/closing_lanes.h"
 #include "report/closing_verdict.h"
 #include "report/columns.h"
 #include "report/table.h"
@@ -404,6 +405,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);
     print_saved(&closing);
+    closing_add_lanes(results, out);
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);

@@ -64,7 +64,8 @@ static bool is_suspect(const struct census_process *process, const struct job_id
            (!process->tag || (job->tag && strcmp(process->tag, job->tag) == 0));
 }
 
-char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid)
+char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid,
+                            aftermath_known_fn *known, void *context)
 {
     static const struct census_roots machine = {"/proc", "/dev"};
     struct census census;
@@ -75,7 +76,7 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
     census_take(roots, &census, NULL);
     for (size_t i = 0; i < census.count; i++) {
         const struct census_process *process = &census.items[i];
-        if (!is_suspect(process, job, uid))
+        if (!is_suspect(process, job, uid) || (known && known(context, process->stat.pid)))
             continue;
         AUTO_FREE char *devices = strv_join(&process->devices, ", ");
         text_addf(&text, "%s%ld %s (%s)",

@@ -13,9 +13,11 @@
 char *aftermath_log_holders(int pipe);
 
 /* Processes of this user that began after the job, have a GPU open and are explained by nothing: neither another job of ours, nor of
- * the runner itself. Work that the job handed to somebody else's daemon looks so, and so does another program of the user's. NULL: none;
+ * the runner itself; nor is it known (may be NULL) to the caller. Work that the job handed to somebody else's daemon looks so, and so does another program of the user's. NULL: none;
  * the caller frees. roots: NULL for the machine's own. */
-char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid);
+typedef bool aftermath_known_fn(void *context, pid_t pid);
+char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid,
+                            aftermath_known_fn *known, void *context);
 
 /* Whether the end of this training.log tells of a program that did not become root by its setuid bit. */
 bool aftermath_setuid_refused(int folder, const char *log_name);

@@ -12,53 +12,41 @@ static const int64_t START_NS = 10 * NS_PER_S;
 
 static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 {
-    struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_energy_gap(&runner->lanes[i], label, gap);
+    lane_energy_gap(data, label, gap);
 }
 
 static void on_sample(void *data, const char *label, const struct gpu_sample *sample)
 {
-    struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        lane_energy_sample(&runner->lanes[i], label, sample);
-        lane_load_sample(&runner->lanes[i], label, sample);
-        lane_guard_sample(&runner->lanes[i], label, sample);
-        lane_memory_sample(&runner->lanes[i], label, &sample->readings, sample->t_ns);
-    }
+    struct lane *lane = data;
+    lane_energy_sample(lane, label, sample);
+    lane_load_sample(lane, label, sample);
+    lane_guard_sample(lane, label, sample);
+    lane_memory_sample(lane, label, &sample->readings, sample->t_ns);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
 {
-    struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_energy_counter(&runner->lanes[i], domain, name, reading);
-}
-
-static void say(struct runner *runner, char *text)
-{
-    json_t *data = json_object();
-    json_object_set_new(data, "text", json_string(text));
-    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
-    free(text);
+    lane_energy_counter(data, domain, name, reading);
 }
 
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
-    struct runner *runner = data;
-    say(data, mem_printf("the energy of %s is not measured: %s", label, reason));
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_guard_unavailable(&runner->lanes[i], label);
+    struct lane *lane = data;
+    runner_say(lane->runner, mem_printf("the energy of %s is not measured: %s", label, reason));
+    lane_guard_unavailable(lane, label);
 }
 
 static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
-    struct runner *runner = data;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        lane_load_users(&runner->lanes[i], label, t_ns, users);
-        lane_guard_users(&runner->lanes[i], label, t_ns, users);
-        lane_memory_users(&runner->lanes[i], label, t_ns, users);
-    }
+    struct lane *lane = data;
+    lane_load_users(lane, label, t_ns, users);
+    lane_guard_users(lane, label, t_ns, users);
+    lane_memory_users(lane, label, t_ns, users);
+}
+
+static void on_lost(void *data, const char *label, const char *reason)
+{
+    lane_lost_take(data, label, reason);
 }
 
 static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -66,49 +54,65 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
     (void)source;
     (void)fd;
     (void)events;
-    struct runner *runner = context;
-    gauge_dispatch(runner->gauge);
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        lane_energy_look(&runner->lanes[i]);
-        lane_guard_look(&runner->lanes[i]);
-    }
+    struct lane *lane = context;
+    gauge_dispatch(lane->gauge);
+    lane_energy_look(lane);
+    lane_guard_look(lane);
+    lane_lost_look(lane);
     return 0;
+}
+
+static void stop(struct lane *lane)
+{
+    lane->gauge_source = sd_event_source_disable_unref(lane->gauge_source);
+    gauge_free(lane->gauge);
+    lane->gauge = NULL;
+}
+
+static void start(struct lane *lane, const struct gauge_options *options)
+{
+    struct gauge_listener listener = {.gap = on_gap,
+                                      .sample = on_sample,
+                                      .counter = on_counter,
+                                      .unavailable = on_unavailable,
+                                      .lost = on_lost,
+                                      .users = on_users,
+                                      .data = lane};
+    struct err err = {0};
+    int code = 0;
+    lane->gauge = gauge_new(options, &listener, &err);
+    if (lane->gauge)
+        code = sd_event_add_io(lane->runner->loop, &lane->gauge_source, gauge_fd(lane->gauge), EPOLLIN, on_gauge, lane);
+    if (code < 0)
+        err_set(&err, "cannot watch the meters (error %d)", -code);
+    if (!lane->gauge || code < 0) {
+        stop(lane);
+        runner_say(lane->runner, mem_printf("energy is not measured: %s", err.text));
+        return;
+    }
+    lane->gauge_until_ns = clock_monotonic_ns() + START_NS;
+    lane_guard_start(lane, options);
 }
 
 void energy_start(struct runner *runner)
 {
     const struct gauge_options *options = runner->request->gauge;
-    struct gauge_listener listener = {.gap = on_gap,
-                                      .sample = on_sample,
-                                      .counter = on_counter,
-                                      .unavailable = on_unavailable,
-                                      .users = on_users,
-                                      .data = runner};
-    struct err err = {0};
     /* Without any sensor there still is what the job uses of the host. */
     if (!options || (!gauge_useful(options) && !options->host))
         return;
-    struct gauge_options scaled = *options;
-    scaled.time_scale = runner->time_scale;
-    runner->gauge = gauge_new(&scaled, &listener, &err);
-    int code = 0;
-    if (runner->gauge)
-        code = sd_event_add_io(runner->loop, &runner->gauge_source, gauge_fd(runner->gauge), EPOLLIN, on_gauge, runner);
-    if (code < 0)
-        err_set(&err, "cannot watch the meters (error %d)", -code);
-    if (!runner->gauge || code < 0) {
-        energy_stop(runner);
-        say(runner, mem_printf("energy is not measured: %s", err.text));
-        return;
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct run_lane *means = runner->lanes[i].means;
+        struct gauge_options own = *options;
+        own.time_scale = runner->time_scale;
+        own.shares_host = runner->lane_count > 1;
+        own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
+        own.gpu_count = means ? means->gpu_count : options->gpu_count;
+        start(&runner->lanes[i], &own);
     }
-    runner->gauge_until_ns = clock_monotonic_ns() + START_NS;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_guard_start(&runner->lanes[i]);
 }
 
 void energy_stop(struct runner *runner)
 {
-    runner->gauge_source = sd_event_source_disable_unref(runner->gauge_source);
-    gauge_free(runner->gauge);
-    runner->gauge = NULL;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        stop(&runner->lanes[i]);
 }

@@ -8,9 +8,14 @@
 
 enum { TIMER_ACCURACY_US = 1000 };
 
-void lane_init(struct lane *lane, struct runner *runner)
+void lane_init(struct lane *lane, struct runner *runner, size_t number)
 {
-    *lane = (struct lane){.runner = runner, .energy.files = {.gpu = -1, .cpu = -1}};
+    const struct run_request *request = runner->request;
+    *lane = (struct lane){.runner = runner,
+                          .number = number,
+                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
+                          .phase = LANE_STEPPING,
+                          .energy.files = {.gpu = -1, .cpu = -1}};
     attempt_init(&lane->attempt, NULL, 0);
     lane_background_init(lane);
 }
@@ -28,6 +33,7 @@ void lane_fini(struct lane *lane)
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
     lane->last_attempt = NULL;
+    free(steal_ptr(lane->lost));
 }
 
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next)
@@ -58,6 +64,19 @@ void lane_tell(struct lane *lane, json_t *data)
                                                     .experiment = (int64_t)lane->experiment->number,
                                                     .attempt = lane->attempt.number,
                                                     .data = data});
+}
+
+void lane_add_number(const struct lane *lane, json_t *json)
+{
+    const struct run_lane *means = lane->means;
+    const struct gauge_options *gauge = lane->runner->request->gauge;
+    if (lane->runner->lane_count < 2)
+        return;
+    json_t *gpus = json_array();
+    for (size_t i = 0; means && gauge && i < means->gpu_count; i++)
+        json_array_append_new(gpus, json_string(gauge->gpus[means->gpu_first + i].label));
+    json_object_set_new(json, "lane", json_integer((json_int_t)lane->number));
+    json_object_set_new(json, "gpus", gpus);
 }
 
 static int on_timer(sd_event_source *source, uint64_t us, void *context)
@@ -99,14 +118,41 @@ static json_t *pause_json(const struct lane *lane, double seconds, const char *w
     json_object_set_new(json, "seconds", json_real(seconds * lane->runner->time_scale));
     if (why)
         json_object_set_new(json, "why", json_string(why));
+    lane_add_number(lane, json);
     return json;
 }
 
-static void finish(struct lane *lane)
+void lane_finish(struct lane *lane)
 {
+    struct runner *runner = lane->runner;
     lane->experiment = NULL;
     lane->phase = LANE_FINISHED;
-    runner_lane_finished(lane->runner);
+    if (lane->gauge)
+        gauge_rest(lane->gauge);
+    /* One that another lane gave back meanwhile. */
+    if (!lane->retired && !runner_halted(runner) && runner_has_more(runner))
+        lane_start(lane);
+    else
+        runner_lane_finished(runner);
+}
+
+void lane_give_back(struct lane *lane)
+{
+    const struct plan_experiment *experiment = lane->experiment;
+    lane->experiment = NULL;
+    runner_return(lane->runner, experiment);
+    lane_finish(lane);
+}
+
+bool lane_is_over(const struct lane *lane)
+{
+    return lane->lost || runner_halted(lane->runner);
+}
+
+void lane_wake(struct lane *lane)
+{
+    if (lane->phase == LANE_WAITING || (lane->phase == LANE_FINISHED && !lane->retired && !runner_halted(lane->runner)))
+        lane_start(lane);
 }
 
 static void write_results(struct lane *lane)
@@ -132,12 +178,13 @@ static void make_attempt(struct lane *lane)
     struct runner *runner = lane->runner;
     struct err err = {0};
     lane->phase = LANE_STEPPING;
-    if (runner_halted(runner)) {
+    if (lane_is_over(lane)) {
         end_experiment(lane, OUTCOME_INTERRUPTED);
         return;
     }
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
+    lane->attempt.environment = lane->means ? &lane->means->environment : NULL;
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);
@@ -160,7 +207,7 @@ void lane_prepare(struct lane *lane)
     prepare_attempt(lane);
 }
 
-static void after_attempt(struct lane *lane)
+void lane_after_attempt(struct lane *lane)
 {
     lane_load_fini(lane);
     lane_background_fini(lane);
@@ -176,11 +223,11 @@ static void after_attempt(struct lane *lane)
 static void retry_pause(struct lane *lane)
 {
     if (runner_halted(lane->runner)) {
-        after_attempt(lane);
+        lane_after_attempt(lane);
         return;
     }
     lane->phase = LANE_RETRY_WAIT;
-    lane_guard_pause(lane, lane->runner->plan->timing.before_retry_s, after_attempt);
+    lane_guard_pause(lane, lane->runner->plan->timing.before_retry_s, lane_after_attempt);
 }
 
 /* Once a run: the training cannot know why. */
@@ -201,6 +248,13 @@ void lane_attempt_ended(struct lane *lane)
     lane->phase = LANE_STEPPING;
     lane_governor_check(lane);
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
+    if (lane->lost && lane->outcome == OUTCOME_FAILED) {
+        /* It failed for want of its GPU, as far as anybody can tell. */
+        lane_lost_detail(lane);
+        lane->attempt.reason = STOP_GPU_LOST;
+        free(steal_ptr(error));
+        lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
+    }
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
@@ -213,10 +267,9 @@ void lane_attempt_ended(struct lane *lane)
     json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
-    bool again =
-        lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !runner_halted(runner);
+    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);
     again = ladder_judge(lane, data, again);
-    lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : after_attempt);
+    lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : lane_after_attempt);
     if (again)
         lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), retry_pause);
 }
@@ -225,7 +278,11 @@ static void begin_experiment(struct lane *lane)
 {
     lane->phase = LANE_STEPPING;
     if (runner_halted(lane->runner)) {
-        finish(lane);
+        lane_finish(lane);
+        return;
+    }
+    if (lane->lost) {
+        lane_give_back(lane);
         return;
     }
     struct past_item before = past_of(&lane->runner->past, lane->experiment->number);
@@ -235,13 +292,14 @@ static void begin_experiment(struct lane *lane)
     ladder_begin(lane, before.ladder);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
+    lane_add_number(lane, data);
     lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_governor_set);
 }
 
 static void pause_before(struct lane *lane)
 {
     if (runner_halted(lane->runner)) {
-        finish(lane);
+        lane_finish(lane);
         return;
     }
     const struct timing *timing = &lane->runner->plan->timing;
@@ -250,14 +308,41 @@ static void pause_before(struct lane *lane)
     lane_guard_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s, begin_experiment);
 }
 
+/* How long it waits for other lanes. */
+static void count_wait(struct lane *lane, bool waits)
+{
+    struct lane_tally *tally = &lane->tally;
+    int64_t now_ns = clock_monotonic_ns();
+    if (tally->waits_ns)
+        tally->waited_s += (double)(now_ns - tally->waits_ns) / (double)NS_PER_S;
+    tally->waits_ns = waits ? now_ns : 0;
+}
+
 void lane_start(struct lane *lane)
 {
     const struct timing *timing = &lane->runner->plan->timing;
+    const struct plan_experiment *former = lane->experiment;
+    bool waits = false;
     lane->phase = LANE_STEPPING;
-    bool refused = lane_guard_refuses(lane) || (lane->failed_one && lane->runner->request->stop_at_failure);
-    lane->experiment = refused || runner_halted(lane->runner) ? NULL : runner_take(lane->runner);
+    lane->experiment = NULL;
+    lane->retired = lane->retired || lane_guard_refuses(lane) ||
+                    (lane->failed_one && lane->runner->request->stop_at_failure);
+    if (!lane->retired && !runner_halted(lane->runner))
+        lane->experiment = runner_take(lane->runner, &waits);
+    if (waits)
+        lane->phase = LANE_WAITING;
+    count_wait(lane, waits);
+    if (former && lane->lost && !runner_halted(lane->runner) &&
+        !runner_experiment_ended(lane->runner, former->number)) {
+        past_keep(&lane->runner->past, lane->runner->plan->count, former->number, lane->failed, lane->last_attempt);
+        runner_return(lane->runner, former);
+    } else if (former) {
+        runner_wake(lane->runner);
+    }
+    if (waits)
+        return; /* and it may have been woken already */
     if (!lane->experiment) {
-        lane_guard_close(lane, finish);
+        lane_guard_close(lane, lane_finish);
         return;
     }
     bool same = lane->experiment->entry == lane->last_entry;
@@ -278,11 +363,14 @@ void lane_halt(struct lane *lane)
         break;
     case LANE_PAUSING:
         lane_guard_cancel(lane);
-        finish(lane);
+        lane_finish(lane);
+        break;
+    case LANE_WAITING:
+        lane_finish(lane);
         break;
     case LANE_RETRY_WAIT:
         lane_guard_cancel(lane);
-        after_attempt(lane);
+        lane_after_attempt(lane);
         break;
     case LANE_LOADING:
     case LANE_RUNNING:

@@ -13,6 +13,7 @@
 
 enum lane_phase {
     LANE_STEPPING,   /* waits for the journal, or acts */
+    LANE_WAITING,    /* the next experiment may not run beside those of the other lanes */
     LANE_PAUSING,    /* between experiments */
     LANE_RETRY_WAIT, /* between attempts */
     LANE_LOADING,    /* the background runs alone */
@@ -36,8 +37,25 @@ struct lane_energy {
     struct energy_files files;
 };
 
+/* What it has done in this session (run/lanes.h). */
+struct lane_tally {
+    int64_t attempts;
+    double busy_s, waited_s;     /* jobs ran; it waited for experiments of other lanes */
+    int64_t waits_ns;            /* since when it does; 0: it does not */
+    int64_t attributed_mj;       /* of the CPU packages, to its attempts */
+    int64_t share_from_mj, total_from_mj; /* when the attempt began */
+};
+
 struct lane {
     struct runner *runner;
+    size_t number; /* from 1 */
+    const struct run_lane *means; /* its GPUs */
+    bool retired; /* it takes nothing any more */
+    struct lane_tally tally;
+    char *lost;   /* which of its GPUs, and why; NULL: none is */
+    struct gauge *gauge; /* NULL: nothing is measured */
+    sd_event_source *gauge_source;
+    int64_t gauge_until_ns; /* so long its meters are waited for before the first job */
     enum lane_phase phase;
     const struct plan_experiment *experiment; /* in work or, while pausing, the next; NULL: none */
     bool ran_one;                             /* in this session: a pause comes before the next */
@@ -62,11 +80,25 @@ struct lane {
     uint64_t poll_us; /* until the next look */
 };
 
-void lane_init(struct lane *lane, struct runner *runner);
+/* number: from 1, of the runner's lanes. */
+void lane_init(struct lane *lane, struct runner *runner, size_t number);
 void lane_fini(struct lane *lane);
 
 /* Takes the next experiment, if there is one. */
 void lane_start(struct lane *lane);
+
+/* There may be something to do for one that waits, or has finished. */
+void lane_wake(struct lane *lane);
+
+/* A GPU of it is lost (lane_lost.c): take: it was told; look: what that means where the lane stands. */
+void lane_lost_take(struct lane *lane, const char *label, const char *reason);
+void lane_lost_look(struct lane *lane);
+void lane_lost_detail(struct lane *lane); /* the attempt's end says so */
+bool lane_is_over(const struct lane *lane); /* the run is halted, or a GPU is lost: nothing is begun any more */
+enum stop_reason lane_stop_reason(struct lane *lane); /* of an attempt that then is not begun */
+void lane_give_back(struct lane *lane);  /* the experiment, which is not begun; and the lane is at its end */
+void lane_after_attempt(struct lane *lane);
+void lane_finish(struct lane *lane);
 
 /* The run is halted, or is to be killed now: do what that means where the lane stands. */
 void lane_halt(struct lane *lane);
@@ -76,6 +108,7 @@ void lane_tick(struct lane *lane);
 
 /* For lane.c, lane_job.c and lane_stop.c: */
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
+void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
 void lane_say(struct lane *lane, char *text); /* EVENT_NOTE; takes text */
 void lane_tell(struct lane *lane, json_t *data); /* EVENT_NOTE with more than a text; takes data */
 void lane_after(struct lane *lane, uint64_t us, lane_step *step);
@@ -117,7 +150,7 @@ void lane_energy_counter(struct lane *lane, size_t domain, const char *name, con
 void lane_energy_fini(struct lane *lane);
 
 /* The guard of the lane's GPUs (lane_guard.c). Without GPUs each does nothing, or what follows at once. */
-void lane_guard_start(struct lane *lane);                          /* the meters were started */
+void lane_guard_start(struct lane *lane, const struct gauge_options *options); /* the meters were started */
 void lane_guard_preflight(struct lane *lane, lane_step *next);     /* before each attempt */
 void lane_guard_alone(struct lane *lane);                          /* its background runs, alone for now */
 void lane_guard_ready(struct lane *lane);                          /* its gate is about to be opened */

@@ -177,8 +177,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
     lane_record(lane, EVENT_JOB_EXITED, data, NULL);
     keep_loop(lane, outcome, *error);
     say_held(lane);
-    if (loop->gate_open && lane->runner->gauge)
-        gauge_beside_end(lane->runner->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);
+    if (loop->gate_open && lane->gauge)
+        gauge_beside_end(lane->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);
     if (loop->log_failed && !failed_before)
         log_lost(lane, &loop->log_err);
     return outcome;
@@ -355,8 +355,8 @@ static void loop_born(struct lane *lane)
         return;
     }
     background->phase = BACKGROUND_RUNNING;
-    if (lane->runner->gauge)
-        background->gauge_number = gauge_beside(lane->runner->gauge, job_identity(background->loop.job));
+    if (lane->gauge)
+        background->gauge_number = gauge_beside(lane->gauge, job_identity(background->loop.job));
     lane_load_begin(lane);
 }
 
@@ -367,6 +367,7 @@ static void start_loop(struct lane *lane)
     struct attempt *loop = &background->loop;
     struct err err = {0};
     attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)++background->tally.started);
+    loop->environment = lane->attempt.environment;
     if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
         log_lost(lane, &err);
         return;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/lanes.h"
 
 #include <time.h>
 
@@ -20,7 +21,7 @@ static const double COVERED_ENOUGH = 0.99;
 void lane_energy_await(struct lane *lane)
 {
     struct runner *runner = lane->runner;
-    if (!runner->gauge || !gauge_starting(runner->gauge) || clock_monotonic_ns() > runner->gauge_until_ns ||
+    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
         runner_halted(runner)) {
         lane_start(lane);
         return;
@@ -31,8 +32,8 @@ void lane_energy_await(struct lane *lane)
 
 void lane_energy_prepare(struct lane *lane)
 {
-    if (lane->runner->gauge)
-        gauge_prepare(lane->runner->gauge);
+    if (lane->gauge)
+        gauge_prepare(lane->gauge);
 }
 
 /* Now and then a counter is read in step with its own updates, when the pauses are all alike: then every reading would
@@ -46,7 +47,7 @@ static uint64_t next_us(struct lane *lane)
 /* For whoever watches: never journaled. */
 static void tell_power(struct lane *lane)
 {
-    struct reading power_w = gauge_power_w(lane->runner->gauge);
+    struct reading power_w = gauge_power_w(lane->gauge);
     if (!power_w.valid)
         return;
     json_t *data = json_object();
@@ -63,11 +64,12 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     (void)us;
     struct lane *lane = context;
     tell_power(lane);
-    gauge_tick(lane->runner->gauge);
+    gauge_tick(lane->gauge);
+    lanes_tick(lane->runner);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */
     if (!lane->energy.edged)
-        gauge_users(lane->runner->gauge);
+        gauge_users(lane->gauge);
     lane_guard_tick(lane);
     lane_memory_tick(lane);
     int code = sd_event_source_set_time_relative(source, next_us(lane));
@@ -78,13 +80,14 @@ void lane_energy_begin(struct lane *lane)
 {
     struct lane_energy *energy = &lane->energy;
     struct runner *runner = lane->runner;
-    if (!runner->gauge)
+    if (!lane->gauge)
         return;
     energy->on = true;
     energy->edged = energy->waiting = false;
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
-    gauge_begin(runner->gauge, job_identity(lane->attempt.job));
+    gauge_begin(lane->gauge, job_identity(lane->attempt.job));
+    lanes_attempt_begin(lane);
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
     if (code < 0)
@@ -99,7 +102,7 @@ void lane_energy_mark(struct lane *lane, const struct mark *mark)
         return;
     energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
     energy->marks[energy->mark_count++] = *mark;
-    gauge_mark(lane->runner->gauge);
+    gauge_mark(lane->gauge);
 }
 
 void lane_energy_edge(struct lane *lane)
@@ -109,7 +112,7 @@ void lane_energy_edge(struct lane *lane)
     if (!energy->on || energy->edged || lane->attempt.end_ns == 0)
         return;
     energy->edged = true;
-    gauge_edge(lane->runner->gauge);
+    gauge_edge(lane->gauge);
     lane_guard_edge(lane);
 }
 
@@ -123,7 +126,7 @@ void lane_energy_finish(struct lane *lane)
         return;
     }
     lane_energy_edge(lane);
-    gauge_end(lane->runner->gauge, usage->has_cpu ? usage->cpu_s : -1);
+    gauge_end(lane->gauge, usage->has_cpu ? usage->cpu_s : -1);
     energy->waiting = true;
     lane_after(lane, ANSWER_US, lane_guard_postflight);
     lane_energy_look(lane);
@@ -132,7 +135,7 @@ void lane_energy_finish(struct lane *lane)
 void lane_energy_look(struct lane *lane)
 {
     struct lane_energy *energy = &lane->energy;
-    if (!energy->waiting || gauge_waiting(lane->runner->gauge) > 0)
+    if (!energy->waiting || gauge_waiting(lane->gauge) > 0)
         return;
     energy->waiting = false;
     lane_cancel_timer(lane);
@@ -218,6 +221,7 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
     for (size_t i = 0; i < result->device_count; i++)
         tell_device(lane, &result->devices[i]);
     lane_guard_host(lane, &result->host);
+    lanes_tell_pressure(lane, &result->host, result->job.cpu_s);
     if (host_window_evidence(&result->host, &text))
         lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
     if (result->host.clock_set_s != 0)
@@ -232,7 +236,7 @@ static json_t *measure(struct lane *lane)
 {
     struct lane_energy *energy = &lane->energy;
     const struct attempt *attempt = &lane->attempt;
-    struct gauge *gauge = lane->runner->gauge;
+    struct gauge *gauge = lane->gauge;
     struct gauge_result result;
     size_t count = 0;
     struct epoch *epochs =
@@ -261,6 +265,7 @@ json_t *lane_energy_take(struct lane *lane)
         return json_null();
     energy->waiting = false;
     json_t *json = measure(lane);
+    lanes_attempt_end(lane, json);
     energy->on = false;
     energy_files_close(&energy->files);
     return json;

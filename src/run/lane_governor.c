@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 
 /* On a machine with hundreds of processors, whose cores sleep, it takes a second or two. */
-enum { ANSWER_US = 10000000 };
+enum { ANSWER_US = 10000000, PENDING_US = 10000 };
 
 static bool same(const char *a, const char *b)
 {
@@ -94,6 +94,11 @@ void lane_governor_set(struct lane *lane)
 {
     const struct run_governor *means = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
+    /* Another lane has asked for the same: both go on when it is set. */
+    if (governor->lane && !runner_halted(lane->runner)) {
+        lane_after(lane, PENDING_US, lane_governor_set);
+        return;
+    }
     bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
         lane_prepare(lane);

@@ -24,9 +24,8 @@ uint64_t guard_ended_ticks(const struct lane *lane)
     return (uint64_t)((lane->attempt.end_ns + lane->asleep_ns) / (NS_PER_S / ticks_per_s));
 }
 
-void lane_guard_start(struct lane *lane)
+void lane_guard_start(struct lane *lane, const struct gauge_options *options)
 {
-    const struct gauge_options *options = lane->runner->request->gauge;
     if (options->gpu_count == 0)
         return;
     struct lane_guard *guard = mem_alloc(sizeof *guard);
@@ -131,8 +130,8 @@ void guard_ask(struct lane *lane, lane_step *step)
     guard->asked_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].answered = false;
-    gauge_tick(lane->runner->gauge);
-    gauge_users(lane->runner->gauge);
+    gauge_tick(lane->gauge);
+    gauge_users(lane->gauge);
     /* The deaf are asked too; with nobody else they get a moment. */
     lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }

@@ -25,7 +25,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
     struct gauge_result result;
     struct reading power = {0};
     double seconds = (double)(to_ns - from_ns) / (double)NS_PER_S;
-    gauge_measure(lane->runner->gauge, from_ns, to_ns, NULL, 0, &result);
+    gauge_measure(lane->gauge, from_ns, to_ns, NULL, 0, &result);
     *half_width_w = (struct reading){0};
     for (size_t i = 0; i < result.device_count; i++) {
         const struct gauge_figures *figures = &result.devices[i];
@@ -67,7 +67,7 @@ static void measured(struct lane *lane)
 
 void guard_idle_look(struct lane *lane)
 {
-    if (gauge_waiting(lane->runner->gauge) > 0)
+    if (gauge_waiting(lane->gauge) > 0)
         return;
     lane_cancel_timer(lane);
     measured(lane);
@@ -77,7 +77,7 @@ static void end_window(struct lane *lane)
 {
     struct lane_guard *guard = lane->guard;
     guard->idle_to_ns = clock_monotonic_ns();
-    gauge_edge(lane->runner->gauge);
+    gauge_edge(lane->gauge);
     guard->waiting_edges = true;
     lane_after(lane, ANSWER_US, measured);
     lane_guard_look(lane);
@@ -92,7 +92,7 @@ static void tick(struct lane *lane)
         end_window(lane);
         return;
     }
-    gauge_tick(lane->runner->gauge);
+    gauge_tick(lane->gauge);
     uint64_t left_us = (uint64_t)(left_s * 1e6);
     lane_after(lane, left_us < TICK_US ? left_us : TICK_US, tick);
 }
@@ -103,9 +103,9 @@ bool guard_idle_begin(struct lane *lane, lane_step *done)
     if (window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
-    gauge_prepare(lane->runner->gauge);
+    gauge_prepare(lane->gauge);
     guard->idle_from_ns = clock_monotonic_ns();
-    gauge_edge(lane->runner->gauge);
+    gauge_edge(lane->gauge);
     tick(lane);
     return true;
 }
@@ -258,7 +258,7 @@ static void close_looked(struct lane *lane)
 void lane_guard_close(struct lane *lane, lane_step *next)
 {
     struct lane_guard *guard = lane->guard;
-    bool wanted = guard && guard->former.waits && !runner_halted(lane->runner) && window_s(lane) > 0;
+    bool wanted = guard && guard->former.waits && !lane_is_over(lane) && window_s(lane) > 0;
     bool proven_before = false;
     for (size_t i = 0; wanted && i < guard->count; i++)
         proven_before = proven_before || guard->former.devices[i].before.proven;

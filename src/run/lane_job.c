@@ -167,8 +167,8 @@ static void say_memory(struct lane *lane)
 static void open_gate(struct lane *lane)
 {
     struct err err = {0};
-    if (runner_halted(lane->runner)) {
-        lane_stop(lane, STOP_INTERRUPTED);
+    if (lane_is_over(lane)) {
+        lane_stop(lane, lane_stop_reason(lane));
         return;
     }
     lane_job_watch(lane, lane->attempt.job);
@@ -192,8 +192,8 @@ void lane_job_start(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
-    if (runner_halted(runner)) {
-        lane->attempt.reason = STOP_INTERRUPTED;
+    if (lane_is_over(lane)) {
+        lane->attempt.reason = lane_stop_reason(lane);
         lane_attempt_ended(lane);
         return;
     }

@@ -188,7 +188,7 @@ static void measure_alone(struct lane *lane)
                                    .start_ns = start_ns + length_ns * i / COLOCATED_SLICES,
                                    .end_ns = start_ns + length_ns * (i + 1) / COLOCATED_SLICES,
                                    .has_end = true};
-    gauge_measure(lane->runner->gauge, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
+    gauge_measure(lane->gauge, start_ns, load->alone_end_ns, slices, COLOCATED_SLICES, &result);
     const struct window_energy *window = &result.sums[GAUGE_GPU].window;
     load->has_alone = window->energy_j.valid && window->half_width_j.valid;
     double seconds = (double)length_ns / (double)NS_PER_S;
@@ -204,7 +204,7 @@ static void measure_alone(struct lane *lane)
 static void end_alone(struct lane *lane)
 {
     struct lane_load *load = &lane->load;
-    struct gauge *gauge = lane->runner->gauge;
+    struct gauge *gauge = lane->gauge;
     if (gauge && !load->waiting) {
         load->waiting = true;
         gauge_edge(gauge);
@@ -239,7 +239,7 @@ static void decide(struct lane *lane)
 
 static void order_look(struct lane *lane)
 {
-    struct gauge *gauge = lane->runner->gauge;
+    struct gauge *gauge = lane->gauge;
     /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
     if (!gauge || lane->load.beside)
         return;
@@ -273,8 +273,8 @@ void lane_load_prepare(struct lane *lane)
 {
     lane->load.on = true;
     rng_seed(&lane->load.rng, (uint64_t)clock_monotonic_ns());
-    if (lane->runner->gauge)
-        gauge_prepare(lane->runner->gauge);
+    if (lane->gauge)
+        gauge_prepare(lane->gauge);
 }
 
 void lane_load_begin(struct lane *lane)
@@ -296,7 +296,7 @@ void lane_load_beside(struct lane *lane)
     load->waiting = false;
     for (size_t i = 0; i < load->gpu_count; i++)
         colocated_start(&load->gpus[i].shares, lane->attempt.start_ns);
-    if (lane->runner->gauge)
+    if (lane->gauge)
         arm(lane, next_us(lane));
 }
 

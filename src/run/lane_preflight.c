@@ -228,7 +228,7 @@ static void poll(struct lane *lane)
 void lane_guard_preflight(struct lane *lane, lane_step *next)
 {
     struct lane_guard *guard = lane->guard;
-    if (!guard || runner_halted(lane->runner)) {
+    if (!guard || lane_is_over(lane)) {
         next(lane);
         return;
     }

@@ -138,7 +138,7 @@ json_t *lane_shares_take(struct lane *lane)
 {
     const struct attempt *attempt = &lane->attempt;
     const struct lane_load *load = &lane->load;
-    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->runner->gauge && lane->energy.on;
+    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->gauge && lane->energy.on;
     struct gauge_result result = {0};
     json_t *json = json_object();
     json_t *background = lane_background_json(lane);
@@ -149,7 +149,7 @@ json_t *lane_shares_take(struct lane *lane)
     if (attempt->gate_open)
         tell_stall(lane);
     if (measured)
-        gauge_measure(lane->runner->gauge, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
+        gauge_measure(lane->gauge, attempt->start_ns, attempt->end_ns, NULL, 0, &result);
     double seconds = seconds_of(attempt->end_ns - attempt->start_ns);
     json_object_set_new(json, "foreground_marginal",
                         measured ? marginal_json(load, &result.sums[GAUGE_GPU], seconds) : json_null());

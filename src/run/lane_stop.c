@@ -88,6 +88,19 @@ static void record_members(struct lane *lane, const struct attempt *attempt)
                       mem_strdup("no process of the job is seen, but its cgroup cannot be removed"));
 }
 
+/* Of another lane's job, whose tag cannot be read. */
+static bool is_of_another_lane(void *context, pid_t pid)
+{
+    const struct lane *lane = context;
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other != lane && ((other->attempt.job && job_has_member(other->attempt.job, pid)) ||
+                              (other->background.loop.job && job_has_member(other->background.loop.job, pid))))
+            return true;
+    }
+    return false;
+}
+
 /* What is none of the job's, as far as can be told: never ended, only named. */
 static void record_aftermath(struct lane *lane)
 {
@@ -100,7 +113,8 @@ static void record_aftermath(struct lane *lane)
     struct job_identity job = *job_identity(attempt->job); /* a copy that borrows */
     if (lane_background_was_born(lane))
         job.start_time = lane->background.first_start_time;
-    char *holders = aftermath_gpu_holders(request->roots, &job, request->change_user ? request->uid : geteuid());
+    char *holders = aftermath_gpu_holders(request->roots, &job, request->change_user ? request->uid : geteuid(),
+                                          is_of_another_lane, lane);
     if (holders)
         lane_evidence(lane, "gpu_held", holders);
 }

@@ -125,7 +125,7 @@ void lane_guard_edge(struct lane *lane)
     guard->edge_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].before_bytes = guard->devices[i].sample.readings.of[GPU_MEMORY_USED_BYTES];
-    gauge_users(lane->runner->gauge);
+    gauge_users(lane->gauge);
 }
 
 void lane_guard_host(struct lane *lane, const struct host_window *host)
@@ -302,6 +302,9 @@ bool lane_guard_refuses(struct lane *lane)
         /* Other lanes have other GPUs. */
         if (lane->runner->lane_count == 1)
             runner_break(lane->runner, &err);
+        else
+            runner_say(lane->runner, mem_strdup(err.text));
+        lane->runner->refused = err;
         return true;
     }
     return false;

@@ -65,7 +65,7 @@ void lane_memory_prepare(struct lane *lane)
 
 void lane_memory_begin(struct lane *lane)
 {
-    lane->memory.on = lane->runner->gauge != NULL;
+    lane->memory.on = lane->gauge != NULL;
 }
 
 void lane_memory_tick(struct lane *lane)
@@ -73,7 +73,7 @@ void lane_memory_tick(struct lane *lane)
     struct lane_memory *memory = &lane->memory;
     if (!memory->on)
         return;
-    struct reading host = gauge_job_memory(lane->runner->gauge);
+    struct reading host = gauge_job_memory(lane->gauge);
     if (host.valid)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
 }

@@ -19,6 +19,7 @@ static const char *const reason_names[STOP_REASONS] = {
     [STOP_LIMIT] = "limit",
     [STOP_LOG_ERROR] = "log_error",
     [STOP_NOT_STARTED] = "not_started",
+    [STOP_GPU_LOST] = "gpu_lost",
 };
 
 const char *stop_reason_name(enum stop_reason reason)
@@ -189,6 +190,10 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
     case STOP_LOG_ERROR:
         outcome = OUTCOME_INTERRUPTED;
         text_add(&why, facts->detail ? facts->detail : "its log could not be written");
+        break;
+    case STOP_GPU_LOST:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, facts->detail ? facts->detail : "its GPU was lost");
         break;
     case STOP_EXITED:
         judge_exit(job, facts, &why);

@@ -20,6 +20,7 @@ enum stop_reason {
     STOP_LIMIT,
     STOP_LOG_ERROR,   /* its log could not be written */
     STOP_NOT_STARTED, /* the command never began */
+    STOP_GPU_LOST,    /* of its lane */
     STOP_REASONS
 };
 

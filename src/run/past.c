@@ -32,6 +32,22 @@ void past_forget(struct past *past, size_t number)
     past->items[number - 1] = (struct past_item){0};
 }
 
+void past_keep(struct past *past, size_t count, size_t number, int64_t failed, json_t *last_ended)
+{
+    if (!past->items)
+        *past = (struct past){.items = mem_array(count + 1, sizeof *past->items), .count = count};
+    struct past_item *item = &past->items[number - 1];
+    json_t *ladder = json_object_get(last_ended, "ladder");
+    item->failed = failed;
+    json_incref(last_ended);
+    json_decref(item->last_ended);
+    item->last_ended = last_ended;
+    if (!ladder)
+        return;
+    json_decref(item->ladder);
+    item->ladder = json_incref(ladder);
+}
+
 static void take_event(struct past *past, const struct event *event)
 {
     if (event->experiment < 1 || (uint64_t)event->experiment > past->count)

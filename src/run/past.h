@@ -31,6 +31,9 @@ struct past_item past_of(const struct past *past, size_t number);
 /* The experiment is done again: what its attempts before came to counts no more. */
 void past_forget(struct past *past, size_t number);
 
+/* For whoever takes it up in this session; count: of the plan. */
+void past_keep(struct past *past, size_t count, size_t number, int64_t failed, json_t *last_ended);
+
 /* The data of EVENT_EXPERIMENT_ENDED from that of its last attempt (may be NULL). A new reference. outcome:
  * "succeeded", ... */
 json_t *past_experiment_ended(const char *outcome, int64_t retries, const json_t *last_attempt);

@@ -81,6 +81,14 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
         next(lane);
 }
 
+void runner_say(struct runner *runner, char *text)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "text", json_string(text));
+    free(text);
+    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+}
+
 void runner_tell(struct runner *runner, struct runner_entry entry)
 {
     struct event event = make_event(runner, &entry);

@@ -8,6 +8,7 @@
 #include "run/again.h"
 #include "run/energy.h"
 #include "run/lane.h"
+#include "run/lanes.h"
 #include "run/recover.h"
 #include "run/runner.h"
 #include "run/signals.h"
@@ -17,9 +18,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 24 };
 
 /* A machine on which nothing is to be done is not woken every second. */
 enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
@@ -41,14 +45,63 @@ static bool is_wanted(const struct runner *runner, size_t number)
     return !again || again->items[number - 1];
 }
 
-const struct plan_experiment *runner_take(struct runner *runner)
+static const struct plan_experiment *next_one(struct runner *runner)
 {
-    while (runner->next < runner->plan->count) {
-        const struct plan_experiment *experiment = &runner->plan->experiments[runner->next++];
-        if (!runner_experiment_ended(runner, experiment->number) && is_wanted(runner, experiment->number))
+    for (; runner->next < runner->plan->count; runner->next++) {
+        const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
+        if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
+            is_wanted(runner, experiment->number))
             return experiment;
     }
     return NULL;
+}
+
+bool runner_has_more(struct runner *runner)
+{
+    return next_one(runner) != NULL;
+}
+
+static bool same_governor(const struct plan_experiment *a, const struct plan_experiment *b)
+{
+    return a->governor && b->governor ? strcmp(a->governor, b->governor) == 0 : a->governor == b->governor;
+}
+
+/* The governor is the whole machine's. */
+static bool may_begin(const struct runner *runner, const struct plan_experiment *experiment)
+{
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct plan_experiment *other = runner->lanes[i].experiment;
+        if (other && (experiment->exclusive || other->exclusive ||
+                      (runner->request->governor && !same_governor(experiment, other))))
+            return false;
+    }
+    return true;
+}
+
+const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
+{
+    const struct plan_experiment *experiment = next_one(runner);
+    *waits = experiment && !may_begin(runner, experiment);
+    if (!experiment || *waits)
+        return NULL;
+    runner->taken[experiment->number - 1] = true;
+    return experiment;
+}
+
+void runner_wake(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (runner->lanes[i].phase == LANE_WAITING)
+            lane_wake(&runner->lanes[i]);
+}
+
+void runner_return(struct runner *runner, const struct plan_experiment *experiment)
+{
+    size_t place = experiment->number - 1;
+    runner->taken[place] = false;
+    runner->next = place < runner->next ? place : runner->next;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_wake(&runner->lanes[i]);
 }
 
 static void halt_lanes(struct runner *runner)
@@ -75,11 +128,21 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
     runner_break(runner, &err);
 }
 
-void runner_lane_finished(struct runner *runner)
+static bool all_finished(const struct runner *runner)
 {
     for (size_t i = 0; i < runner->lane_count; i++)
         if (runner->lanes[i].phase != LANE_FINISHED)
-            return;
+            return false;
+    return true;
+}
+
+void runner_lane_finished(struct runner *runner)
+{
+    if (!all_finished(runner))
+        return;
+    /* The last of them could not go on. */
+    if (!runner_halted(runner) && runner_has_more(runner))
+        runner_break(runner, &runner->refused);
     if (runner->loop)
         sd_event_exit(runner->loop, 0);
 }
@@ -167,13 +230,17 @@ static json_t *session_json(const struct run_request *request)
     return json;
 }
 
-static void end_session(struct runner *runner)
+/* Takes what the lanes come to. */
+static void end_session(struct runner *runner, json_t *pool)
 {
     struct err err = {0};
     const char *outcome = runner->broken ? "failed" : runner->signal_number ? "interrupted" : "finished";
     json_t *data = json_object();
     json_object_set_new(data, "outcome", json_string(outcome));
     json_object_set_new(data, "error", runner->broken ? json_string(runner->err.text) : json_null());
+    if (json_is_object(pool))
+        json_object_set(data, "pool", pool);
+    json_decref(pool);
     runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_ENDED, .data = data});
     if (!store_flush(runner->request->store, &err) && !runner->broken)
         runner_break(runner, &err);
@@ -198,30 +265,39 @@ static bool plan_again(struct runner *runner, struct err *err)
 /* The session from its first event to its last; runner->broken and signal_number say how it went. */
 static void live(struct runner *runner, struct err *err)
 {
-    struct lane lane;
+    size_t count = runner->request->lane_count ? runner->request->lane_count : 1;
     runner_record(runner, (struct runner_entry){.type = EVENT_SESSION_STARTED, .data = session_json(runner->request)});
     if (!recover_run(runner, err) || !plan_again(runner, err)) {
         runner_break(runner, err);
-        end_session(runner);
+        end_session(runner, NULL);
         return;
     }
-    lane_init(&lane, runner);
-    runner->lanes = &lane;
-    runner->lane_count = 1;
+    struct lane *lanes = mem_array(count, sizeof *lanes);
+    runner->taken = mem_array(runner->plan->count + 1, sizeof *runner->taken);
+    runner->lanes = lanes;
+    runner->lane_count = count;
+    for (size_t i = 0; i < count; i++)
+        lane_init(&lanes[i], runner, i + 1);
     energy_start(runner);
-    lane_energy_await(&lane);
-    int code = lane.phase == LANE_FINISHED ? 0 : sd_event_loop(runner->loop);
+    lanes_begin(runner);
+    for (size_t i = 0; i < count; i++)
+        lane_energy_await(&lanes[i]);
+    int code = all_finished(runner) ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
         err_set(&loop_err, "the event loop failed: %s", strerror(-code));
         runner_break(runner, &loop_err);
     }
+    json_t *pool = lanes_json(runner);
+    lanes_fini(runner);
     energy_stop(runner);
     lane_governor_fini(runner);
     runner->lanes = NULL;
     runner->lane_count = 0;
-    end_session(runner);
-    lane_fini(&lane);
+    end_session(runner, pool);
+    for (size_t i = 0; i < count; i++)
+        lane_fini(&lanes[i]);
+    free(lanes);
 }
 
 static void count_outcomes(const struct runner *runner, struct run_summary *out)
@@ -240,11 +316,23 @@ static void count_outcomes(const struct runner *runner, struct run_summary *out)
     }
 }
 
+/* A lane has some twenty descriptors at most; the usual soft limit is for programs that use select. */
+static void make_room(const struct run_request *request)
+{
+    struct rlimit limit;
+    rlim_t wanted = DESCRIPTORS + DESCRIPTORS_OF_LANE * (rlim_t)request->lane_count;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit); /* where it fails, and they run out, that is told where one is missing */
+}
+
 static bool prepare(struct runner *runner, struct signals *signals, struct err *err)
 {
     AUTO_FREE char *cwd = get_current_dir_name();
     const struct run_request *request = runner->request;
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
+    make_room(request);
     return read_time_scale(request, &runner->time_scale, err) &&
            (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
@@ -271,6 +359,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     if (runner.broken && err)
         *err = runner.err;
     past_fini(&runner.past);
+    free(runner.taken);
     free(runner.run_dir);
     sd_event_unref(runner.loop);
     return !runner.broken;

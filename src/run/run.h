@@ -34,6 +34,12 @@ struct run_governor {
     const char *sysroot;
 };
 
+/* GPUs on which one experiment at a time runs. */
+struct run_lane {
+    size_t gpu_first, gpu_count; /* of those that gauge has */
+    struct strv environment;     /* NAME=VALUE: how its jobs see these GPUs and no others; empty: as they are */
+};
+
 struct run_request {
     struct store *store; /* open; stays the caller's */
     int dir;             /* the run's folder, open */
@@ -48,6 +54,8 @@ struct run_request {
     struct run_listener listener;
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
+    const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
+    size_t lane_count;                 /* 0: one, with all GPUs */
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     bool resumed;
     bool stop_at_failure; /* nothing more begins when an experiment has failed */

@@ -2,6 +2,7 @@
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 
+#include "meter/cpu_split.h"
 #include "meter/gauge.h"
 #include "plan/plan.h"
 #include "run/past.h"
@@ -33,14 +34,15 @@ struct runner {
     struct past past;
     struct lane *lanes;
     size_t lane_count;
-    size_t next;       /* place in the plan from which the next experiment is taken */
+    size_t next;       /* place in the plan before which nothing is left to take */
+    bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
+    struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
-    struct gauge *gauge; /* NULL: nothing is measured */
-    sd_event_source *gauge_source;
-    int64_t gauge_until_ns; /* so long its meters are waited for before the first job */
     struct runner_governor governor;
+    struct cpu_split split; /* of the packages' energy among the lanes */
+    int64_t begun_ns;       /* when the lanes were */
     bool memory_said;  /* that the memory limit is not held */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */
@@ -67,6 +69,7 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 
 /* To the listener only. */
 void runner_tell(struct runner *runner, struct runner_entry entry);
+void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run; takes text */
 
 /* Nothing new is to be started: a signal came, or the run is broken. */
 bool runner_halted(const struct runner *runner);
@@ -77,8 +80,18 @@ void runner_break(struct runner *runner, const struct err *err);
 /* The same for what could not be written, with how to go on. */
 void runner_break_disk(struct runner *runner, const struct err *cause);
 
-/* The next experiment that is to be run, or NULL. */
-const struct plan_experiment *runner_take(struct runner *runner);
+/* The next experiment that is to be run, or NULL. From then on it is the caller's. waits: there is one, and it may not
+ * begin beside those that the other lanes have. */
+const struct plan_experiment *runner_take(struct runner *runner, bool *waits);
+
+/* Whether any is left that no lane has. */
+bool runner_has_more(struct runner *runner);
+
+/* A lane has brought one to its end: those that wait look again. */
+void runner_wake(struct runner *runner);
+
+/* One that a lane cannot bring to its end: another lane does it. */
+void runner_return(struct runner *runner, const struct plan_experiment *experiment);
 
 /* A lane has nothing more to do. */
 void runner_lane_finished(struct runner *runner);

@@ -32,6 +32,7 @@ void results_fini(struct results *results)
 {
     result_items_free(results->items, results->count);
     plan_fini(&results->plan);
+    json_decref(results->pool);
     *results = (struct results){0};
 }
 
@@ -102,6 +103,12 @@ static void take_energy(sqlite3_stmt *row, struct result *item)
         .cpu_j = energy_number(block, "cpu_package", "joules"),
         .cpu_half_width_j = energy_number(block, "cpu_package", "half_width_j"),
     };
+    /* Where several ran at the same time, what the packages drew is not this one's alone. */
+    struct reading share_mj = energy_number(block, "cpu_package_share", "attributed_mj");
+    if (share_mj.valid) {
+        item->energy.cpu_j = (struct reading){share_mj.value / 1000, true};
+        item->energy.cpu_half_width_j = (struct reading){0};
+    }
     json_decref(block);
 }
 
@@ -197,6 +204,17 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
     return false;
 }
 
+static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "");
+    int step = query ? db_step(query, err) : -1;
+    json_t *data = step > 0 ? db_json(query, 0) : NULL;
+    *out = json_incref(json_object_get(data, "pool"));
+    json_decref(data);
+    return step >= 0;
+}
+
 bool results_load(sqlite3 *db, struct results *out, struct err *err)
 {
     *out = (struct results){0};
@@ -205,7 +223,7 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
         return false;
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
-        ok = result_items_load(db, &out->plan, &out->items, err);
+        ok = result_items_load(db, &out->plan, &out->items, err) && load_pool(db, &out->pool, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

@@ -94,7 +94,7 @@ struct result_metric {
 /* Gross, of the last attempt (docs/energy.md). */
 struct result_energy {
     struct reading gpu_j, gpu_half_width_j;
-    struct reading cpu_j, cpu_half_width_j; /* of the packages */
+    struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
 };
 
 /* What was seen that speaks against the figures of a result. */
@@ -131,6 +131,7 @@ struct results {
     struct plan plan;
     struct result *items;
     size_t count;
+    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);

@@ -136,8 +136,40 @@ static void read_results(struct worker *worker, struct work_item *first, const s
                               : results_load(worker->db, item->results, &item->err);
 }
 
+static void append(struct work_list *list, struct work_list *more)
+{
+    while (more->first) {
+        struct work_item *item = more->first;
+        more->first = item->next;
+        item->next = NULL;
+        work_list_add(list, item);
+    }
+    *more = (struct work_list){0};
+}
+
+/* Of what waits, up to a reading of it all, events come first: with many lanes they and files alternate, and one commit and one
+ * summary.csv are enough for all. What files say is then that of a later moment, which is as good. */
+static void events_first(struct work_list *batch)
+{
+    struct work_list sorted = {0}, files = {0};
+    for (struct work_item *item = batch->first, *next; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        if (item->kind == WORK_FILES) {
+            work_list_add(&files, item);
+            continue;
+        }
+        if (item->kind == WORK_READ)
+            append(&sorted, &files);
+        work_list_add(&sorted, item);
+    }
+    append(&sorted, &files);
+    *batch = sorted;
+}
+
 static void process(struct worker *worker, struct work_list *batch)
 {
+    events_first(batch);
     while (batch->first) {
         struct work_item *first = batch->first;
         struct work_item *end = first->next;

@@ -79,9 +79,18 @@ double estimate_pauses(const struct plan *plan, const bool *done)
     return sum;
 }
 
-bool estimate_left(const struct estimate *estimate, size_t current, double elapsed_s, double *out)
+static const struct estimate_running *find_running(const struct estimate_running *running, size_t lanes, size_t number)
 {
-    double overall;
+    for (size_t i = 0; i < lanes; i++)
+        if (running[i].number == number)
+            return &running[i];
+    return NULL;
+}
+
+bool estimate_left_of(const struct estimate *estimate, const struct estimate_running *running, size_t lanes,
+                      double *out)
+{
+    double overall, longest_s = 0;
     if (!mean_of_all(estimate, &overall))
         return false;
     double sum = estimate_pauses(estimate->plan, estimate->done);
@@ -89,11 +98,19 @@ bool estimate_left(const struct estimate *estimate, size_t current, double elaps
         if (estimate->done[i])
             continue;
         const struct estimate_group *group = &estimate->groups[estimate->group_of[i]];
+        const struct estimate_running *now = find_running(running, lanes, i + 1);
         double duration_s = group->ended ? group->sum_s / (double)group->ended : overall;
-        if (i + 1 == current)
-            duration_s = duration_s > elapsed_s ? duration_s - elapsed_s : 0;
+        if (now)
+            duration_s = duration_s > now->elapsed_s ? duration_s - now->elapsed_s : 0;
+        longest_s = duration_s > longest_s ? duration_s : longest_s;
         sum += duration_s;
     }
-    *out = sum;
+    sum /= (double)lanes;
+    *out = sum > longest_s ? sum : longest_s;
     return true;
+}
+
+bool estimate_left(const struct estimate *estimate, size_t current, double elapsed_s, double *out)
+{
+    return estimate_left_of(estimate, &(struct estimate_running){current, elapsed_s}, 1, out);
 }

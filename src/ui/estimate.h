@@ -34,6 +34,13 @@ void estimate_done(struct estimate *estimate, size_t number, double duration_s);
  * pauses between them. False: nothing has ended yet. */
 bool estimate_left(const struct estimate *estimate, size_t current, double elapsed_s, double *out);
 
+/* The same of several lanes: what each has in work, and how long it has had it (number 0: none). */
+struct estimate_running {
+    size_t number;
+    double elapsed_s;
+};
+bool estimate_left_of(const struct estimate *estimate, const struct estimate_running *running, size_t lanes, double *out);
+
 /* The pauses between the experiments of a plan that are not done yet (done NULL: all), without retries. */
 double estimate_pauses(const struct plan *plan, const bool *done);
 

@@ -16,19 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ERASE_LINE "\r\033[K"
-#define GREEN      "\033[32m"
-#define RED        "\033[31m"
-#define YELLOW     "\033[33m"
-#define PLAIN      "\033[0m"
+#define ERASE_LINE   "\r\033[K"
+#define UP_AND_ERASE "\033[A\033[K"
+#define GREEN        "\033[32m"
+#define RED          "\033[31m"
+#define YELLOW       "\033[33m"
+#define PLAIN        "\033[0m"
 
-enum { END_TIMEOUT_MS = 5000, METRIC_DIGITS = 6 };
+enum { LANES_SHOWN = 16, END_TIMEOUT_MS = 5000, METRIC_DIGITS = 6 };
 
-struct progress {
-    struct progress_options options;
-    struct output output;
-    struct estimate estimate;
+/* What is known of one lane's experiment. */
+struct shown {
     size_t current; /* experiment, from 1; 0: none yet */
+    bool ended;     /* it is over, and nothing follows it yet */
     int64_t attempt;
     int64_t experiment_ns, attempt_ns; /* when it began */
     int64_t pause_end_ns;              /* 0: no pause */
@@ -43,7 +43,19 @@ struct progress {
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
     struct reading power_w;                 /* now */
     struct drawn drawn_by;                  /* by the attempt that ended last */
-    bool drawn;                             /* a live line stands there */
+    char *gpus;                             /* of the lane; NULL: there is one lane */
+};
+
+struct progress {
+    struct progress_options options;
+    struct output output;
+    struct estimate estimate;
+    struct shown *lanes; /* at least one */
+    size_t lane_count;
+    struct shown *lane; /* whose event it is */
+    struct shown other; /* what comes of an experiment that no lane has any more */
+    size_t done;        /* experiments that have ended, in earlier sessions too */
+    size_t rows;        /* live lines that stand there */
     bool detached;
 };
 
@@ -63,14 +75,26 @@ struct progress *progress_new(const struct progress_options *options)
     progress->options = *options;
     progress->output.fd = options->fd;
     estimate_init(&progress->estimate, options->plan);
+    progress->lanes = mem_array(1, sizeof *progress->lanes);
+    progress->lane_count = 1;
+    progress->lane = progress->lanes;
     return progress;
 }
 
 static void erase(struct progress *progress)
 {
-    if (progress->drawn)
-        output_add(&progress->output, ERASE_LINE, strlen(ERASE_LINE));
-    progress->drawn = false;
+    for (size_t i = 0; i < progress->rows; i++) {
+        const char *step = i == 0 ? ERASE_LINE : UP_AND_ERASE;
+        output_add(&progress->output, step, strlen(step));
+    }
+    progress->rows = 0;
+}
+
+static void shown_fini(struct shown *shown)
+{
+    free(shown->metric_name);
+    free(shown->attempt_error);
+    free(shown->gpus);
 }
 
 void progress_free(struct progress *progress)
@@ -81,14 +105,17 @@ void progress_free(struct progress *progress)
         erase(progress);
     output_fini(&progress->output, END_TIMEOUT_MS);
     estimate_fini(&progress->estimate);
-    free(progress->metric_name);
-    free(progress->attempt_error);
+    for (size_t i = 0; i < progress->lane_count; i++)
+        shown_fini(&progress->lanes[i]);
+    shown_fini(&progress->other);
+    free(progress->lanes);
     free(progress);
 }
 
 void progress_skip(struct progress *progress, size_t number)
 {
     estimate_done(&progress->estimate, number, -1);
+    progress->done++;
 }
 
 bool progress_detached(const struct progress *progress)
@@ -127,59 +154,103 @@ static void add_seconds(struct text *out, double seconds)
 
 static void add_pause(const struct progress *progress, struct text *out)
 {
-    text_addf(out, "  %s in ", progress->pause_is_retry ? "retry" : "next");
-    add_seconds(out, ceil(-seconds_since(progress, progress->pause_end_ns)));
+    text_addf(out, "  %s in ", progress->lane->pause_is_retry ? "retry" : "next");
+    add_seconds(out, ceil(-seconds_since(progress, progress->lane->pause_end_ns)));
 }
 
 static void add_stopping(const struct progress *progress, struct text *out)
 {
     text_add(out, "  stopping, at most ");
-    add_seconds(out, ceil(-seconds_since(progress, progress->stop_end_ns)));
-    if (progress->interrupted)
+    add_seconds(out, ceil(-seconds_since(progress, progress->lane->stop_end_ns)));
+    if (progress->lane->interrupted)
         text_add(out, "; Ctrl-C again: at once");
 }
 
 /* How many attempts there may be is known only of an experiment that no earlier session interrupted. */
 static void add_attempt(const struct progress *progress, const struct plan_experiment *experiment, struct text *out)
 {
-    if (progress->attempt <= 1)
+    if (progress->lane->attempt <= 1)
         return;
-    text_addf(out, "  attempt %lld", (long long)progress->attempt);
-    if (progress->from_first)
+    text_addf(out, "  attempt %lld", (long long)progress->lane->attempt);
+    if (progress->lane->from_first)
         text_addf(out, "/%lld", (long long)experiment->max_retries + 1);
 }
 
 void progress_line(const struct progress *progress, struct text *out)
 {
-    const struct plan_experiment *experiment = experiment_at(progress, (int64_t)progress->current);
+    const struct plan_experiment *experiment = experiment_at(progress, (int64_t)progress->lane->current);
     if (!experiment)
         return;
-    bool paused = progress->pause_end_ns != 0;
+    bool paused = progress->lane->pause_end_ns != 0;
     add_head(progress, experiment, out);
     add_attempt(progress, experiment, out);
-    if (progress->stop_end_ns != 0) {
+    if (progress->lane->stop_end_ns != 0) {
         add_stopping(progress, out);
         return;
     }
     if (paused) {
         add_pause(progress, out);
     } else {
-        text_add(out, progress->alone ? "  background alone " : "  ");
-        add_seconds(out, floor(seconds_since(progress, progress->attempt_ns)));
-        if (progress->power_w.valid)
-            text_addf(out, "  %.0f W", progress->power_w.value);
+        text_add(out, progress->lane->alone ? "  background alone " : "  ");
+        add_seconds(out, floor(seconds_since(progress, progress->lane->attempt_ns)));
+        if (progress->lane->power_w.valid)
+            text_addf(out, "  %.0f W", progress->lane->power_w.value);
     }
-    double elapsed_s = seconds_since(progress, progress->experiment_ns);
+    double elapsed_s = seconds_since(progress, progress->lane->experiment_ns);
     double left_s;
-    if (estimate_left(&progress->estimate, progress->current, elapsed_s, &left_s)) {
+    if (progress->lane_count == 1 && estimate_left(&progress->estimate, progress->lane->current, elapsed_s, &left_s)) {
         text_add(out, "  about ");
         add_seconds(out, ceil(left_s));
         text_add(out, " left");
     }
-    if (progress->metric_name && !paused) {
-        text_addf(out, "  %s ", progress->metric_name);
-        add_number(out, progress->metric_value);
+    if (progress->lane->metric_name && !paused) {
+        text_addf(out, "  %s ", progress->lane->metric_name);
+        add_number(out, progress->lane->metric_value);
     }
+}
+
+static void draw_row(struct progress *progress, size_t width, const char *line)
+{
+    AUTO_TEXT struct text cut = {0};
+    text_add(&cut, progress->rows > 0 ? "\n" : "");
+    text_add(&cut, ERASE_LINE);
+    /* One column stays free: a full line would wrap on some terminals. */
+    width_fit(line, width - 1, &cut);
+    output_add(&progress->output, text_get(&cut), cut.length);
+    progress->rows++;
+}
+
+/* Of all lanes together. */
+static void add_whole(const struct progress *progress, struct text *out)
+{
+    double left_s;
+    struct estimate_running *running = mem_array(progress->lane_count, sizeof *running);
+    for (size_t i = 0; i < progress->lane_count; i++) {
+        const struct shown *lane = &progress->lanes[i];
+        bool runs = lane->current && !lane->ended;
+        running[i] = (struct estimate_running){runs ? lane->current : 0, seconds_since(progress, lane->experiment_ns)};
+    }
+    text_addf(out, "%zu of %zu done", progress->done, progress->options.plan->count);
+    if (estimate_left_of(&progress->estimate, running, progress->lane_count, &left_s)) {
+        text_add(out, ", about ");
+        add_seconds(out, ceil(left_s));
+        text_add(out, " left");
+    }
+    free(running);
+}
+
+void progress_line_of(struct progress *progress, size_t number, struct text *out)
+{
+    if (number == 0) {
+        add_whole(progress, out);
+        return;
+    }
+    progress->lane = &progress->lanes[number - 1];
+    text_addf(out, "%s  ", progress->lane->gpus ? progress->lane->gpus : "");
+    if (progress->lane->current == 0 || (progress->lane->ended && progress->lane->pause_end_ns == 0))
+        text_add(out, "idle");
+    else
+        progress_line(progress, out);
 }
 
 static void draw(struct progress *progress)
@@ -187,14 +258,18 @@ static void draw(struct progress *progress)
     if (progress->options.style != PROGRESS_LIVE || progress->detached || !output_push(&progress->output))
         return;
     size_t width = progress->options.width ? progress->options.width : width_of_terminal(progress->options.fd);
-    AUTO_TEXT struct text line = {0};
-    AUTO_TEXT struct text cut = {0};
-    progress_line(progress, &line);
-    text_add(&cut, ERASE_LINE);
-    /* One column stays free: a full line would wrap on some terminals. */
-    width_fit(text_get(&line), width - 1, &cut);
-    output_add(&progress->output, text_get(&cut), cut.length);
-    progress->drawn = true;
+    size_t rows = progress->lane_count > 1 ? progress->lane_count : 0;
+    if (rows)
+        erase(progress);
+    progress->rows = 0;
+    for (size_t i = 0; i <= rows && i <= LANES_SHOWN; i++) {
+        AUTO_TEXT struct text line = {0};
+        if (rows)
+            progress_line_of(progress, i, &line);
+        else
+            progress_line(progress, &line);
+        draw_row(progress, width, text_get(&line));
+    }
 }
 
 /* A line that stays. colour: of its last part, from byte coloured_from on. */
@@ -227,32 +302,35 @@ static void begin_experiment(struct progress *progress, const struct event *even
     const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
     if (!experiment)
         return;
-    progress->current = experiment->number;
-    progress->attempt = 1;
-    progress->experiment_ns = progress->attempt_ns = now_ns(progress);
-    progress->pause_end_ns = progress->stop_end_ns = 0;
-    progress->from_first = false;
-    progress->of_experiment = progress->of_attempt = VERDICT_CLEAN;
-    free(steal_ptr(progress->metric_name));
-    free(steal_ptr(progress->attempt_error));
-    progress->drawn_by = (struct drawn){0};
-    progress->power_w = (struct reading){0};
+    progress->lane->current = experiment->number;
+    progress->lane->ended = false;
+    progress->lane->attempt = 1;
+    progress->lane->experiment_ns = progress->lane->attempt_ns = now_ns(progress);
+    progress->lane->pause_end_ns = progress->lane->stop_end_ns = 0;
+    progress->lane->from_first = false;
+    progress->lane->of_experiment = progress->lane->of_attempt = VERDICT_CLEAN;
+    free(steal_ptr(progress->lane->metric_name));
+    free(steal_ptr(progress->lane->attempt_error));
+    progress->lane->drawn_by = (struct drawn){0};
+    progress->lane->power_w = (struct reading){0};
     if (progress->options.style != PROGRESS_PLAIN)
         return;
     AUTO_TEXT struct text line = {0};
     add_head(progress, experiment, &line);
     text_add(&line, " started");
+    if (progress->lane->gpus)
+        text_addf(&line, " on %s", progress->lane->gpus);
     say(progress, &line, NULL, line.length);
 }
 
 static void begin_attempt(struct progress *progress, const struct event *event)
 {
-    progress->attempt = event->attempt;
-    progress->from_first = progress->from_first || event->attempt == 1;
-    progress->attempt_ns = now_ns(progress);
-    progress->pause_end_ns = 0;
-    progress->power_w = (struct reading){0};
-    progress->alone = false;
+    progress->lane->attempt = event->attempt;
+    progress->lane->from_first = progress->lane->from_first || event->attempt == 1;
+    progress->lane->attempt_ns = now_ns(progress);
+    progress->lane->pause_end_ns = 0;
+    progress->lane->power_w = (struct reading){0};
+    progress->lane->alone = false;
 }
 
 /* The first loop of a background: until the foreground starts, nothing else shows that something happens. */
@@ -264,8 +342,8 @@ static void begin_background(struct progress *progress, const struct event *even
     bool first = role && strcmp(role, "background") == 0 && json_get_int(event->data, "number", &number) && number == 1;
     if (!experiment || !first)
         return;
-    progress->alone = true;
-    progress->attempt_ns = now_ns(progress);
+    progress->lane->alone = true;
+    progress->lane->attempt_ns = now_ns(progress);
     if (progress->options.style != PROGRESS_PLAIN)
         return;
     AUTO_TEXT struct text line = {0};
@@ -283,9 +361,9 @@ static void begin_stop(struct progress *progress, const struct event *event)
     if (!experiment || !reason || strcmp(reason, "exited") == 0)
         return;
     double grace_s = progress->options.plan->timing.stop_grace_s;
-    progress->stop_end_ns = now_ns(progress) + (int64_t)(grace_s * (double)NS_PER_S);
-    progress->interrupted = strcmp(reason, "interrupted") == 0;
-    if (progress->options.style != PROGRESS_PLAIN || !progress->interrupted)
+    progress->lane->stop_end_ns = now_ns(progress) + (int64_t)(grace_s * (double)NS_PER_S);
+    progress->lane->interrupted = strcmp(reason, "interrupted") == 0;
+    if (progress->options.style != PROGRESS_PLAIN || !progress->lane->interrupted)
         return;
     AUTO_TEXT struct text line = {0};
     add_head(progress, experiment, &line);
@@ -298,17 +376,17 @@ static void begin_stop(struct progress *progress, const struct event *event)
 static void begin_pause(struct progress *progress, const struct event *event, bool retry)
 {
     double seconds = number_of(event, "seconds", 0);
-    progress->pause_end_ns = now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
-    progress->pause_is_retry = retry;
+    progress->lane->pause_end_ns = now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
+    progress->lane->pause_is_retry = retry;
     const struct plan_experiment *experiment = experiment_at(progress, event->experiment);
     if (!retry || !experiment)
         return;
     AUTO_TEXT struct text line = {0};
     add_head(progress, experiment, &line);
     size_t coloured_from = line.length;
-    text_addf(&line, " attempt %lld failed", (long long)progress->attempt);
-    if (progress->attempt_error)
-        text_addf(&line, ": %s", progress->attempt_error);
+    text_addf(&line, " attempt %lld failed", (long long)progress->lane->attempt);
+    if (progress->lane->attempt_error)
+        text_addf(&line, ": %s", progress->lane->attempt_error);
     text_add(&line, "; retry in ");
     add_seconds(&line, ceil(seconds));
     say(progress, &line, YELLOW, coloured_from);
@@ -317,8 +395,8 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
 /* What makes a person look at a row twice. */
 static void add_verdict(const struct progress *progress, struct text *out)
 {
-    enum verdict verdict =
-        progress->of_attempt > progress->of_experiment ? progress->of_attempt : progress->of_experiment;
+    enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment ? progress->lane->of_attempt
+                                                                                      : progress->lane->of_experiment;
     if (verdict > VERDICT_CLEAN)
         text_addf(out, ", %s", verdict_name(verdict));
 }
@@ -348,7 +426,12 @@ static void end_experiment(struct progress *progress, const struct event *event)
     double retries = number_of(event, "retries", 0);
     char duration[32];
     clock_format_duration(number_of(event, "duration_s", 0), duration);
-    estimate_done(&progress->estimate, experiment->number, seconds_since(progress, progress->experiment_ns));
+    progress->lane->ended = true;
+    /* What was interrupted because its GPU was lost is still to be done. */
+    if (!outcome || strcmp(outcome, outcome_name(OUTCOME_INTERRUPTED)) != 0) {
+        estimate_done(&progress->estimate, experiment->number, seconds_since(progress, progress->lane->experiment_ns));
+        progress->done++;
+    }
 
     AUTO_TEXT struct text line = {0};
     add_head(progress, experiment, &line);
@@ -356,7 +439,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
     if (retries > 0)
         text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
-    drawn_add(&progress->drawn_by, &line);
+    drawn_add(&progress->lane->drawn_by, &line);
     add_verdict(progress, &line);
     if (succeeded)
         add_metrics(&line, json_object_get(event->data, "metrics"));
@@ -399,7 +482,7 @@ static void say_text(struct progress *progress, const struct event *event, const
 static void take_evidence(struct progress *progress, const struct event *event)
 {
     const char *kind = json_get_text(event->data, "kind");
-    enum verdict *verdict = event->attempt > 0 ? &progress->of_attempt : &progress->of_experiment;
+    enum verdict *verdict = event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
     AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
     /* That the machine has none is so for every experiment: the note before the first says it once. */
@@ -418,14 +501,14 @@ static void take_metric(struct progress *progress, const struct event *event)
     const char *name = json_get_text(event->data, "name");
     double value;
     if (is_power(event)) {
-        progress->power_w.valid = json_get_number(event->data, "value", &progress->power_w.value);
+        progress->lane->power_w.valid = json_get_number(event->data, "value", &progress->lane->power_w.value);
         return;
     }
     if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
         return;
-    free(progress->metric_name);
-    progress->metric_name = mem_strdup(name);
-    progress->metric_value = value;
+    free(progress->lane->metric_name);
+    progress->lane->metric_name = mem_strdup(name);
+    progress->lane->metric_value = value;
 }
 
 static void begin_session(struct progress *progress, const struct event *event)
@@ -447,8 +530,45 @@ static void print_json(struct progress *progress, const struct event *event)
     output_add(&progress->output, text_get(&line), line.length);
 }
 
+/* "GPU 2", or "GPU 2, GPU 3" */
+static char *gpus_of(const struct event *event)
+{
+    struct text text = {0};
+    size_t at;
+    json_t *label;
+    json_array_foreach(json_object_get(event->data, "gpus"), at, label)
+        text_addf(&text, "%s%s", text.length ? ", " : "", json_string_value(label) ? json_string_value(label) : "");
+    return text_take(&text);
+}
+
+enum { LANES_MAX = 1024 };
+
+/* The lane that says so, or that has the experiment. */
+static struct shown *lane_of(struct progress *progress, const struct event *event)
+{
+    json_int_t number = 0;
+    if (json_get_int(event->data, "lane", &number) && number >= 1 && number <= LANES_MAX) {
+        size_t place = (size_t)number - 1, count = progress->lane_count;
+        if (place >= count) {
+            progress->lanes = mem_resize(progress->lanes, place + 1, sizeof *progress->lanes);
+            memset(progress->lanes + count, 0, (place + 1 - count) * sizeof *progress->lanes);
+            progress->lane_count = place + 1;
+        }
+        if (!progress->lanes[place].gpus)
+            progress->lanes[place].gpus = gpus_of(event);
+        return &progress->lanes[place];
+    }
+    if (progress->lane_count == 1)
+        return progress->lanes;
+    for (size_t i = 0; i < progress->lane_count; i++)
+        if (progress->lanes[i].current > 0 && (int64_t)progress->lanes[i].current == event->experiment)
+            return &progress->lanes[i];
+    return &progress->other;
+}
+
 static void take_event(struct progress *progress, const struct event *event)
 {
+    progress->lane = lane_of(progress, event);
     switch (event->type) {
     case EVENT_SESSION_STARTED:
         begin_session(progress, event);
@@ -457,7 +577,7 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_experiment(progress, event);
         break;
     case EVENT_ATTEMPT_PREPARED:
-        progress->of_attempt = VERDICT_CLEAN;
+        progress->lane->of_attempt = VERDICT_CLEAN;
         begin_attempt(progress, event);
         break;
     case EVENT_ATTEMPT_STARTED:
@@ -470,12 +590,12 @@ static void take_event(struct progress *progress, const struct event *event)
         begin_stop(progress, event);
         break;
     case EVENT_ATTEMPT_ENDED:
-        progress->stop_end_ns = 0;
-        progress->alone = false;
-        free(progress->attempt_error);
-        progress->attempt_error = mem_strdup(json_get_text(event->data, "error"));
-        progress->drawn_by = drawn_read(json_object_get(event->data, "energy"));
-        progress->power_w = (struct reading){0};
+        progress->lane->stop_end_ns = 0;
+        progress->lane->alone = false;
+        free(progress->lane->attempt_error);
+        progress->lane->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        progress->lane->drawn_by = drawn_read(json_object_get(event->data, "energy"));
+        progress->lane->power_w = (struct reading){0};
         break;
     case EVENT_RETRY_PAUSE:
         begin_pause(progress, event, true);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum progress_style {
-    PROGRESS_LIVE,  /* a terminal: lines of ends, retries and evidence, and below them one line that is redrawn */
+    PROGRESS_LIVE,  /* a terminal: lines of ends, retries and evidence, and below them one line (of several lanes one each) that is redrawn */
     PROGRESS_PLAIN, /* a line per start, end, retry, evidence */
     PROGRESS_JSON,  /* each event as one line of JSON, nothing else */
     PROGRESS_QUIET  /* nothing */
@@ -46,5 +46,8 @@ bool progress_detached(const struct progress *progress);
 
 /* What the live line says now, without cutting it to a width; for progress_tick and its tests. */
 void progress_line(const struct progress *progress, struct text *out);
+
+/* Where there are several lanes: the line of one (from 1), or (0) the first line, of all together. */
+void progress_line_of(struct progress *progress, size_t number, struct text *out);
 
 #endif

@@ -102,7 +102,7 @@ gpu 2
 step 500 700'
     export CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID
     job 'sleep 2'
-    settings 1
+    settings 1 '"gpus_per_experiment": "all"'
     tare_run
     look '
 one, two = energy["devices"]

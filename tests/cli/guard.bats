@@ -437,7 +437,7 @@ assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
     scenario 2
     plant 1 700
     job "sleep 1; echo loss 0.5"
-    settings 1 '"policy": "go-on"'
+    settings 1 '"policy": "go-on"' '"gpus_per_experiment": "all"'
     tare_run >out
     is "$(kinds)" foreign_process
     look 'found, = evidence(1, "foreign_process"); assert found["text"].startswith("GPU 1 is used by pid "), found'

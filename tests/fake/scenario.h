@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAKE_GPUS_MAX = 16, FAKE_STEPS_MAX = 256, FAKE_FAULTS_MAX = 64, FAKE_XIDS_MAX = 16, FAKE_PATH = 512 };
+enum { FAKE_GPUS_MAX = 64, FAKE_STEPS_MAX = 256, FAKE_FAULTS_MAX = 64, FAKE_XIDS_MAX = 16, FAKE_PATH = 512 };
 
 /* From t_s on (seconds after the origin) the power settles to target_w:
  * power_w(t) = target_w + rest_w exp(-(t - t_s) / settle). */

@@ -271,11 +271,11 @@ static void a_gpu_held_by_what_came_after_the_job_is_told(void **state)
     machine_add(&machine, 503, 1, 1500, 77, NULL, NULL);                  /* has no GPU */
     machine_add(&machine, 504, 1, 1500, 77, other, "nvidia1");            /* another job's */
     machine_add(&machine, 506, (int)getpid(), 1500, 77, NULL, "nvidia0"); /* the runner's own */
-    char *nobody = aftermath_gpu_holders(&machine.roots, &job, 77);
+    char *nobody = aftermath_gpu_holders(&machine.roots, &job, 77, NULL, NULL);
     assert_null(nobody);
     machine_add(&machine, 507, 1, 1000, 77, NULL, "nvidia0");
     machine_add(&machine, 508, 1, 1600, 77, own, "nvidiactl");
-    AUTO_FREE char *found = aftermath_gpu_holders(&machine.roots, &job, 77);
+    AUTO_FREE char *found = aftermath_gpu_holders(&machine.roots, &job, 77, NULL, NULL);
     AUTO_FREE char *expected = mem_printf("possibly of this job, and left alone: 507 train (%s/nvidia0); 508 train "
                                           "(%s/nvidiactl)",
                                           machine.dev, machine.dev);
@@ -303,7 +303,7 @@ static void without_a_gpu_nobody_is_looked_at(void **state)
     (void)state;
     struct job_identity job = {.start_time = 1};
     struct census_roots roots = {"/nonexistent", "/nonexistent"};
-    char *found = aftermath_gpu_holders(&roots, &job, 0);
+    char *found = aftermath_gpu_holders(&roots, &job, 0, NULL, NULL);
     assert_null(found);
 }
 

@@ -104,6 +104,42 @@ static void run_first(struct screen *screen)
             "\"metrics\": {\"accuracy\": 0.9612345678, \"loss\": null}}");
 }
 
+static void assert_lane_line(struct screen *screen, size_t number, const char *expected)
+{
+    AUTO_TEXT struct text line = {0};
+    progress_line_of(screen->progress, number, &line);
+    assert_string_equal(text_get(&line), expected);
+}
+
+static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{\"lane\": 1, \"gpus\": [\"GPU 0\"]}");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{\"lane\": 2, \"gpus\": [\"GPU 1\"]}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    pass(4);
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
+    pass(6);
+    assert_lane_line(&screen, 0, "0 of 3 done");
+    assert_lane_line(&screen, 1, "GPU 0  [1/3] digits_mlp_001  10 s");
+    assert_lane_line(&screen, 2, "GPU 1  [2/3] digits_mlp_002  6 s  loss 0.25");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 10.0}");
+    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. */
+    assert_lane_line(&screen, 0, "1 of 3 done, about 10 s left");
+    assert_lane_line(&screen, 1, "GPU 0  idle");
+    /* One whose GPU is lost is not done: another lane takes it up. */
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
+            "{\"outcome\": \"interrupted\", \"retries\": 0, \"duration_s\": 7.0}");
+    assert_lane_line(&screen, 2, "GPU 1  idle");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{\"lane\": 1, \"gpus\": [\"GPU 0\"]}");
+    assert_lane_line(&screen, 1, "GPU 0  [2/3] digits_mlp_002  0 s");
+    close_screen(&screen);
+}
+
 static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
 {
     (void)state;
@@ -420,6 +456,7 @@ static void experiments_of_an_earlier_session_do_not_count_as_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_lane_has_a_line_of_its_own_below_that_of_all),
         cmocka_unit_test(plain_lines_tell_starts_ends_retries_and_evidence),
         cmocka_unit_test(the_live_line_says_what_runs_how_long_and_how_much_is_left),
         cmocka_unit_test(what_was_drawn_stands_in_the_line_of_the_end),

@@ -1,0 +1,25 @@
+/* lanes: what several lanes come to together: whose the processors' energy was, and how long each lane worked. Nothing of it where
+ * there is one lane. Private to run/. */
+#ifndef TARE_RUN_LANES_H
+#define TARE_RUN_LANES_H
+
+#include "run/runner.h"
+
+void lanes_begin(struct runner *runner); /* the meters were started */
+void lanes_fini(struct runner *runner);
+
+/* About once a second, and, soon or not, at the edges of a job. */
+void lanes_tick(struct runner *runner);
+void lanes_edge(struct runner *runner);
+
+/* The attempt's gate was opened; it has ended. */
+void lanes_attempt_begin(struct lane *lane);
+void lanes_attempt_end(struct lane *lane, json_t *energy); /* adds "cpu_package_share" to what was measured (docs/energy.md) */
+
+/* Whether the experiments of the other lanes were in the way: evidence, with their names. cpu_s: of the lane's own job. */
+void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s);
+
+/* For EVENT_SESSION_ENDED, or null: docs/results.md. */
+json_t *lanes_json(struct runner *runner);
+
+#endif
