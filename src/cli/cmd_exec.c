@@ -416,8 +416,7 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
 static bool wants_energy(const struct cli_call *call)
 {
     struct exec_gpu_memory memory = gpu_memory_wish(call);
-    return call->values[OPTION_ENERGY].given ||
-           (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
+    return call->values[OPTION_ENERGY].given || (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
 }
 
 /* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
@@ -550,7 +549,8 @@ static const char *const description[] = {
     "--energy prints a table on standard error when all is over, as 'measure' does. The command starts at once, beside "
     "the meters; the end is delayed by 2 s at most, for a driver that does not answer. What the command writes to "
     "$TARE_MARKS (see '" TARE_NAME " mark') cuts it into epochs.",
-    "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes (LD_PRELOAD): what they "
+    "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes (LD_PRELOAD): what "
+    "they "
     "allocate through the CUDA driver is counted byte for byte, with their contexts and what their pools keep. The "
     "limit holds for all of them together, on each GPU. docs/gpu-memory.md says what is counted and what is not.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "

@@ -7,6 +7,7 @@
 #include "cli/gpu_hold.h"
 #include "cli/message.h"
 #include "cli/meters.h"
+#include "cli/preload.h"
 #include "cli/registration.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
@@ -164,6 +165,14 @@ static void say_meters(const struct session *session)
         cli_note("%s", missing);
 }
 
+static bool plan_follows_gpu_memory(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].foreground.track_gpu_memory || plan->experiments[i].background.track_gpu_memory)
+            return true;
+    return false;
+}
+
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     struct progress *progress = make_progress(session);
@@ -172,6 +181,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
     say_meters(session);
     governing_settle(session->wish->governing, store_plan(session->store));
+    AUTO_FREE char *preload = NULL;
+    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
+        return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -183,6 +195,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .gauge = &session->meters.options,
         .governor = &session->wish->governing->of_run,
         .listener = {progress_event, progress_tick, progress},
+        .preload = preload,
         .resumed = session->wish->resume_dir != NULL,
         .again = session->wish->rerun ? &session->again : NULL,
     };

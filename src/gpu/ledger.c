@@ -130,10 +130,10 @@ int ledger_fd(const struct ledger *ledger)
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment)
 {
     const char *before = strv_env_get(environment, "LD_PRELOAD");
-    AUTO_FREE char *preload = before && *before ? mem_printf("%s:%s", before, ledger->library)
-                                                : mem_strdup(ledger->library);
-    AUTO_FREE char *place = mem_printf("%s /proc/1/fd/%d:/proc/%d/fd/%d", ledger->nonce, ledger->fd, (int)getpid(),
-                                       ledger->fd);
+    AUTO_FREE char *preload =
+        before && *before ? mem_printf("%s:%s", before, ledger->library) : mem_strdup(ledger->library);
+    AUTO_FREE char *place =
+        mem_printf("%s /proc/1/fd/%d:/proc/%d/fd/%d", ledger->nonce, ledger->fd, (int)getpid(), ledger->fd);
     strv_env_set(environment, "LD_PRELOAD", preload);
     strv_env_set(environment, GPU_LEDGER_VARIABLE, place);
     strv_env_set(environment, GPU_LEDGER_TRACE_VARIABLE, trace ? trace : "");

@@ -68,8 +68,8 @@ cu_result cuArray3DCreate(cu_array *out, const struct cu_array3d_wish_v1 *wish)
         return CUDA_ERROR_NOT_FOUND;
     struct cu_array3d_wish wide = {0};
     if (wish)
-        wide = (struct cu_array3d_wish){wish->width,  wish->height,   wish->depth,
-                                        wish->format, wish->channels, wish->flags};
+        wide =
+            (struct cu_array3d_wish){wish->width, wish->height, wish->depth, wish->format, wish->channels, wish->flags};
     uint64_t size = array_bytes(&wide);
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -32,14 +32,15 @@ static void subtract(_Atomic uint64_t *from, uint64_t bytes)
 static void raise_to(_Atomic uint64_t *peak, uint64_t value)
 {
     uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
-    while (value > seen && !atomic_compare_exchange_weak_explicit(peak, &seen, value, memory_order_relaxed,
-                                                                  memory_order_relaxed))
+    while (value > seen &&
+           !atomic_compare_exchange_weak_explicit(peak, &seen, value, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
 static uint64_t limit_of(const struct gpu_ledger *ledger, uint64_t total)
 {
-    uint64_t share = ledger->limit_share ? total / GPU_LEDGER_WHOLE * ledger->limit_share : 0;
+    uint64_t parts = ledger->limit_share;
+    uint64_t share = total / GPU_LEDGER_WHOLE * parts + total % GPU_LEDGER_WHOLE * parts / GPU_LEDGER_WHOLE;
     uint64_t least = ledger->limit && (!share || ledger->limit < share) ? ledger->limit : share;
     return least && least < total ? least : 0;
 }

@@ -13,10 +13,10 @@ struct search {
 };
 
 struct tables {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
     const uint32_t *gnu_hash;
-    const ElfW(Half) *versions; /* NULL: none */
+    const ElfW(Half) * versions; /* NULL: none */
 };
 
 static bool is_asked(const struct search *search, const char *path)
@@ -67,7 +67,7 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
 }
 
 /* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends have bit 0 set. */
-static const ElfW(Sym) *look_up(const struct tables *tables, const char *name)
+static const ElfW(Sym) * look_up(const struct tables *tables, const char *name)
 {
     uint32_t hash = 5381;
     for (const char *at = name; *at; at++)

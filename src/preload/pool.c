@@ -108,7 +108,7 @@ struct pooled {
     uint64_t size;
     cu_pool pool; /* NULL: the device's current one */
     cu_stream stream;
-    __typeof__(&cuMemAllocAsync) allocate;             /* one of the two */
+    __typeof__(&cuMemAllocAsync) allocate; /* one of the two */
     __typeof__(&cuMemAllocFromPoolAsync) allocate_from;
     __typeof__(&cuMemFreeAsync) free;
     __typeof__(&cuStreamIsCapturing) capturing;
@@ -168,18 +168,16 @@ static cu_result pool_allocate(const struct pooled *wish)
     if (take(gpu, pool, wish->size, &taken)) {
         result = allocate(wish);
         pool_settle(pool, gpu, taken);
-        if (result == CUDA_SUCCESS && is_over(gpu) && wish->free && wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
+        if (result == CUDA_SUCCESS && is_over(gpu) && wish->free &&
+            wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
             /* It grew by more than could be foreseen. */
             if (REAL(cuMemPoolTrimTo))
                 REAL(cuMemPoolTrimTo)(pool, 0);
             pool_settle(pool, gpu, 0);
             result = CUDA_ERROR_OUT_OF_MEMORY;
         } else if (result == CUDA_SUCCESS)
-            book_enter(&(struct pointer_entry){.key = *wish->out,
-                                               .live = wish->size,
-                                               .owner = pool,
-                                               .kind = MEMORY_ASYNC,
-                                               .gpu = (uint8_t)gpu});
+            book_enter(&(struct pointer_entry){
+                .key = *wish->out, .live = wish->size, .owner = pool, .kind = MEMORY_ASYNC, .gpu = (uint8_t)gpu});
     }
     book_end();
     return result;

@@ -22,7 +22,7 @@ struct mapping {
 /* In memory that a forked child finds empty: it has none of these. */
 struct virtuals {
     pthread_mutex_t lock;
-    struct pointers handles; /* owner: the memory */
+    struct pointers handles;  /* owner: the memory */
     struct mapping *mappings; /* ordered by start */
     size_t mapping_count, mapping_capacity;
     struct virtual_memory *free;

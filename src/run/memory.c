@@ -122,10 +122,19 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
 }
 
 /* What the job can have: all that others do not. */
-static double limit_of(const struct memory_gpu *gpu)
+static double left_by_others(const struct memory_gpu *gpu)
 {
     double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
+}
+
+/* Of that, what it may have. */
+static double limit_of(const struct lane *lane, const struct memory_gpu *gpu)
+{
+    double left = left_by_others(gpu);
+    const struct gpu_limit *own = &lane->experiment->foreground.gpu_limit;
+    double limit = own->share > 0 ? own->share * gpu->total_bytes : (double)own->bytes;
+    return limit > 0 && limit < left ? limit : left;
 }
 
 static size_t epochs_to_come(const struct lane *lane)
@@ -143,7 +152,7 @@ static size_t epochs_to_come(const struct lane *lane)
 static void warn(struct lane *lane, struct memory_gpu *gpu)
 {
     const struct lane_memory *memory = &lane->memory;
-    double limit = limit_of(gpu);
+    double limit = limit_of(lane, gpu);
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit);
     size_t left = growth_epochs_left(&growth, limit);
     if (gpu->warned || left == 0 || left > epochs_to_come(lane))
@@ -219,7 +228,7 @@ struct growth lane_memory_growth(const struct lane *lane)
     struct growth steepest = {0};
     for (size_t i = 0; i < lane->memory.gpu_count; i++) {
         const struct memory_gpu *gpu = &lane->memory.gpus[i];
-        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
     }
@@ -231,15 +240,15 @@ double lane_memory_others_share(const struct lane *lane)
     double most = 0;
     for (size_t i = 0; i < lane->memory.gpu_count; i++) {
         const struct memory_gpu *gpu = &lane->memory.gpus[i];
-        double share = gpu->total_bytes > 0 ? 1 - limit_of(gpu) / gpu->total_bytes : 0;
+        double share = gpu->total_bytes > 0 ? 1 - left_by_others(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
     return most;
 }
 
-static json_t *growth_json(const struct memory_gpu *gpu)
+static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
     json_t *json = json_object();
@@ -249,7 +258,7 @@ static json_t *growth_json(const struct memory_gpu *gpu)
     return json;
 }
 
-static json_t *gpu_json(const struct memory_gpu *gpu)
+static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
     json_t *json = json_object();
     json_object_set_new(json, "device", json_string(gpu->label));
@@ -257,7 +266,7 @@ static json_t *gpu_json(const struct memory_gpu *gpu)
     json_object_set_new(json, "total_bytes",
                         gpu->total_bytes > 0 ? json_integer((json_int_t)gpu->total_bytes) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
-    json_object_set_new(json, "growth", growth_json(gpu));
+    json_object_set_new(json, "growth", growth_json(lane, gpu));
     return json;
 }
 
@@ -269,7 +278,7 @@ json_t *lane_memory_take(struct lane *lane)
     memory->on = false;
     json_t *json = json_object(), *gpus = json_array();
     for (size_t i = 0; i < memory->gpu_count; i++)
-        json_array_append_new(gpus, gpu_json(&memory->gpus[i]));
+        json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));
     json_object_set_new(json, "gpus", gpus);
     json_object_set_new(json, "host", memory_curve_json(&memory->host));
     return json;

@@ -49,6 +49,7 @@ struct run_request {
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
+    const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan asks for it */
     bool resumed;
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };

@@ -102,7 +102,8 @@ static bool count_physical(int gpu, int64_t change)
     if (change > 0 && (shared ? &shared[gpu] : &own[gpu])->physical + (uint64_t)change > total())
         return false;
     for (int i = 0; i < 2 && counts[i]; i++)
-        raise_peak(&counts[i]->physical_peak, atomic_fetch_add(&counts[i]->physical, (uint64_t)change) + (uint64_t)change);
+        raise_peak(&counts[i]->physical_peak,
+                   atomic_fetch_add(&counts[i]->physical, (uint64_t)change) + (uint64_t)change);
     return true;
 }
 
@@ -131,7 +132,8 @@ static uint64_t address_new(uint64_t size)
 static struct fake_block *block_new(enum kind kind, int gpu, uint64_t size, uint64_t physical)
 {
     struct fake_block *block = calloc(1, sizeof *block);
-    *block = (struct fake_block){.address = address_new(size), .size = size, .physical = physical, .kind = kind, .gpu = gpu};
+    *block =
+        (struct fake_block){.address = address_new(size), .size = size, .physical = physical, .kind = kind, .gpu = gpu};
     struct fake_block **chain = chain_of(block->address);
     block->next = *chain;
     *chain = block;
@@ -174,8 +176,8 @@ API CUresult cuInit(unsigned flags)
     const char *path = getenv("FAKE_CUDA_COUNT");
     if (path && !shared) {
         int fd = open(path, O_RDWR | O_CLOEXEC);
-        void *map = fd < 0 ? MAP_FAILED
-                           : mmap(NULL, sizeof *shared * FAKE_GPUS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void *map =
+            fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *shared * FAKE_GPUS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (fd >= 0)
             close(fd);
         shared = map == MAP_FAILED ? NULL : map;
@@ -654,7 +656,10 @@ struct entry {
     void *function, *private_function;
 };
 
-#define ENTRY(base, version, function) {base, version, 0, (void *)function, NULL}
+#define ENTRY(base, version, function)                                                                                 \
+    {                                                                                                                  \
+        base, version, 0, (void *)function, NULL                                                                       \
+    }
 static const struct entry entries[] = {
     ENTRY("cuInit", 2000, cuInit),
     ENTRY("cuDriverGetVersion", 2020, cuDriverGetVersion),
