@@ -1,9 +1,10 @@
-/* gpu_ledger: the table in shared memory in which libtare-cuda.so (src/preload) publishes what a job has allocated on its GPUs, and in
- * which the runner reads it (gpu/ledger.h). One file for both, as it is their agreement: nothing but the layout stands here.
+/* gpu_ledger: the table in shared memory in which libtare-cuda.so (src/preload) publishes what a job has allocated
+ * on its GPUs, and in which the runner reads it (gpu/ledger.h). One file for both, as it is their agreement:
+ * nothing but the layout stands here.
  *
- * The runner makes it, of fixed size and sealed against growing and shrinking, so that nobody can take its pages away. Every process of
- * the job maps it. Numbers are bytes unless their name says otherwise; all that several write are atomic. Nothing in it is trusted: a
- * job can write into it what it likes, and lies about itself alone. */
+ * The runner makes it, of fixed size and sealed against growing and shrinking, so that nobody can take its pages
+ * away. Every process of the job maps it. Numbers are bytes unless their name says otherwise; all that several
+ * write are atomic. Nothing in it is trusted: a job can write into it what it likes, and lies about itself alone. */
 #ifndef TARE_BASE_GPU_LEDGER_H
 #define TARE_BASE_GPU_LEDGER_H
 
@@ -21,12 +22,14 @@ enum {
     GPU_LEDGER_COMMAND = 16
 };
 
-/* Where a program finds it: "NONCE PATH[:PATH]...", paths below /proc. The nonce tells whether what was opened is it. */
+/* Where a program finds it: "NONCE PATH[:PATH]...", paths below /proc. The nonce tells whether what was opened is
+ * it. */
 #define GPU_LEDGER_VARIABLE "TARE_GPU_LEDGER"
 /* A file to which every event is appended as a struct gpu_ledger_event; absent: no trace. */
 #define GPU_LEDGER_TRACE_VARIABLE "TARE_GPU_TRACE"
 
-/* How the memory of a process's contexts was found: the driver's own figure for the process less what it has allocated; or assumed. */
+/* How the memory of a process's contexts was found: the driver's own figure for the process less what it has
+ * allocated; or assumed. */
 enum gpu_ledger_context { GPU_LEDGER_CONTEXT_NONE, GPU_LEDGER_CONTEXT_READ, GPU_LEDGER_CONTEXT_ASSUMED };
 
 enum gpu_ledger_state { GPU_LEDGER_FREE, GPU_LEDGER_TAKING, GPU_LEDGER_USED, GPU_LEDGER_GONE };

@@ -47,7 +47,7 @@ static bool read_head(const char *path, Elf64_Ehdr *out, struct err *err)
 /* The dynamic loader would say it into the job's log, and go on without. */
 static bool library_check(const char *path, struct err *err)
 {
-    Elf64_Ehdr own, its;
+    Elf64_Ehdr own = {0}, its = {0};
     if (strpbrk(path, " :\t\n"))
         return err_set(err, "%s: the dynamic loader takes no library with a space or colon in its path", path);
     if (!read_head("/proc/self/exe", &own, err) || !read_head(path, &its, err))
@@ -125,8 +125,8 @@ int ledger_fd(const struct ledger *ledger)
     return ledger->fd;
 }
 
-/* By path, not by number: programs close descriptors that they do not know, before they start others. In a pid namespace the job's init
- * holds it, and is number 1; without one this process does. */
+/* By path, not by number: programs close descriptors that they do not know, before they start others. In a pid
+ * namespace the job's init holds it, and is number 1; without one this process does. */
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment)
 {
     const char *before = strv_env_get(environment, "LD_PRELOAD");

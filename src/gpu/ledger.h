@@ -1,5 +1,6 @@
-/* ledger: what a job allocates on its GPUs, counted and limited by libtare-cuda.so (src/preload) inside its processes: the table they
- * share (base/gpu_ledger.h), the environment that makes them use it, and what stands in it. */
+/* ledger: what a job allocates on its GPUs, counted and limited by libtare-cuda.so (src/preload) inside its
+ * processes: the table they share (base/gpu_ledger.h), the environment that makes them use it, and what stands in
+ * it. */
 #ifndef TARE_GPU_LEDGER_H
 #define TARE_GPU_LEDGER_H
 
@@ -21,7 +22,8 @@ char *gpu_limit_text(const struct gpu_limit *limit); /* "8192 MiB", "50 %"; the 
 
 struct ledger;
 
-/* library: of libtare-cuda.so; refused are one that is not for this machine, and a path that LD_PRELOAD cannot say. */
+/* library: of libtare-cuda.so; refused are one that is not for this machine, and a path that LD_PRELOAD cannot
+ * say. */
 struct ledger *ledger_new(const char *library, const struct gpu_limit *limit, struct err *err);
 void ledger_free(struct ledger *ledger);
 

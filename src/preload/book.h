@@ -1,5 +1,5 @@
-/* book: how much is allocated, in the ledger that all processes of the job share. Room is taken before the driver is asked, so that the
- * sum of all never passes the limit, and given back when the driver refuses. */
+/* book: how much is allocated, in the ledger that all processes of the job share. Room is taken before the driver
+ * is asked, so that the sum of all never passes the limit, and given back when the driver refuses. */
 #ifndef TARE_PRELOAD_BOOK_H
 #define TARE_PRELOAD_BOOK_H
 
@@ -13,7 +13,8 @@
 int book_gpu(cu_device device);
 int book_current_gpu(void); /* of the current context */
 
-/* What the driver hands out for so many bytes: in 512 bytes of a shared 2 MiB page up to 1 MiB, in whole pages above. */
+/* What the driver hands out for so many bytes: in 512 bytes of a shared 2 MiB page up to 1 MiB, in whole pages
+ * above. */
 uint64_t book_held(uint64_t size);
 
 /* Takes room for held bytes; false: the limit does not allow it, noted as a refusal of size bytes. */
@@ -27,8 +28,8 @@ void book_give_back(int gpu, uint64_t held);
 void book_enter(const struct pointer_entry *entry);
 void book_failed(int gpu, uint64_t held, uint64_t size);
 
-/* Takes the entry out before the driver is told to free it (another thread may be given the same address at once); then
- * book_left says that it is free, or book_stays that it is not. False: not one of ours. */
+/* Takes the entry out before the driver is told to free it (another thread may be given the same address at once);
+ * then book_left says that it is free, or book_stays that it is not. False: not one of ours. */
 bool book_leave(uint64_t key, struct pointer_entry *out);
 void book_left(const struct pointer_entry *entry);
 void book_stays(const struct pointer_entry *entry);

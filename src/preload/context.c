@@ -26,7 +26,8 @@ struct nvml {
 
 enum { NVML_OK = 0, PROCESSES_MAX = 128 };
 static const int64_t NS_PER_MS = 1000000;
-/* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more often near the limit. */
+/* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more often near the
+ * limit. */
 static const int64_t SELDOM_NS = 200 * NS_PER_MS, OFTEN_NS = 20 * NS_PER_MS, EXACTLY_NS = 2 * NS_PER_MS;
 
 static int64_t now_ns(void)
@@ -105,8 +106,8 @@ static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_contex
         trace_event(GPU_EVENT_CONTEXT, gpu, (int)how, 0, bytes);
 }
 
-/* A request on its way makes the driver's figure seem too small (its room is taken first, given back last), never too large: so a larger
- * one is always taken, a smaller one only when nobody is on his way. */
+/* A request on its way makes the driver's figure seem too small (its room is taken first, given back last), never
+ * too large: so a larger one is always taken, a smaller one only when nobody is on his way. */
 static void look(struct own *own, int gpu, enum context_when when)
 {
     const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];

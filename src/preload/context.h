@@ -1,5 +1,6 @@
-/* context: the memory of the process's own CUDA context (its code, stacks, the driver's tables), which no call allocates. NVML's figure
- * for the process less what the process has allocated; where NVML does not list the process, an assumed size. */
+/* context: the memory of the process's own CUDA context (its code, stacks, the driver's tables), which no call
+ * allocates. NVML's figure for the process less what the process has allocated; where NVML does not list the
+ * process, an assumed size. */
 #ifndef TARE_PRELOAD_CONTEXT_H
 #define TARE_PRELOAD_CONTEXT_H
 

@@ -1,6 +1,6 @@
-/* cuda_abi: what of NVIDIA's CUDA driver library is followed, as its binary interface is: CUDA Driver API reference
- * (https://docs.nvidia.com/cuda/cuda-driver-api/), the name of each type beside it. NVIDIA's headers are not needed: the interface
- * only grows, and what a library lacks is found missing at run time. */
+/* cuda_abi: what of NVIDIA's CUDA driver library is followed, as its binary interface is: CUDA Driver API
+ * reference (https://docs.nvidia.com/cuda/cuda-driver-api/), the name of each type beside it. NVIDIA's headers are
+ * not needed: the interface only grows, and what a library lacks is found missing at run time. */
 #ifndef TARE_PRELOAD_CUDA_ABI_H
 #define TARE_PRELOAD_CUDA_ABI_H
 

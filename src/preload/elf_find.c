@@ -66,7 +66,8 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
            strcmp(tables->names + symbol->st_name, name) == 0;
 }
 
-/* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends have bit 0 set. */
+/* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends
+ * have bit 0 set. */
 static const ElfW(Sym) * look_up(const struct tables *tables, const char *name)
 {
     uint32_t hash = 5381;

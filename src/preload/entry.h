@@ -1,4 +1,5 @@
-/* entry: the driver's functions: those that this library exports in its place, and those that it asks. CUDA Driver API reference. */
+/* entry: the driver's functions: those that this library exports in its place, and those that it asks. CUDA Driver
+ * API reference. */
 #ifndef TARE_PRELOAD_ENTRY_H
 #define TARE_PRELOAD_ENTRY_H
 
@@ -11,7 +12,8 @@ EXPORTED cu_result cuGetProcAddress_v2(const char *name, void **out, int version
 
 EXPORTED cu_result cuMemAlloc(cu_pointer_v1 *out, unsigned size);
 EXPORTED cu_result cuMemAlloc_v2(cu_pointer *out, size_t size);
-EXPORTED cu_result cuMemAllocPitch(cu_pointer_v1 *out, unsigned *pitch, unsigned width, unsigned height, unsigned element);
+EXPORTED cu_result cuMemAllocPitch(cu_pointer_v1 *out, unsigned *pitch, unsigned width, unsigned height,
+                                   unsigned element);
 EXPORTED cu_result cuMemAllocPitch_v2(cu_pointer *out, size_t *pitch, size_t width, size_t height, unsigned element);
 EXPORTED cu_result cuMemAllocManaged(cu_pointer *out, size_t size, unsigned flags);
 EXPORTED cu_result cuMemFree(cu_pointer_v1 pointer);

@@ -1,6 +1,6 @@
-/* The dlsym and dlvsym that programs find first. A name that is not followed goes on to the real one by a jump, with the
- * caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the real one tells
- * callers apart by it. */
+/* The dlsym and dlvsym that programs find first. A name that is not followed goes on to the real one by a jump,
+ * with the caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the
+ * real one tells callers apart by it. */
 #include "preload/real.h"
 
 #include <dlfcn.h>
@@ -38,8 +38,8 @@ static bool is_interposer(const void *caller, const char *name)
     return own;
 }
 
-/* Without a handle the name means the first definition in sight. This library's own must not be taken for a driver that
- * is not there: then the failing look-up behind it is the answer, and what dlerror(3) says. */
+/* Without a handle the name means the first definition in sight. This library's own must not be taken for a driver
+ * that is not there: then the failing look-up behind it is the answer, and what dlerror(3) says. */
 static void *in_sight(int number, const char *name, const char *version)
 {
     bool driver = real_load();

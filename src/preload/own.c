@@ -34,7 +34,8 @@ static struct own *page_get(void)
     return none;
 }
 
-/* What stands at that path is the ledger only if its length is fixed (no SIGBUS, ever) and its nonce is the one told. */
+/* What stands at that path is the ledger only if its length is fixed (no SIGBUS, ever) and its nonce is the one
+ * told. */
 static struct gpu_ledger *ledger_open(const char *path, const char *nonce)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

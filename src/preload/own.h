@@ -1,5 +1,5 @@
-/* own: what this process keeps for itself, in memory that a forked child finds empty (MADV_WIPEONFORK): a child has no GPU memory of
- * its parent's, and no lock of another thread of its parent's stays taken in it. */
+/* own: what this process keeps for itself, in memory that a forked child finds empty (MADV_WIPEONFORK): a child
+ * has no GPU memory of its parent's, and no lock of another thread of its parent's stays taken in it. */
 #ifndef TARE_PRELOAD_OWN_H
 #define TARE_PRELOAD_OWN_H
 

@@ -1,5 +1,5 @@
-/* pointers: which address is how many bytes: a table in stripes, each with a lock of its own, as many threads allocate at the same time.
- * It takes its memory from the kernel, not from the program's malloc. */
+/* pointers: which address is how many bytes: a table in stripes, each with a lock of its own, as many threads
+ * allocate at the same time. It takes its memory from the kernel, not from the program's malloc. */
 #ifndef TARE_PRELOAD_POINTERS_H
 #define TARE_PRELOAD_POINTERS_H
 

@@ -38,7 +38,8 @@ static void book_change(int gpu, uint64_t before, uint64_t now)
         book_give_back(gpu, before - now);
 }
 
-/* The lock is held over this one question, which the driver answers from its own memory, so that answers are booked in their order. */
+/* The lock is held over this one question, which the driver answers from its own memory, so that answers are
+ * booked in their order. */
 static void settle(struct own *own, struct own_pool *place, uint64_t taken, bool gone)
 {
     uint64_t before = place->reserved;
@@ -86,7 +87,8 @@ static bool is_over(int gpu)
     return row->limit && atomic_load(&row->held) + atomic_load(&row->context) > row->limit;
 }
 
-/* Idle memory that pools keep is given back before a program is refused, as the driver itself does when the GPU is full. */
+/* Idle memory that pools keep is given back before a program is refused, as the driver itself does when the GPU is
+ * full. */
 static bool take(int gpu, cu_pool pool, uint64_t size, uint64_t *taken)
 {
     if (!own_get()->ledger->gpus[gpu].limit) {

@@ -107,7 +107,8 @@ bool real_is_drivers(int number, const void *function)
     return function && real_load() && function == atomic_load_explicit(&reals[number], memory_order_relaxed);
 }
 
-/* By its address where the driver gives what it also exports; else by the newest version not above the one asked for. */
+/* By its address where the driver gives what it also exports; else by the newest version not above the one asked
+ * for. */
 void *real_stand_in_for(const char *base, void *given, int version, uint64_t flags)
 {
     if (!real_load())

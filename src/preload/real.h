@@ -1,4 +1,5 @@
-/* real: the driver library's own functions, once the program has loaded it; and which of ours stands for which of them. */
+/* real: the driver library's own functions, once the program has loaded it; and which of ours stands for which of
+ * them. */
 #ifndef TARE_PRELOAD_REAL_H
 #define TARE_PRELOAD_REAL_H
 
@@ -6,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Every entry point that is stood for: name, the name cuGetProcAddress knows it by, the CUDA version that brought it (1000 major + 10
- * minor), and whether it is the variant for per-thread default streams. */
+/* Every entry point that is stood for: name, the name cuGetProcAddress knows it by, the CUDA version that brought
+ * it (1000 major + 10 minor), and whether it is the variant for per-thread default streams. */
 #define FOLLOWED(X)                                                                                                    \
     X(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                                                  \
     X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)                                                               \

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Opened anew for each: a program may close a descriptor that it does not know, and give its number to a file of its own. */
+/* Opened anew for each: a program may close a descriptor that it does not know, and give its number to a file of
+ * its own. */
 static void append(const char *path, const struct gpu_ledger_event *event)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

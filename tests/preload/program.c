@@ -1,6 +1,7 @@
-/* A program that uses GPU memory: program HOW WHAT [NUMBER]. HOW it reaches the driver: link (program_linked only), dlsym, default
- * (dlsym without a handle), next, dlvsym, proc (cuGetProcAddress), proc2 (its second form, which is itself asked for). WHAT it does:
- * steps of this file, named below. At its end it writes "asked A peak P" for each GPU: what the driver itself counted. */
+/* A program that uses GPU memory: program HOW WHAT [NUMBER]. HOW it reaches the driver: link (program_linked
+ * only), dlsym, default (dlsym without a handle), next, dlvsym, proc (cuGetProcAddress), proc2 (its second form,
+ * which is itself asked for). WHAT it does: steps of this file, named below. At its end it writes "asked A peak P"
+ * for each GPU: what the driver itself counted. */
 #include "cuda.h"
 
 #include <dlfcn.h>
@@ -81,7 +82,7 @@ static void reach_all(void)
 
 static CUcontext use_gpu(int gpu)
 {
-    CUcontext context;
+    CUcontext context = NULL;
     need(cu.init(0) == 0 && cu.retain(&context, gpu) == 0 && cu.set(context) == 0, "the context");
     return context;
 }
@@ -89,14 +90,15 @@ static CUcontext use_gpu(int gpu)
 /* 3 000 000 + 1 000 live at the end; 3 000 000 + 7 777 777 + 1 000 at the peak. */
 static void plain(void)
 {
-    CUdeviceptr a, b, c;
+    CUdeviceptr a = 0, b = 0, c = 0;
     use_gpu(0);
     need(cu.alloc(&a, 3000000) == 0 && cu.alloc(&b, 7777777) == 0 && cu.alloc(&c, 1000) == 0, "alloc");
     need(cu.free(b) == 0, "free");
     need(cu.free(b) != 0, "a second free is refused"); /* and counts nothing */
 }
 
-/* 5 000 live on GPU 1 at the end, 3 000 000 at its peak; on GPU 0 none, 4 096 at its peak: a context took it along. */
+/* 5 000 live on GPU 1 at the end, 3 000 000 at its peak; on GPU 0 none, 4 096 at its peak: a context took it
+ * along. */
 static void async(void)
 {
     CUdeviceptr a, b, c;
@@ -161,7 +163,7 @@ static void *fill_thread(void *unused)
 
 static void show_info(void)
 {
-    size_t free_bytes, total, device;
+    size_t free_bytes = 0, total = 0, device = 0;
     need(cu.info(&free_bytes, &total) == 0 && cu.total(&device, 0) == 0, "info");
     printf("free %zu total %zu device %zu\n", free_bytes, total, device);
 }

@@ -1,5 +1,5 @@
-/* Callers of dlsym(3) that a library in front of it can disturb, each checked against what the manual promises; the same program must say
- * the same with and without libtare-cuda.so: strange. */
+/* Callers of dlsym(3) that a library in front of it can disturb, each checked against what the manual promises;
+ * the same program must say the same with and without libtare-cuda.so: strange. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

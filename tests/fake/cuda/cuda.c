@@ -621,7 +621,8 @@ API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void
     return result;
 }
 
-/* The handle itself is what is shared: within one process the same memory once more, else another's, which costs nothing here. */
+/* The handle itself is what is shared: within one process the same memory once more, else another's, which costs
+ * nothing here. */
 API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *shared_handle, int type)
 {
     (void)type;
