@@ -22,8 +22,10 @@ enum {
     GPU_LEDGER_COMMAND = 16
 };
 
-/* Where a program finds it: "NONCE PATH[:PATH]...", paths below /proc. The nonce tells whether what was opened is
- * it. */
+/* Of the memfd: what its links below /proc begin with. */
+#define GPU_LEDGER_NAME "tare-gpu-memory"
+/* Where a program finds it: "NONCE PATH[:PATH]...", paths below /proc; PID may be "*": any process. The nonce tells
+ * whether what was opened is it. */
 #define GPU_LEDGER_VARIABLE "TARE_GPU_LEDGER"
 /* A file to which every event is appended as a struct gpu_ledger_event; absent: no trace. */
 #define GPU_LEDGER_TRACE_VARIABLE "TARE_GPU_TRACE"

@@ -15,6 +15,9 @@
 /* What a context of a current GPU takes: assumed only where the driver lists no process by its own number. */
 static const uint64_t CONTEXT_ASSUMED = UINT64_C(512) << 20;
 
+/* Programs use small numbers for files of their own. */
+enum { FIRST_NUMBER = 100 };
+
 struct ledger {
     struct gpu_ledger *table;
     struct gpu_limit limit;
@@ -69,9 +72,12 @@ static bool nonce_make(char out[GPU_LEDGER_NONCE + 1], struct err *err)
 
 static bool table_make(struct ledger *ledger, struct err *err)
 {
-    ledger->fd = memfd_create("tare-gpu-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (ledger->fd < 0)
+    AUTO_CLOSE int fd = memfd_create(GPU_LEDGER_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
         return err_sys(err, "memfd_create");
+    ledger->fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_NUMBER);
+    if (ledger->fd < 0)
+        return err_sys(err, "number the table of GPU memory");
     if (ftruncate(ledger->fd, sizeof *ledger->table) != 0 ||
         fcntl(ledger->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return err_sys(err, "make the table of GPU memory");
@@ -125,15 +131,16 @@ int ledger_fd(const struct ledger *ledger)
     return ledger->fd;
 }
 
-/* By path, not by number: programs close descriptors that they do not know, before they start others. In a pid
- * namespace the job's init holds it, and is number 1; without one this process does. */
+/* By path, not by number: programs close descriptors that they do not know before they start others. In a pid namespace
+ * the job's init holds it, and is number 1; without one this process does. Whom neither lets look takes it from any
+ * process of the job that has kept it. */
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment)
 {
     const char *before = strv_env_get(environment, "LD_PRELOAD");
     AUTO_FREE char *preload =
         before && *before ? mem_printf("%s:%s", before, ledger->library) : mem_strdup(ledger->library);
-    AUTO_FREE char *place =
-        mem_printf("%s /proc/1/fd/%d:/proc/%d/fd/%d", ledger->nonce, ledger->fd, (int)getpid(), ledger->fd);
+    AUTO_FREE char *place = mem_printf("%s /proc/self/fd/%d:/proc/1/fd/%d:/proc/%d/fd/%d:/proc/*/fd/%d", ledger->nonce,
+                                       ledger->fd, ledger->fd, (int)getpid(), ledger->fd, ledger->fd);
     strv_env_set(environment, "LD_PRELOAD", preload);
     strv_env_set(environment, GPU_LEDGER_VARIABLE, place);
     strv_env_set(environment, GPU_LEDGER_TRACE_VARIABLE, trace ? trace : "");

@@ -58,10 +58,21 @@ static void *in_object(int number, void *handle, const char *name, const char *v
     return real_is_drivers(number, found) ? real_stand_in(number) : found;
 }
 
+/* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */
+static void *looker(const char *name)
+{
+    return strcmp(name, "dlsym") == 0 ? (void *)dlsym : strcmp(name, "dlvsym") == 0 ? (void *)dlvsym : NULL;
+}
+
 struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
 {
     struct picked on = {NULL, version ? (void *)real_dlvsym() : (void *)real_dlsym()};
     int number = name ? real_find(name) : -1;
+    if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && looker(name)) {
+        void *found = ask(handle, name, version);
+        bool theirs = found == (void *)real_dlsym() || found == (void *)real_dlvsym();
+        return (struct picked){theirs ? looker(name) : found, NULL};
+    }
     if (number < 0 || (handle == RTLD_NEXT && is_interposer(caller, name)))
         return on;
     if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The program may change its environment before it first allocates: what stood there when it started counts. */
@@ -34,11 +35,20 @@ static struct own *page_get(void)
     return none;
 }
 
+/* Opening what is no memfd could do something to it. */
+static bool is_ours(const char *path)
+{
+    static const char name[] = "/memfd:" GPU_LEDGER_NAME;
+    char target[64];
+    ssize_t length = readlink(path, target, sizeof target);
+    return length >= (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
+}
+
 /* What stands at that path is the ledger only if its length is fixed (no SIGBUS, ever) and its nonce is the one
  * told. */
 static struct gpu_ledger *ledger_open(const char *path, const char *nonce)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = is_ours(path) ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
     if (fd < 0)
         return NULL;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -58,6 +68,33 @@ static struct gpu_ledger *ledger_open(const char *path, const char *nonce)
     return NULL;
 }
 
+/* pattern: "/proc/" "*" "/fd/N". Without opendir(3), which allocates. */
+static struct gpu_ledger *ledger_seek(const char *pattern, const char *nonce)
+{
+    struct entry { /* getdents64(2) */
+        uint64_t inode, offset;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    _Alignas(8) char entries[4096];
+    char path[64];
+    struct gpu_ledger *found = NULL;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (ssize_t got; proc >= 0 && !found && (got = syscall(SYS_getdents64, proc, entries, sizeof entries)) > 0;)
+        for (ssize_t at = 0; at < got && !found;) {
+            const struct entry *entry = (const void *)(entries + at);
+            at += entry->length;
+            if (entry->name[0] < '1' || entry->name[0] > '9')
+                continue;
+            snprintf(path, sizeof path, "/proc/%.20s%.20s", entry->name, strchr(pattern, '*') + 1);
+            found = ledger_open(path, nonce);
+        }
+    if (proc >= 0)
+        close(proc);
+    return found;
+}
+
 static struct gpu_ledger *ledger_find(void)
 {
     char words[sizeof ledger_words], *rest = NULL;
@@ -66,7 +103,7 @@ static struct gpu_ledger *ledger_find(void)
     if (!nonce || strlen(nonce) != GPU_LEDGER_NONCE)
         return NULL;
     for (const char *path; (path = strtok_r(NULL, ":", &rest));) {
-        struct gpu_ledger *found = ledger_open(path, nonce);
+        struct gpu_ledger *found = strchr(path, '*') ? ledger_seek(path, nonce) : ledger_open(path, nonce);
         if (found)
             return found;
     }

@@ -152,6 +152,15 @@ plain_is_followed() {
     [ "$(of 0 over_limit_bytes)" -eq 0 ]
 }
 
+@test "what pools keep counts towards the limit, which is nearly reached and never exceeded" {
+    count_all
+    followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym full_async >told
+    cat told out.json
+    [ "$(physical_peak)" -le $((1536 * MIB)) ]
+    [ "$(physical_peak)" -ge $((1536 * MIB - 32 * MIB)) ] # one step of a pool
+    [ "$(of 0 over_limit_bytes)" -eq 0 ]
+}
+
 @test "processes of one job share its limit" {
     count_all
     # Four contexts are assumed when all have come: they together stay below.
@@ -190,8 +199,34 @@ END
 }
 
 @test "the user's own LD_PRELOAD stays, before the library" {
-    LD_PRELOAD=libm.so.6 followed --track-gpu-memory -- sh -c 'echo "$LD_PRELOAD"' >told
-    grep -q '^libm.so.6:/.*libtare-cuda.so$' told
+    job 'echo "preload $LD_PRELOAD"'
+    settings 1 '"environment": {"LD_PRELOAD": "libm.so.6"}' '"track_gpu_memory": true'
+    tare_run
+    grep -q '^preload libm.so.6:/.*libtare-cuda.so$' "$(run_dir)"/*/training.log
+}
+
+@test "an ordinary user's programs are held to their limit, under every containment, also those of closed descriptors" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+    command -v setpriv >/dev/null || skip "there is no setpriv"
+    HERE=$(mktemp -d /tmp/gpu-memory-user.XXXXXX)
+    cp "$TARE" "$BUILT/src/preload/libtare-cuda.so" "$PROGRAM" "$LD_LIBRARY_PATH/libcuda.so.1" "$HERE"
+    printf 'import subprocess, sys\nsubprocess.run(sys.argv[1:], close_fds=True, check=True)\n' >"$HERE/closes.py"
+    chmod 777 "$HERE"
+    python=$(command -v python3)
+    as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$HERE" TMPDIR="$HERE" XDG_STATE_HOME="$HERE/state" \
+        TARE_CUDA_LIBRARY="$HERE/libtare-cuda.so" LD_LIBRARY_PATH="$HERE" "$@"; }
+    as_user "$HERE/$NAME" exec true || { rm -rf "$HERE"; skip "another user cannot run the program here"; }
+    as_user "$python" -c '' || python=
+    for mode in auto sweep; do
+        as_user "$HERE/$NAME" exec --containment $mode --gpu-memory-limit 2GiB -- "$HERE/preload_program" dlsym full >told
+        cat told
+        grep -q "^got $((1536 * MIB))$" told
+        [ -n "$python" ] || continue
+        as_user "$HERE/$NAME" exec --containment $mode --gpu-memory-limit 2GiB -- "$python" "$HERE/closes.py" \
+            "$HERE/preload_program" dlsym full >told
+        grep -q "^got $((1536 * MIB))$" told
+    done
+    rm -rf "$HERE"
 }
 
 @test "a trace holds every allocation and every free" {

@@ -38,7 +38,7 @@ class Ledger:
 
     @classmethod
     def new(cls, limit=0, share=0.0):
-        fd = os.memfd_create("ledger", 2)
+        fd = os.memfd_create("tare-gpu-memory", 2)
         os.ftruncate(fd, c.sizeof(Table))
         fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
         self = cls(fd)

@@ -176,6 +176,28 @@ static void full(void)
     show_info();
 }
 
+/* The same of the current pool, with a break in between in which half is freed and had again. */
+static void full_async(void)
+{
+    enum { PIECES = 4096 };
+    static CUdeviceptr held[PIECES];
+    size_t count = 0;
+    use_gpu(0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t piece = (size_t)100 << 20; piece >= 1 << 20; piece /= 2)
+            while (count < PIECES) {
+                CUresult result = cu.alloc_async(&held[count], piece, NULL);
+                need(result == 0 || result == OUT_OF_MEMORY, "out of memory is the error");
+                if (result)
+                    break;
+                count++;
+            }
+        for (size_t i = 0; round == 0 && i < count; i += 2)
+            need(cu.free_async(held[i], NULL) == 0, "free");
+    }
+    show_info();
+}
+
 static void full_threads(void)
 {
     pthread_t all[THREADS];
@@ -289,8 +311,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } steps[] = {
-    {"plain", plain}, {"async", async},       {"threads", threads},           {"full", full},
-    {"crowd", crowd}, {"children", children}, {"full_threads", full_threads}, {"forked", forked},
+    {"plain", plain},   {"async", async},       {"threads", threads},       {"full", full},
+    {"crowd", crowd},   {"children", children}, {"full_async", full_async}, {"full_threads", full_threads},
+    {"forked", forked},
 };
 
 int main(int count, char **arguments)

@@ -59,6 +59,9 @@ int main(int count, char **arguments)
     expect(dlsym(libm, "cos") != NULL && dlerror() == NULL, "a handle of a library finds its symbol");
     expect(dlsym(libm, "cuMemAlloc_v2") == NULL && dlerror() != NULL, "and not what it does not have");
     expect(dlvsym(libm, "cos", "NO_SUCH_VERSION") == NULL && dlerror() != NULL, "dlvsym minds the version");
+    void *(*again)(void *, const char *) =
+        (void *(*)(void *, const char *))dlsym(dlopen("libc.so.6", RTLD_NOW), "dlsym");
+    expect(again && again(libm, "cos") == dlsym(libm, "cos"), "a dlsym that was looked up looks up the same");
     look_for_absent();
     look_for_driver(NULL);
     void *driver = count > 1 ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) : NULL;
