@@ -93,26 +93,55 @@ int book_gpu(cu_device device)
     return place < 0 ? -1 : place - 1;
 }
 
-int book_current_gpu(void)
+static struct book_here look_here(void *context)
 {
+    struct book_here here = {.context = context, .gpu = -1};
     cu_device device;
-    if (!own_get() || !REAL(cuCtxGetDevice) || REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
-        return -1;
-    return book_gpu(device);
+    if (!REAL(cuCtxGetDevice) || REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
+        return here;
+    here.gpu = book_gpu(device);
+    if (!REAL(cuDeviceGetMemPool) || REAL(cuDeviceGetMemPool)(&here.pool, device) != CUDA_SUCCESS)
+        here.pool = NULL;
+    return here;
+}
+
+struct book_here book_here(void)
+{
+    static _Thread_local struct {
+        struct book_here here;
+        uint64_t changes; /* + 1; 0: nothing is remembered */
+    } known __attribute__((tls_model("initial-exec")));
+    const struct own *own = own_get();
+    void *context = NULL;
+    if (!own || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+        return (struct book_here){.gpu = -1};
+    uint64_t changes = atomic_load_explicit(&own->changes, memory_order_acquire) + 1;
+    if (known.here.context != context || known.changes != changes) {
+        known.here = look_here(context);
+        known.changes = known.here.gpu >= 0 ? changes : 0;
+    }
+    return known.here;
+}
+
+void book_forget(void)
+{
+    struct own *own = own_get();
+    if (own)
+        atomic_fetch_add(&own->changes, 1);
 }
 
 void book_begin(void)
 {
     struct own *own = own_get();
     if (own)
-        atomic_fetch_add_explicit(&own->busy, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&own->calls, (UINT64_C(1) << 32) + 1, memory_order_relaxed);
 }
 
 void book_end(void)
 {
     struct own *own = own_get();
     if (own)
-        atomic_fetch_sub_explicit(&own->busy, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&own->calls, 1, memory_order_relaxed);
 }
 
 static struct gpu_ledger_use *use_of(struct own *own, int gpu)

@@ -11,7 +11,15 @@
 
 /* The GPU's place in the ledger; -1: none (no ledger, no room in it, or the driver does not say which GPU it is). */
 int book_gpu(cu_device device);
-int book_current_gpu(void); /* of the current context */
+
+/* The calling thread's current context, its GPU (-1: not followed) and the pool that its streams take from (NULL: there
+ * are no pools). A thread remembers it until the context is another one or book_forget was called. */
+struct book_here {
+    void *context, *pool;
+    int gpu;
+};
+struct book_here book_here(void);
+void book_forget(void); /* a context ended, or a device has another pool */
 
 /* What the driver hands out for so many bytes: in 512 bytes of a shared 2 MiB page up to 1 MiB, in whole pages
  * above. */

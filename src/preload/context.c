@@ -101,7 +101,9 @@ static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_contex
     if (own->process)
         atomic_store(&own->process->gpus[gpu].context, bytes);
     atomic_fetch_add(&row->context, bytes - before);
-    atomic_store(&row->context_how, how);
+    /* Another process's may have been read when this one's is not yet. */
+    if (how == GPU_LEDGER_CONTEXT_READ || atomic_load(&row->context_how) == GPU_LEDGER_CONTEXT_NONE)
+        atomic_store(&row->context_how, how);
     if (bytes != before)
         trace_event(GPU_EVENT_CONTEXT, gpu, (int)how, 0, bytes);
 }
@@ -111,16 +113,17 @@ static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_contex
 static void look(struct own *own, int gpu, enum context_when when)
 {
     const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    uint64_t before = atomic_load(&own->held[gpu]), used = 0;
+    uint64_t calls = atomic_load(&own->calls), before = atomic_load(&own->held[gpu]), used = 0;
     bool told = nvml_own_bytes(row, &used);
     uint64_t held = atomic_load(&own->held[gpu]);
     uint64_t known = atomic_load(&own->context[gpu]);
     if (!told || used < held / 2) { /* or a figure of another process of that number, in another namespace */
-        if (atomic_load(&row->context_how) != GPU_LEDGER_CONTEXT_READ && known == 0)
+        if (known == 0)
             set(own, gpu, own->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED);
         return;
     }
-    bool quiet = held == before && atomic_load(&own->busy) <= 1;
+    /* Nobody but this thread was under way when it began, and nobody has begun since. */
+    bool quiet = held == before && (uint32_t)calls <= 1 && atomic_load(&own->calls) == calls;
     uint64_t context = used > held ? used - held : 0;
     if ((held == before && context > known) || (quiet && when == CONTEXT_EXACTLY))
         set(own, gpu, context, GPU_LEDGER_CONTEXT_READ);
@@ -147,4 +150,52 @@ void context_look(int gpu, enum context_when when)
     atomic_store(&own->context_read_ns[gpu], now_ns());
     atomic_flag_clear(&own->reading);
     errno = kept;
+}
+
+/* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed. */
+static uint64_t expected(const struct own *own, int gpu)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
+        struct gpu_ledger_process *process = &own->ledger->processes[i];
+        uint64_t context = atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
+                               ? 0
+                               : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
+        most = context > most ? context : most;
+    }
+    return most ? most : own->ledger->context_assumed;
+}
+
+static bool fits(const struct gpu_ledger_gpu *row, uint64_t bytes)
+{
+    uint64_t taken = atomic_load(&row->held) + atomic_load(&row->context);
+    return taken <= row->limit && bytes <= row->limit - taken;
+}
+
+bool context_begin(int gpu, uint64_t *taken)
+{
+    *taken = 0;
+    struct own *own = own_get();
+    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    if (!row->limit || atomic_load(&own->context[gpu]) > 0)
+        return true;
+    uint64_t bytes = expected(own, gpu);
+    if (!fits(row, bytes))
+        own_reap(own->ledger);
+    if (!fits(row, bytes))
+        return false;
+    set(own, gpu, bytes, GPU_LEDGER_CONTEXT_ASSUMED);
+    *taken = bytes;
+    return true;
+}
+
+void context_made(int gpu, uint64_t taken, bool good)
+{
+    struct own *own = own_get();
+    if (!own->ledger->gpus[gpu].limit)
+        return;
+    if (good)
+        context_look(gpu, CONTEXT_EXACTLY);
+    else if (taken)
+        set(own, gpu, 0, GPU_LEDGER_CONTEXT_ASSUMED);
 }

@@ -36,6 +36,17 @@ EXPORTED cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream);
 EXPORTED cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish);
 EXPORTED cu_result cuMemPoolDestroy(cu_pool pool);
 EXPORTED cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep);
+EXPORTED cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool);
+EXPORTED cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool);
+
+EXPORTED cu_result cuStreamBeginCapture(cu_stream stream);
+EXPORTED cu_result cuStreamBeginCapture_ptsz(cu_stream stream);
+EXPORTED cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode);
+EXPORTED cu_result cuStreamBeginCapture_v2_ptsz(cu_stream stream, int mode);
+EXPORTED cu_result cuStreamBeginCaptureToGraph(cu_stream stream, void *graph, const void *nodes, const void *edges,
+                                               size_t count, int mode);
+EXPORTED cu_result cuStreamBeginCaptureToGraph_ptsz(cu_stream stream, void *graph, const void *nodes, const void *edges,
+                                                    size_t count, int mode);
 
 EXPORTED cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_wish *wish, unsigned long long flags);
 EXPORTED cu_result cuMemRelease(cu_handle handle);
@@ -49,6 +60,8 @@ EXPORTED cu_result cuMemGetInfo_v2(size_t *free, size_t *total);
 EXPORTED cu_result cuDeviceTotalMem(unsigned *total, cu_device device);
 EXPORTED cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device);
 
+EXPORTED cu_result cuCtxCreate(cu_context *out, unsigned flags, cu_device device);
+EXPORTED cu_result cuCtxCreate_v2(cu_context *out, unsigned flags, cu_device device);
 EXPORTED cu_result cuCtxDestroy(cu_context context);
 EXPORTED cu_result cuCtxDestroy_v2(cu_context context);
 EXPORTED cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device);

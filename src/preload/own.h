@@ -13,9 +13,11 @@
 enum { OWN_GPUS = 64 /* as the process numbers them */, OWN_POOLS = 64 };
 
 struct own_pool {
-    void *pool; /* NULL: free */
+    _Atomic(void *) pool; /* NULL: free */
     int gpu;
-    _Atomic uint64_t reserved;
+    _Atomic uint64_t reserved; /* as it was when it was last asked */
+    _Atomic uint64_t used;     /* what programs have of it */
+    _Atomic uint64_t calls;
 };
 
 struct own_gpu {
@@ -33,7 +35,9 @@ struct own {
     _Atomic uint64_t held[GPU_LEDGER_GPUS]; /* also where there is no place in the ledger */
     _Atomic uint64_t context[GPU_LEDGER_GPUS];
     _Atomic int64_t context_read_ns[GPU_LEDGER_GPUS];
-    atomic_int busy;        /* calls that are between the books and the driver */
+    _Atomic uint64_t calls; /* between the books and the driver: those under way, and << 32 those ever begun */
+    atomic_bool captures;   /* a stream has been captured, or may have been */
+    _Atomic uint64_t changes; /* of contexts and current pools: what threads remember of them is old */
     atomic_flag reading;    /* one thread asks the driver at a time */
     struct pointers pointers;
     struct virtuals *virtuals; /* virtual.c */

@@ -6,7 +6,7 @@
 #include "preload/trace.h"
 
 /* A pool grows in steps of this size, or of the request's where that is larger. */
-static const uint64_t STEP = UINT64_C(32) << 20, ALIGNMENT = 512;
+static const uint64_t STEP = UINT64_C(32) << 20, ALIGNMENT = 512, PLENTY = UINT64_C(1) << 30;
 
 static uint64_t pool_read(cu_pool pool, int attribute)
 {
@@ -25,9 +25,43 @@ static struct own_pool *pool_place(struct own *own, void *pool, int gpu)
         if (!own->pools[i].pool && !empty)
             empty = &own->pools[i];
     }
-    if (empty)
-        *empty = (struct own_pool){.pool = pool, .gpu = gpu};
+    if (empty) {
+        empty->gpu = gpu;
+        atomic_store_explicit(&empty->pool, pool, memory_order_release);
+    }
     return empty;
+}
+
+static struct own_pool *pool_find(struct own *own, const void *pool)
+{
+    for (size_t i = 0; i < OWN_POOLS; i++)
+        if (atomic_load_explicit(&own->pools[i].pool, memory_order_acquire) == pool)
+            return &own->pools[i];
+    return NULL;
+}
+
+static uint64_t aligned(uint64_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* How much more the job may hold. */
+static uint64_t headroom(const struct own *own, int gpu)
+{
+    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    uint64_t taken = atomic_load_explicit(&row->held, memory_order_relaxed) +
+                     atomic_load_explicit(&row->context, memory_order_relaxed);
+    return !row->limit ? UINT64_MAX : taken < row->limit ? row->limit - taken : 0;
+}
+
+/* Far from the limit the driver is not asked after every call what the pool has reserved: it grows when what is had of
+ * it no longer fits; now and then all the same, as pieces between others may not have fitted, or it has shrunk. */
+static bool is_settled(struct own *own, struct own_pool *place, uint64_t used)
+{
+    enum { NOW_AND_THEN = 256 };
+    return used <= atomic_load_explicit(&place->reserved, memory_order_relaxed) &&
+           headroom(own, place->gpu) >= PLENTY &&
+           (atomic_fetch_add_explicit(&place->calls, 1, memory_order_relaxed) + 1) % NOW_AND_THEN != 0;
 }
 
 static void book_change(int gpu, uint64_t before, uint64_t now)
@@ -77,7 +111,7 @@ void pool_settle_all(int gpu)
 static uint64_t growth(cu_pool pool, uint64_t size)
 {
     uint64_t used = pool_read(pool, CU_POOL_USED), reserved = pool_read(pool, CU_POOL_RESERVED);
-    uint64_t needed = used + (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    uint64_t needed = used + aligned(size);
     return needed <= reserved ? 0 : (needed - reserved + STEP - 1) / STEP * STEP;
 }
 
@@ -95,6 +129,11 @@ static bool take(int gpu, cu_pool pool, uint64_t size, uint64_t *taken)
         *taken = 0;
         return true;
     }
+    const struct own_pool *place = pool_find(own_get(), pool);
+    *taken = 0;
+    if (place && headroom(own_get(), gpu) >= PLENTY &&
+        atomic_load(&place->used) + aligned(size) <= atomic_load(&place->reserved))
+        return true;
     *taken = growth(pool, size);
     if (!*taken || book_take(gpu, *taken, size))
         return true;
@@ -123,43 +162,59 @@ static cu_result allocate(const struct pooled *wish)
 }
 
 /* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
-static bool is_captured(__typeof__(&cuStreamIsCapturing) ask, cu_stream stream)
+static bool is_captured(const struct own *own, __typeof__(&cuStreamIsCapturing) ask, cu_stream stream)
 {
     int status = 0;
+    if (!atomic_load_explicit(&own->captures, memory_order_relaxed))
+        return false;
     return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
 }
 
 static int pool_gpu(struct own *own, cu_pool pool)
 {
-    int gpu = -1;
-    pthread_mutex_lock(&own->lock);
-    for (size_t i = 0; i < OWN_POOLS; i++)
-        if (own->pools[i].pool == pool)
-            gpu = own->pools[i].gpu;
-    pthread_mutex_unlock(&own->lock);
-    return gpu;
+    const struct own_pool *place = pool_find(own, pool);
+    return place ? place->gpu : -1;
 }
 
 /* The GPU of the pool that the call takes from, which is put into *pool; -1: it is not followed. */
 static int find_pool(struct own *own, const struct pooled *wish, cu_pool *pool)
 {
     *pool = wish->pool;
-    if (*pool) {
-        int known = pool_gpu(own, *pool);
-        return known >= 0 ? known : book_current_gpu();
-    }
-    cu_device device;
-    if (!REAL(cuCtxGetDevice) || REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS || !REAL(cuDeviceGetMemPool) ||
-        REAL(cuDeviceGetMemPool)(pool, device) != CUDA_SUCCESS)
-        return -1;
-    return book_gpu(device);
+    int known = *pool ? pool_gpu(own, *pool) : -1;
+    if (known >= 0)
+        return known;
+    struct book_here here = book_here();
+    if (!*pool)
+        *pool = here.pool;
+    return *pool ? here.gpu : -1;
+}
+
+void pool_freed(void *pool, int gpu, uint64_t size)
+{
+    struct own *own = own_get();
+    struct own_pool *place = pool_find(own, pool);
+    uint64_t used = place ? atomic_fetch_sub_explicit(&place->used, aligned(size), memory_order_relaxed) : 0;
+    if (!place || !is_settled(own, place, used))
+        pool_settle(pool, gpu, 0);
+}
+
+/* The books after a call that gave memory of the pool. */
+static void pool_taken(struct own *own, cu_pool pool, int gpu, uint64_t size, uint64_t taken)
+{
+    struct own_pool *place = pool_find(own, pool);
+    uint64_t used =
+        place ? atomic_fetch_add_explicit(&place->used, aligned(size), memory_order_relaxed) + aligned(size) : 0;
+    if (taken || !place || !is_settled(own, place, used))
+        pool_settle(pool, gpu, taken);
+    if (!place && (place = pool_find(own, pool)))
+        atomic_fetch_add_explicit(&place->used, aligned(size), memory_order_relaxed);
 }
 
 static cu_result pool_allocate(const struct pooled *wish)
 {
     struct own *own = own_get();
     cu_pool pool = NULL;
-    if (!own || is_captured(wish->capturing, wish->stream))
+    if (!own || is_captured(own, wish->capturing, wish->stream))
         return allocate(wish);
     int gpu = find_pool(own, wish, &pool);
     if (gpu < 0)
@@ -169,12 +224,16 @@ static cu_result pool_allocate(const struct pooled *wish)
     cu_result result = CUDA_ERROR_OUT_OF_MEMORY;
     if (take(gpu, pool, wish->size, &taken)) {
         result = allocate(wish);
-        pool_settle(pool, gpu, taken);
+        if (result == CUDA_SUCCESS)
+            pool_taken(own, pool, gpu, wish->size, taken);
+        else
+            pool_settle(pool, gpu, taken);
         if (result == CUDA_SUCCESS && is_over(gpu) && wish->free &&
             wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
             /* It grew by more than could be foreseen. */
             if (REAL(cuMemPoolTrimTo))
                 REAL(cuMemPoolTrimTo)(pool, 0);
+            pool_freed(pool, gpu, wish->size);
             pool_settle(pool, gpu, 0);
             result = CUDA_ERROR_OUT_OF_MEMORY;
         } else if (result == CUDA_SUCCESS)
@@ -236,7 +295,8 @@ static cu_result free_async(__typeof__(&cuMemFreeAsync) real, __typeof__(&cuStre
 {
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    if (!own_get() || is_captured(capturing, stream))
+    const struct own *own = own_get();
+    if (!own || is_captured(own, capturing, stream))
         return real(pointer, stream);
     struct release release = release_begin(pointer);
     cu_result result = real(pointer, stream);
@@ -279,7 +339,8 @@ cu_result cuMemPoolDestroy(cu_pool pool)
     for (size_t i = 0; i < OWN_POOLS; i++)
         if (own->pools[i].pool == pool) {
             settle(own, &own->pools[i], 0, true);
-            own->pools[i] = (struct own_pool){0};
+            atomic_store(&own->pools[i].used, 0);
+            atomic_store(&own->pools[i].pool, NULL);
         }
     pthread_mutex_unlock(&own->lock);
     return result;
@@ -295,5 +356,25 @@ cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
     int gpu = own && result == CUDA_SUCCESS ? pool_gpu(own, pool) : -1;
     if (gpu >= 0)
         pool_settle(pool, gpu, 0);
+    return result;
+}
+
+cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
+{
+    __typeof__(&cuDeviceSetMemPool) real = REAL(cuDeviceSetMemPool);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(device, pool);
+    book_forget();
+    return result;
+}
+
+cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
+{
+    __typeof__(&cuMemSetMemPool) real = REAL(cuMemSetMemPool);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(place, type, pool);
+    book_forget();
     return result;
 }

@@ -9,6 +9,9 @@
  * booked already. */
 void pool_settle(void *pool, int gpu, uint64_t taken);
 
+/* size bytes of it were freed. */
+void pool_freed(void *pool, int gpu, uint64_t size);
+
 /* Every pool on that GPU: they shrink whenever their streams are waited for. */
 void pool_settle_all(int gpu);
 

@@ -9,7 +9,7 @@
 
 static void show(uint64_t *free_bytes, uint64_t *total)
 {
-    int gpu = book_current_gpu();
+    int gpu = book_here().gpu;
     if (gpu < 0 || !own_get()->ledger->gpus[gpu].limit)
         return;
     pool_settle_all(gpu);

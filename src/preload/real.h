@@ -35,6 +35,14 @@
     X(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                                                    \
     X(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                                                                  \
     X(cuMemPoolTrimTo, "cuMemPoolTrimTo", 11020, 0)                                                                    \
+    X(cuDeviceSetMemPool, "cuDeviceSetMemPool", 11020, 0)                                                              \
+    X(cuMemSetMemPool, "cuMemSetMemPool", 13000, 0)                                                                    \
+    X(cuStreamBeginCapture, "cuStreamBeginCapture", 10000, 0)                                                          \
+    X(cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", 10000, 1)                                                     \
+    X(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, 0)                                                       \
+    X(cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", 10010, 1)                                                  \
+    X(cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, 0)                                            \
+    X(cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", 12030, 1)                                       \
     X(cuMemCreate, "cuMemCreate", 10020, 0)                                                                            \
     X(cuMemRelease, "cuMemRelease", 10020, 0)                                                                          \
     X(cuMemMap, "cuMemMap", 10020, 0)                                                                                  \
@@ -45,6 +53,8 @@
     X(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)                                                                        \
     X(cuDeviceTotalMem, "cuDeviceTotalMem", 2000, 0)                                                                   \
     X(cuDeviceTotalMem_v2, "cuDeviceTotalMem", 3020, 0)                                                                \
+    X(cuCtxCreate, "cuCtxCreate", 2000, 0)                                                                             \
+    X(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                                          \
     X(cuCtxDestroy, "cuCtxDestroy", 2000, 0)                                                                           \
     X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                                        \
     X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)                                                   \

@@ -2,15 +2,13 @@
 
 #include "preload/entry.h"
 #include "preload/pool.h"
-#include "preload/real.h"
 
 bool request_begin(struct request *request, uint64_t size)
 {
-    *request = (struct request){.gpu = book_current_gpu(), .size = size, .held = book_held(size)};
+    struct book_here here = book_here();
+    *request = (struct request){.gpu = here.gpu, .context = here.context, .size = size, .held = book_held(size)};
     if (request->gpu < 0)
         return true;
-    if (REAL(cuCtxGetCurrent))
-        REAL(cuCtxGetCurrent)(&request->context);
     book_begin();
     if (book_take(request->gpu, request->held, size))
         return true;
@@ -60,6 +58,6 @@ void release_end(const struct release *release, cu_result result)
     else
         book_left(&release->entry);
     if (result == CUDA_SUCCESS && release->entry.kind == MEMORY_ASYNC)
-        pool_settle(release->entry.owner, release->entry.gpu, 0);
+        pool_freed(release->entry.owner, release->entry.gpu, release->entry.live);
     book_end();
 }

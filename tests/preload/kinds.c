@@ -130,6 +130,7 @@ static void others(void)
     need(CALL(cuMemFree_v2, CUdeviceptr)(freed) == 0, "freed without a stream");
     need(CALL(cuMemPoolTrimTo, CUmemoryPool, size_t)(pool, 0) == 0, "trimmed");
     /* What a captured stream allocates is the graph's. */
+    need(CALL(cuStreamBeginCapture_v2, CUstream, int)((void *)0x77, 0) == 0, "a capture begins");
     need(CALL(cuMemAllocAsync, CUdeviceptr *, size_t, CUstream)(&captured, 777, (void *)0x77) == 0 &&
              CALL(cuMemFreeAsync, CUdeviceptr, CUstream)(captured, (void *)0x77) == 0,
          "captured");

@@ -524,6 +524,12 @@ API CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream)
     return cuMemFreeAsync(address, stream);
 }
 
+API CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
+{
+    (void)mode;
+    return stream == (void *)0x77 ? 0 : 1;
+}
+
 API CUresult cuStreamIsCapturing(CUstream stream, int *status)
 {
     *status = stream == (void *)0x77; /* this stream is always captured */
