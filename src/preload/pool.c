@@ -74,7 +74,7 @@ static void book_change(int gpu, uint64_t before, uint64_t now)
 
 /* The lock is held over this one question, which the driver answers from its own memory, so that answers are
  * booked in their order. */
-static void settle(struct own *own, struct own_pool *place, uint64_t taken, bool gone)
+static void settle(struct own_pool *place, uint64_t taken, bool gone)
 {
     uint64_t before = place->reserved;
     uint64_t now = gone ? 0 : pool_read(place->pool, CU_POOL_RESERVED);
@@ -82,7 +82,6 @@ static void settle(struct own *own, struct own_pool *place, uint64_t taken, bool
     book_change(place->gpu, before + taken, now);
     if (now != before)
         trace_event(GPU_EVENT_POOL, place->gpu, MEMORY_ASYNC, (uint64_t)(uintptr_t)place->pool, now);
-    (void)own;
 }
 
 void pool_settle(void *pool, int gpu, uint64_t taken)
@@ -91,7 +90,7 @@ void pool_settle(void *pool, int gpu, uint64_t taken)
     pthread_mutex_lock(&own->lock);
     struct own_pool *place = pool_place(own, pool, gpu);
     if (place)
-        settle(own, place, taken, false);
+        settle(place, taken, false);
     pthread_mutex_unlock(&own->lock);
     if (!place && taken)
         book_give_back(gpu, taken);
@@ -103,7 +102,7 @@ void pool_settle_all(int gpu)
     pthread_mutex_lock(&own->lock);
     for (size_t i = 0; i < OWN_POOLS; i++)
         if (own->pools[i].pool && own->pools[i].gpu == gpu)
-            settle(own, &own->pools[i], 0, false);
+            settle(&own->pools[i], 0, false);
     pthread_mutex_unlock(&own->lock);
 }
 
@@ -338,7 +337,7 @@ cu_result cuMemPoolDestroy(cu_pool pool)
     pthread_mutex_lock(&own->lock);
     for (size_t i = 0; i < OWN_POOLS; i++)
         if (own->pools[i].pool == pool) {
-            settle(own, &own->pools[i], 0, true);
+            settle(&own->pools[i], 0, true);
             atomic_store(&own->pools[i].used, 0);
             atomic_store(&own->pools[i].pool, NULL);
         }
