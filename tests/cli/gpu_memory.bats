@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A job's own GPU memory: libtare-cuda.so in programs that use a stand-in driver (tests/fake/cuda), which counts on its own.
+# A job's own GPU memory: libtare-cuda.so in programs that use a stand-in driver (tests/fake/cuda), which counts too.
 
 load runs
 
@@ -205,7 +205,7 @@ END
     grep -q '^preload libm.so.6:/.*libtare-cuda.so$' "$(run_dir)"/*/training.log
 }
 
-@test "an ordinary user's programs are held to their limit, under every containment, also those of closed descriptors" {
+@test "an ordinary user's programs are held to their limit, also where descriptors were closed" {
     [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
     command -v setpriv >/dev/null || skip "there is no setpriv"
     HERE=$(mktemp -d /tmp/gpu-memory-user.XXXXXX)
@@ -213,8 +213,8 @@ END
     printf 'import subprocess, sys\nsubprocess.run(sys.argv[1:], close_fds=True, check=True)\n' >"$HERE/closes.py"
     chmod 777 "$HERE"
     python=$(command -v python3)
-    as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$HERE" TMPDIR="$HERE" XDG_STATE_HOME="$HERE/state" \
-        TARE_CUDA_LIBRARY="$HERE/libtare-cuda.so" LD_LIBRARY_PATH="$HERE" "$@"; }
+    as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$HERE" TMPDIR="$HERE" \
+        XDG_STATE_HOME="$HERE/state" TARE_CUDA_LIBRARY="$HERE/libtare-cuda.so" LD_LIBRARY_PATH="$HERE" "$@"; }
     as_user "$HERE/$NAME" exec true || { rm -rf "$HERE"; skip "another user cannot run the program here"; }
     as_user "$python" -c '' || python=
     for mode in auto sweep; do
@@ -303,7 +303,7 @@ END
     [ "$(of_run 'of["gpus"][0]["live_peak_bytes"]')" -eq $((3 * GIB)) ]
 }
 
-@test "a run whose settings ask for a limit does not start without the library, and names a wrong limit with its place" {
+@test "a run that is to hold a limit does not start without the library, and names a wrong limit" {
     job "exit 0"
     settings 1 '' '"gpu_memory_limit": "2GiB"'
     TARE_CUDA_LIBRARY=$WORK/none run --separate-stderr tare_run
