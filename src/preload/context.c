@@ -172,12 +172,11 @@ static bool fits(const struct gpu_ledger_gpu *row, uint64_t bytes)
     return taken <= row->limit && bytes <= row->limit - taken;
 }
 
-bool context_begin(int gpu, uint64_t *taken)
+/* With own->lock held: of several threads that make the process's first context, one takes the room for it. */
+static bool take_room(struct own *own, int gpu, uint64_t *taken)
 {
-    *taken = 0;
-    struct own *own = own_get();
     const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    if (!row->limit || atomic_load(&own->context[gpu]) > 0)
+    if (atomic_load(&own->context[gpu]) > 0)
         return true;
     uint64_t bytes = expected(own, gpu);
     if (!fits(row, bytes))
@@ -187,6 +186,18 @@ bool context_begin(int gpu, uint64_t *taken)
     set(own, gpu, bytes, GPU_LEDGER_CONTEXT_ASSUMED);
     *taken = bytes;
     return true;
+}
+
+bool context_begin(int gpu, uint64_t *taken)
+{
+    struct own *own = own_get();
+    *taken = 0;
+    if (!own->ledger->gpus[gpu].limit)
+        return true;
+    pthread_mutex_lock(&own->lock);
+    bool room = take_room(own, gpu, taken);
+    pthread_mutex_unlock(&own->lock);
+    return room;
 }
 
 void context_made(int gpu, uint64_t taken, bool good)
