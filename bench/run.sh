@@ -34,6 +34,7 @@ bench bench_meter
 bench bench_contain
 bench bench_window
 bench bench_memory
+bench bench_preload
 bench bench_audit
 
 printf '\n'

@@ -11,6 +11,7 @@ gpu 1
 oom 1
 contain 1
 allocator 1
+preload 1
 gpu 1
 state 2
 config 2

@@ -5,6 +5,7 @@
 #include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/exec_energy.h"
+#include "cli/exec_gpu_memory.h"
 #include "cli/gpu_hold.h"
 #include "cli/meters.h"
 #include "cli/registration.h"
@@ -30,6 +31,9 @@ enum {
     OPTION_CONTAINMENT,
     OPTION_GPU_LOCK,
     OPTION_ENERGY,
+    OPTION_GPU_MEMORY_LIMIT,
+    OPTION_TRACK_GPU_MEMORY,
+    OPTION_GPU_MEMORY_TRACE,
     OPTION_JSON,
     OPTION_AS_ROOT,
     OPTION_VERBOSE,
@@ -46,6 +50,7 @@ struct exec {
     struct state *state; /* NULL: there is none */
     bool foreground_tty, verbose, timed_out;
     struct exec_energy energy;
+    struct exec_gpu_memory gpu_memory;
     int signals;
     int64_t timeout_ns, kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
     int64_t grace_ns;
@@ -349,18 +354,31 @@ static void fill_times(const struct cli_call *call, struct exec *exec)
         exec->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
 }
 
+static struct exec_gpu_memory gpu_memory_wish(const struct cli_call *call)
+{
+    return (struct exec_gpu_memory){.limit_text = call->values[OPTION_GPU_MEMORY_LIMIT].text,
+                                    .track = call->values[OPTION_TRACK_GPU_MEMORY].given,
+                                    .trace = call->values[OPTION_GPU_MEMORY_TRACE].text};
+}
+
 /* The program is found, root given up. */
 static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
                        struct strv *env, const struct gauge_options *gauge)
 {
     struct err err = {0};
     struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given,
-                        .energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text}};
+                        .energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text},
+                        .gpu_memory = gpu_memory_wish(call)};
+    if (!exec_gpu_memory_prepare(&exec.gpu_memory, env, &err)) {
+        cli_error("%s", err.text);
+        return EXIT_OURS;
+    }
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
         cli_error("%s", err.text);
         registration_end(state);
+        exec_gpu_memory_fini(&exec.gpu_memory);
         return EXIT_OURS;
     }
     exec.state = registration_begin(state, STATE_EXEC, NULL);
@@ -378,21 +396,27 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
                                   .stdin_fd = STDIN_FILENO,
                                   .stdout_fd = STDOUT_FILENO,
                                   .stderr_fd = STDERR_FILENO,
+                                  .shared_fd = exec_gpu_memory_fd(&exec.gpu_memory),
                                   .foreground_tty = exec.foreground_tty};
     int code = run_job(&exec, guardian, &request);
     take_terminal_back(group);
     guardian_stop(guardian);
     registration_end(exec.state);
-    exec_energy_show(&exec.energy);
+    exec_energy_show(&exec.energy, exec_gpu_memory_json(&exec.gpu_memory));
+    if (!call->values[OPTION_JSON].given)
+        exec_gpu_memory_show(&exec.gpu_memory);
     exec_energy_fini(&exec.energy);
+    exec_gpu_memory_fini(&exec.gpu_memory);
     close(exec.signals);
     containment_fini(&containment);
     return code;
 }
 
+/* A JSON file without more is one of energy, as it was before there was anything else to tell. */
 static bool wants_energy(const struct cli_call *call)
 {
-    return call->values[OPTION_ENERGY].given || call->values[OPTION_JSON].given;
+    struct exec_gpu_memory memory = gpu_memory_wish(call);
+    return call->values[OPTION_ENERGY].given || (call->values[OPTION_JSON].given && !exec_gpu_memory_wanted(&memory));
 }
 
 /* What moves only under load is proven at the end (measuring_finish): the command does not wait for it. */
@@ -487,11 +511,23 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .long_name = "--energy",
                        .type = CLI_FLAG,
                        .help = "say at the end what it drew: GPUs that it can see, CPU packages, DRAM"},
+    [OPTION_GPU_MEMORY_LIMIT] = {.long_name = "--gpu-memory-limit",
+                                 .argument = "SIZE",
+                                 .type = CLI_TEXT,
+                                 .help = "how much of each GPU's memory the command may hold (8GiB, 50%): the CUDA "
+                                         "driver refuses more, and shows a GPU of that size"},
+    [OPTION_TRACK_GPU_MEMORY] = {.long_name = "--track-gpu-memory",
+                                 .type = CLI_FLAG,
+                                 .help = "count every byte that it allocates on its GPUs through the CUDA driver"},
+    [OPTION_GPU_MEMORY_TRACE] = {.long_name = "--gpu-memory-trace",
+                                 .argument = "FILE",
+                                 .type = CLI_FILE,
+                                 .help = "append every allocation and every free to this file"},
     [OPTION_JSON] = {.short_name = "-j",
                      .long_name = "--json",
                      .argument = "FILE",
                      .type = CLI_FILE,
-                     .help = "the same as JSON into this file, and no table"},
+                     .help = "the same (energy, GPU memory) as JSON into this file, and no table"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .type = CLI_FLAG, .help = "under sudo, stay root"},
     [OPTION_VERBOSE] = {.short_name = "-v",
                         .long_name = "--verbose",
@@ -513,6 +549,10 @@ static const char *const description[] = {
     "--energy prints a table on standard error when all is over, as 'measure' does. The command starts at once, beside "
     "the meters; the end is delayed by 2 s at most, for a driver that does not answer. What the command writes to "
     "$TARE_MARKS (see '" TARE_NAME " mark') cuts it into epochs.",
+    "--gpu-memory-limit and --track-gpu-memory load libtare-cuda.so into the command's processes (LD_PRELOAD): what "
+    "they "
+    "allocate through the CUDA driver is counted byte for byte, with their contexts and what their pools keep. The "
+    "limit holds for all of them together, on each GPU. docs/gpu-memory.md says what is counted and what is not.",
     "TERM ends all of the command's processes: TERM to each, KILL after the grace, at once by a second TERM. Other "
     "signals (INT, HUP, QUIT, USR1, USR2, WINCH, ALRM) are passed to the command.",
     "Under sudo the command runs as the user who called sudo, with that user's groups and environment, as the jobs of "

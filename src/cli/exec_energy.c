@@ -65,11 +65,10 @@ void exec_energy_end(struct exec_energy *energy, struct job *job)
     measuring_end(energy->measuring, usage.has_cpu ? usage.cpu_s : -1);
 }
 
-static void write_json(const char *path, const struct energy_page *page)
+static void write_json(const char *path, json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
-    json_t *json = energy_text_json(page);
     json_print_pretty(json, &text);
     json_decref(json);
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
@@ -79,21 +78,39 @@ static void write_json(const char *path, const struct energy_page *page)
         cli_warning("the figures are not kept: %s", err.text);
 }
 
-void exec_energy_show(struct exec_energy *energy)
+/* A command that could not be started has drawn nothing. */
+static bool was_measured(const struct exec_energy *energy)
+{
+    return energy->measuring && measuring_has_ended(energy->measuring);
+}
+
+static json_t *with_section(json_t *json, json_t *gpu_memory)
+{
+    if (gpu_memory)
+        json_object_set_new(json, "gpu_memory", gpu_memory);
+    return json;
+}
+
+void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
 {
     AUTO_TEXT struct text text = {0};
     AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
     struct measured measured;
-    /* A command that could not be started has drawn nothing. */
-    if (!energy->measuring || !measuring_has_ended(energy->measuring))
+    if (!was_measured(energy)) {
+        if (energy->json_path && gpu_memory)
+            write_json(energy->json_path, with_section(json_object(), gpu_memory));
+        else
+            json_decref(gpu_memory);
         return;
+    }
     measuring_finish(energy->measuring, &measured);
     struct energy_page page = {.measured = &measured, .options = energy->gauge, .until = "until the command ended"};
     if (doubt)
         strv_add(&measured.notes, doubt);
     if (energy->json_path) {
-        write_json(energy->json_path, &page);
+        write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory));
     } else {
+        json_decref(gpu_memory);
         energy_text(&page, &text);
         fprintf(stderr, "\n%s", text_get(&text));
     }

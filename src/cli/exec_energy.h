@@ -5,6 +5,7 @@
 #include "base/strv.h"
 #include "cli/measuring.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 
 struct exec_marks;
@@ -32,8 +33,9 @@ void exec_energy_step(struct exec_energy *energy);
 /* The command has ended; the job is not gone yet. */
 void exec_energy_end(struct exec_energy *energy, struct job *job);
 
-/* When all is over: the table on standard error, or the file. */
-void exec_energy_show(struct exec_energy *energy);
+/* When all is over: the table on standard error, or the file. gpu_memory (is taken; may be NULL): one more section
+ * of the file, which is written for it alone where no energy was measured. */
+void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory);
 void exec_energy_fini(struct exec_energy *energy);
 
 #endif

@@ -10,6 +10,7 @@
 #include "cli/message.h"
 #include "cli/meters.h"
 #include "cli/pool.h"
+#include "cli/preload.h"
 #include "cli/registration.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
@@ -176,6 +177,14 @@ static void say_meters(const struct session *session)
         cli_note("%s", missing);
 }
 
+static bool plan_follows_gpu_memory(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].foreground.track_gpu_memory || plan->experiments[i].background.track_gpu_memory)
+            return true;
+    return false;
+}
+
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     struct progress *progress = make_progress(session);
@@ -187,6 +196,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
+    AUTO_FREE char *preload = NULL;
+    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
+        return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,
@@ -201,6 +213,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .lane_count = session->pool.lane_count,
         .governor = &session->wish->governing->of_run,
         .listener = {progress_event, progress_tick, progress},
+        .preload = preload,
         .resumed = session->wish->resume_dir != NULL,
         .again = session->wish->rerun ? &session->again : NULL,
         .stop_at_failure = session->wish->stop_at_failure,

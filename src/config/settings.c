@@ -60,6 +60,17 @@ static const struct field top_rows[] = {
      .offset = offsetof(struct top, global.timeout_s),
      .initial = "0",
      .help = "longest time of one attempt; 0: no limit"},
+    {.key = "gpu_memory_limit",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct top, global.gpu_limit),
+     .initial = "none",
+     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver refuses "
+             "more, and shows a GPU of that size"},
+    {.key = "track_gpu_memory",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct top, global.track_gpu_memory),
+     .initial = "false; true where there is a limit",
+     .help = "count every byte that a training allocates on its GPUs"},
     {.key = "seed",
      .kind = FIELD_INT,
      .offset = offsetof(struct top, seed),
@@ -438,6 +449,15 @@ static void take_top(struct top *top, struct settings *settings)
     settings->seed = settings->has_seed ? top->seed : 0;
 }
 
+/* Once, and not by every entry that inherits it. */
+static void check_gpu_limit(const struct source *source, struct level *global)
+{
+    struct gpu_limit limit = {0};
+    settings_read_gpu_limit(source, "$", global->gpu_limit, &limit);
+    if (!gpu_limit_is_set(&limit))
+        free(steal_ptr(global->gpu_limit));
+}
+
 static void read_root(const struct source *source, const json_t *root, struct settings *settings)
 {
     if (!json_is_object(root)) {
@@ -451,10 +471,12 @@ static void read_root(const struct source *source, const json_t *root, struct se
     fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_FREE, not_at_top);
     if (top.global.governor)
         settings_check_governor(source, "$.governor", top.global.governor);
+    check_gpu_limit(source, &top.global);
     read_tare(source, root, settings);
     read_entries(source, root, &top.global, settings);
     take_top(&top, settings);
     free(top.global.governor);
+    free(top.global.gpu_limit);
     free(top.registry); /* the command line looks for it before the settings are read */
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "config/problem.h"
+#include "gpu/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,8 @@ struct job_settings {
     struct strv mutate; /* names, or "all"; empty in mutation mode: all */
     struct setting_param *params; /* "hyperparameters" */
     size_t param_count;
+    struct gpu_limit gpu_limit; /* of each GPU's memory: its own over the entry's over the file's */
+    bool track_gpu_memory;      /* followed, also without a limit */
 };
 
 /* One entry of "experiments" that runs something; entries that hold only comments are left out. */

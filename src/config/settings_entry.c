@@ -1,6 +1,7 @@
 #include "config/settings_entry.h"
 
 #include "base/mem.h"
+#include "config/gpu_limit.h"
 
 #include <string.h>
 #include <strings.h>
@@ -41,6 +42,14 @@ static const char *const job_modes[] = {"mutation", "nonparallel", "default", NU
     {                                                                                                                  \
         .key = "runs_per_config", .kind = FIELD_INT, .offset = offsetof(struct level, runs), .high = 1000000,          \
         .initial = fallback, .help = "how many experiments this entry makes"                                           \
+    }
+
+#define GPU_LIMIT_ROW(fallback)                                                                                        \
+    {                                                                                                                  \
+        .key = "gpu_memory_limit", .kind = FIELD_TEXT, .offset = offsetof(struct level, gpu_limit),                    \
+        .initial = fallback,                                                                                           \
+        .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
+                "refuses more, and shows a GPU of that size"                                                           \
     }
 
 #define MODE_ROW(modes, fallback, meaning)                                                                             \
@@ -87,6 +96,12 @@ static const struct field entry_rows[] = {
      .names = isolations,
      .initial = "that of `tare`",
      .help = "exclusive: while one of its experiments runs, no other of the run does"},
+    GPU_LIMIT_ROW("the file's"),
+    {.key = "track_gpu_memory",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct level, track_gpu_memory),
+     .initial = "the file's",
+     .help = "count every byte that the training allocates on its GPUs"},
 };
 
 static const struct field foreground_rows[] = {
@@ -95,12 +110,14 @@ static const struct field foreground_rows[] = {
     MUTATE_ROWS,
     HYPERPARAMETERS_ROW,
     RUNS_ROW("the file's"),
+    GPU_LIMIT_ROW("the entry's"),
 };
 
 static const struct field background_rows[] = {
     JOB_ROWS,
     MODE_ROW(job_modes, "default", "a background is never mutated: anything but default is ignored with a warning"),
     HYPERPARAMETERS_ROW,
+    GPU_LIMIT_ROW("the entry's"),
 };
 
 const struct field_table settings_entry_table = FIELD_TABLE("An entry of `experiments`", entry_rows);
@@ -139,6 +156,16 @@ void settings_check_governor(const struct source *source, const char *path, cons
     if (*nearest)
         problems_add(source->problems, SEVERITY_WARNING, source->doc, path,
                      "'governor': '%s' is no governor of Linux%s", governor, nearest);
+}
+
+void settings_read_gpu_limit(const struct source *source, const char *path, const char *written, struct gpu_limit *out)
+{
+    struct err err = {0};
+    if (!written || gpu_limit_parse(written, out, &err))
+        return;
+    AUTO_FREE char *place = json_path_key(path, "gpu_memory_limit");
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
+                 "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"", err.text);
 }
 
 /* "repository" is a key of the person's own, but most likely meant as repo. */
@@ -327,6 +354,13 @@ static enum mode job_mode(int written)
     return written == WRITTEN_DEFAULT ? MODE_DEFAULT : MODE_MUTATION;
 }
 
+/* What a side of a parallel entry says of its own. */
+static void take_gpu_limit(const struct source *source, const char *path, struct level *said, struct job_settings *job)
+{
+    settings_read_gpu_limit(source, path, said->gpu_limit, &job->gpu_limit);
+    free(said->gpu_limit);
+}
+
 static void read_foreground(const struct source *source, const char *path, const json_t *object,
                             struct job_settings *job, int64_t *runs)
 {
@@ -335,6 +369,7 @@ static void read_foreground(const struct source *source, const char *path, const
     fields_check_keys(source, path, object, &settings_foreground_table, UNKNOWN_ARE_FREE, not_in_foreground);
     read_job(source, path, object, job_mode(said.mode), job);
     read_mutates(source, path, object, job);
+    take_gpu_limit(source, path, &said, job);
     *runs = said.runs;
 }
 
@@ -347,6 +382,7 @@ static void read_background(const struct source *source, const char *path, const
     if (said.mode != WRITTEN_DEFAULT)
         fields_warn_unused(source, path, object, "mode", "a background is never mutated");
     read_job(source, path, object, MODE_DEFAULT, job);
+    take_gpu_limit(source, path, &said, job);
 }
 
 /* One side of a parallel entry, or NULL with a problem. */
@@ -395,6 +431,13 @@ static void fill_job(struct job_settings *job, const char *path)
         job->model = mem_strdup("");
 }
 
+static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit, bool track)
+{
+    if (!gpu_limit_is_set(&job->gpu_limit))
+        job->gpu_limit = *limit;
+    job->track_gpu_memory = track;
+}
+
 static int64_t first_said(int64_t a, int64_t b, int64_t c)
 {
     return a != UNSAID ? a : b != UNSAID ? b : c;
@@ -439,6 +482,12 @@ void settings_read_entry(const struct source *source, const char *path, const js
     entry->governor = said.governor ? said.governor : mem_strdup(global->governor);
     entry->timeout_s = said.timeout_s >= 0 ? said.timeout_s : global->timeout_s;
     entry->exclusive = (said.isolation != UNSAID ? said.isolation : settings->pool.isolation) == ISOLATION_EXCLUSIVE;
+    struct gpu_limit limit = {0};
+    settings_read_gpu_limit(source, said.gpu_limit ? path : "$", said.gpu_limit ? said.gpu_limit : global->gpu_limit,
+                            &limit);
+    inherit_gpu_memory(&entry->foreground, &limit, said.track_gpu_memory || global->track_gpu_memory);
+    inherit_gpu_memory(&entry->background, &limit, said.track_gpu_memory || global->track_gpu_memory);
+    free(said.gpu_limit);
 }
 
 static void job_fini(struct job_settings *job)

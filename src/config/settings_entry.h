@@ -18,6 +18,8 @@ struct level {
     char *governor;
     double timeout_s;
     int isolation; /* of an entry */
+    char *gpu_limit; /* as written */
+    bool track_gpu_memory;
 };
 
 enum { UNSAID = -1 };
@@ -30,6 +32,9 @@ void settings_read_entry(const struct source *source, const char *path, const js
 
 /* Warns of a misspelt governor; a kernel may have others, so an unknown one is let through. */
 void settings_check_governor(const struct source *source, const char *path, const char *governor);
+
+/* An amount of GPU memory as written (NULL: nothing is said); a wrong one is reported. */
+void settings_read_gpu_limit(const struct source *source, const char *path, const char *written, struct gpu_limit *out);
 
 void settings_entry_fini(struct entry_settings *entry);
 

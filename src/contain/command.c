@@ -29,8 +29,16 @@ static bool become_user(const struct init_plan *plan)
                                   syscall(SYS_setresuid, plan->uid, plan->uid, plan->uid) == 0);
 }
 
+/* What is shared stays open in the command too, under its number: whom the init's capabilities keep out of its files
+ * (in a user namespace) finds it here. */
+static bool keep_only(unsigned shared)
+{
+    return fcntl((int)shared, F_SETFD, 0) == 0 && (shared == 4 || sys_close_range(4, shared - 1)) &&
+           sys_close_range(shared + 1, UINT_MAX);
+}
+
 /* Any of the three may be one of 0, 1, 2, so all are moved out of the way first. */
-static bool place_stdio(const struct init_plan *plan, int *failure)
+static bool place_files(const struct init_plan *plan, int *failure)
 {
     int moved[3];
     for (int i = 0; i < 3; i++)
@@ -46,7 +54,7 @@ static bool place_stdio(const struct init_plan *plan, int *failure)
     if (dup3(kept, 3, O_CLOEXEC) < 0)
         return false;
     *failure = 3;
-    return sys_close_range(4, UINT_MAX);
+    return plan->shared > 3 ? keep_only((unsigned)plan->shared) : sys_close_range(4, UINT_MAX);
 }
 
 static bool limit_cpu(uint64_t seconds)
@@ -67,7 +75,7 @@ _Noreturn void init_command(const struct init_plan *plan, int gate, int failure)
     else if (!plan->pidns)
         setpgid(0, plan->terminal_group);
     wait_at_gate(gate);
-    if (place_stdio(plan, &failure) && limit_cpu(plan->cpu_limit_s) && become_user(plan) &&
+    if (place_files(plan, &failure) && limit_cpu(plan->cpu_limit_s) && become_user(plan) &&
         (!plan->cwd || chdir(plan->cwd) == 0)) {
         sys_signals_unblock_all();
         execve(plan->argv[0], plan->argv, plan->envp);

@@ -62,6 +62,8 @@ struct job_request {
     const struct strv *env;  /* the whole environment; TARE_JOB is added */
     const char *cwd;         /* NULL: as it is */
     int stdin_fd, stdout_fd, stderr_fd; /* stay the caller's; -1 for stdin: /dev/null */
+    int shared_fd; /* above 3: the job's init keeps it open under this number as long as it lives, and the command
+                    * begins with it; 0: none */
     bool foreground_tty; /* tare exec: the job may use the terminal: no new session */
     uid_t uid; /* with change_user: what the job becomes (under sudo) */
     gid_t gid;

@@ -105,8 +105,17 @@ static void sort(int *fds, size_t count)
 /* Whatever else the runner has open: its journal, other jobs' pipes, the ends of their control sockets. */
 static void close_others(const struct init_plan *plan)
 {
-    int keep[] = {
-        0, 1, 2, plan->stdio[0], plan->stdio[1], plan->stdio[2], plan->null, plan->control, plan->runner, plan->cgroup};
+    int keep[] = {0,
+                  1,
+                  2,
+                  plan->stdio[0],
+                  plan->stdio[1],
+                  plan->stdio[2],
+                  plan->null,
+                  plan->control,
+                  plan->runner,
+                  plan->cgroup,
+                  plan->shared};
     size_t count = sizeof keep / sizeof keep[0];
     sort(keep, count);
     unsigned next = 0;

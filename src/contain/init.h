@@ -19,6 +19,7 @@ struct init_plan {
     int control; /* init's end of the socket pair (SOCK_SEQPACKET) */
     int runner;  /* pidfd of the runner */
     int cgroup;  /* the leaf's folder, or -1 */
+    int shared;  /* kept open for the job to find below /proc; 0: none */
     bool pidns, userns, foreground_tty;
     pid_t terminal_group; /* the runner's process group, for foreground_tty */
     bool change_user;

@@ -81,6 +81,7 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .control = control,
         .runner = start->runner,
         .cgroup = start->cgroup,
+        .shared = request->shared_fd,
         .pidns = job->layers.pidns,
         .userns = job->layers.userns,
         .foreground_tty = request->foreground_tty,

@@ -40,6 +40,8 @@ struct plan_job {
     struct registry_oom_step *oom_steps;
     size_t oom_step_count;
     bool memory_snapshot; /* is asked for */
+    struct gpu_limit gpu_limit;
+    bool track_gpu_memory; /* also where there is a limit */
     struct strv success, errors;
     bool exit_code_required;
 };

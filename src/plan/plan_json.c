@@ -83,6 +83,12 @@ static json_t *job_to_json(const struct plan_job *job)
         json_object_set_new(json, "oom_steps", plan_oom_to_json(job));
     if (job->memory_snapshot)
         json_object_set_new(json, "memory_snapshot", json_true());
+    if (job->track_gpu_memory)
+        json_object_set_new(json, "track_gpu_memory", json_true());
+    if (job->gpu_limit.bytes > 0)
+        json_object_set_new(json, "gpu_memory_limit_bytes", json_integer((json_int_t)job->gpu_limit.bytes));
+    if (job->gpu_limit.share > 0)
+        json_object_set_new(json, "gpu_memory_limit_share", json_real(job->gpu_limit.share));
     set_list(json, "success", &job->success);
     set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
@@ -270,6 +276,15 @@ static bool marks_from_json(const json_t *json, struct plan_job *job, struct err
     return true;
 }
 
+static void gpu_memory_from_json(const json_t *json, struct plan_job *job)
+{
+    json_int_t bytes = 0;
+    job->track_gpu_memory = json_is_true(json_object_get(json, "track_gpu_memory"));
+    if (json_get_int(json, "gpu_memory_limit_bytes", &bytes) && bytes > 0)
+        job->gpu_limit.bytes = (uint64_t)bytes;
+    json_get_number(json, "gpu_memory_limit_share", &job->gpu_limit.share);
+}
+
 static bool job_from_json(const json_t *json, struct plan_job *job, struct err *err)
 {
     const char *mode = json_get_text(json, "mode");
@@ -277,6 +292,7 @@ static bool job_from_json(const json_t *json, struct plan_job *job, struct err *
         return err_set(err, "'mode' is missing or unknown");
     job->memory_snapshot = json_is_true(json_object_get(json, "memory_snapshot"));
     job->mode = strcmp(mode, mode_name(MODE_DEFAULT)) == 0 ? MODE_DEFAULT : MODE_MUTATION;
+    gpu_memory_from_json(json, job);
     return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
            params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
            get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&

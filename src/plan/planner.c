@@ -256,8 +256,8 @@ char *plan_experiment_id(const char *repo, const char *model, size_t number, boo
     return text_take(&id);
 }
 
-static void make_job(const struct planner *planner, const struct space *space, const struct value *values,
-                     struct plan_job *job)
+static void make_job(const struct planner *planner, const struct space *space, const struct job_settings *settings,
+                     const struct value *values, struct plan_job *job)
 {
     const struct repo *repo = space->repo;
     job->repo = mem_strdup(repo->name);
@@ -287,6 +287,8 @@ static void make_job(const struct planner *planner, const struct space *space, c
     strv_add_all(&job->errors, &repo->errors);
     job->exit_code_required = repo->exit_code_required;
     job->memory_snapshot = repo->memory_snapshot;
+    job->gpu_limit = settings->gpu_limit;
+    job->track_gpu_memory = settings->track_gpu_memory || gpu_limit_is_set(&settings->gpu_limit);
     command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
 }
 
@@ -305,9 +307,9 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .timeout_s = entry->timeout_s,
         .exclusive = entry->exclusive,
     };
-    make_job(planner, &track->foreground, draft->values, &out->foreground);
+    make_job(planner, &track->foreground, &entry->foreground, draft->values, &out->foreground);
     if (entry->parallel)
-        make_job(planner, &track->background, track->background.values, &out->background);
+        make_job(planner, &track->background, &entry->background, track->background.values, &out->background);
 }
 
 static void make_plan(const struct planner *planner, struct plan *out)

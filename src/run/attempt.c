@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
+#include "run/gpu_memory.h"
 #include "run/snapshot.h"
 
 #include <errno.h>
@@ -47,6 +48,7 @@ static void close_fd(int *fd)
 void attempt_fini(struct attempt *attempt)
 {
     job_free(attempt->job);
+    ledger_free(attempt->ledger);
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
@@ -183,6 +185,8 @@ static void make_environment(const struct attempt *attempt, const struct run_req
     snapshot_ask(attempt, run_dir, env);
     strv_env_set(env, "TARE_EXPERIMENT", attempt->experiment->id);
     strv_env_set(env, "TARE_ATTEMPT", number);
+    if (attempt->ledger)
+        ledger_tell_job(attempt->ledger, NULL, env);
 }
 
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
@@ -200,6 +204,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     if (fcntl(attempt->pipe, F_SETFL, O_NONBLOCK) != 0)
         return err_sys(err, "set up the log's pipe");
     (void)fcntl(attempt->pipe, F_SETPIPE_SZ, PIPE_BYTES);
+    if (!gpu_memory_prepare(attempt, request, err))
+        return false;
     make_environment(attempt, request, run_dir, &env);
     struct job_request start = {
         .containment = request->containment,
@@ -209,6 +215,7 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         .stdin_fd = -1,
         .stdout_fd = write_end,
         .stderr_fd = write_end,
+        .shared_fd = attempt->ledger ? ledger_fd(attempt->ledger) : 0,
         .uid = request->uid,
         .gid = request->gid,
         .change_user = request->change_user,

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "contain/contain.h"
+#include "gpu/ledger.h"
 #include "joblog/joblog.h"
 #include "meter/mark_fifo.h"
 #include "meter/marks.h"
@@ -35,6 +36,7 @@ struct attempt {
     uint64_t marks_refused; /* lines of the FIFO that were none */
     bool marks_limit_said;
     struct job *job;
+    struct ledger *ledger; /* of its GPU memory; NULL: not followed */
     bool gate_open;
     int64_t start_ns; /* when the gate was opened */
     int64_t end_ns;   /* when the command ended, or was killed; 0: not yet */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/gpu_memory.h"
 #include "run/snapshot.h"
 
 #include <time.h>
@@ -264,6 +265,8 @@ void lane_attempt_ended(struct lane *lane)
     json_object_set_new(data, "energy", lane_energy_take(lane));
     lane_guard_ended(lane, json_object_get(data, "energy"));
     json_object_set_new(data, "memory", lane_memory_take(lane));
+    gpu_memory_judge(lane, &lane->attempt, json_object_get(data, "memory"));
+    json_object_set_new(data, "gpu_memory", gpu_memory_json(&lane->attempt));
     json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
@@ -325,8 +328,8 @@ void lane_start(struct lane *lane)
     bool waits = false;
     lane->phase = LANE_STEPPING;
     lane->experiment = NULL;
-    lane->retired = lane->retired || lane_guard_refuses(lane) ||
-                    (lane->failed_one && lane->runner->request->stop_at_failure);
+    lane->retired =
+        lane->retired || lane_guard_refuses(lane) || (lane->failed_one && lane->runner->request->stop_at_failure);
     if (!lane->retired && !runner_halted(lane->runner))
         lane->experiment = runner_take(lane->runner, &waits);
     if (waits)

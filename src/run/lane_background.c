@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/gpu_memory.h"
 #include "run/lane.h"
 #include "state/state.h"
 
@@ -110,6 +111,7 @@ static void keep_loop(struct lane *lane, enum outcome outcome, const char *error
     json_object_set_new(json, "start_ns", loop->gate_open ? json_integer(loop->start_ns) : json_null());
     json_object_set_new(json, "end_ns", loop->gate_open ? json_integer(loop->end_ns) : json_null());
     json_object_set_new(json, "log", json_string(log));
+    json_object_set_new(json, "gpu_memory", gpu_memory_json(loop));
     json_array_append_new(background->loops, json);
 }
 
@@ -176,6 +178,7 @@ static enum outcome close_loop(struct lane *lane, char **error)
     json_object_set_new(data, "failure", failure_json(&failure));
     lane_record(lane, EVENT_JOB_EXITED, data, NULL);
     keep_loop(lane, outcome, *error);
+    gpu_memory_judge(lane, loop, NULL);
     say_held(lane);
     if (loop->gate_open && lane->gauge)
         gauge_beside_end(lane->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);

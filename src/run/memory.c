@@ -85,10 +85,19 @@ static bool is_within(const struct lane *lane, int64_t t_ns)
 }
 
 /* What the job can have: all that others do not. */
-static double limit_of(const struct memory_gpu *gpu)
+static double left_by_others(const struct memory_gpu *gpu)
 {
     double others = gpu->by_process ? gpu->used_bytes - gpu->own_bytes : gpu->before_bytes;
     return gpu->total_bytes > 0 ? gpu->total_bytes - (others > 0 ? others : 0) : 0;
+}
+
+/* Of that, what it may have. */
+static double limit_of(const struct lane *lane, const struct memory_gpu *gpu)
+{
+    double left = left_by_others(gpu);
+    const struct gpu_limit *own = &lane->experiment->foreground.gpu_limit;
+    double limit = own->share > 0 ? own->share * gpu->total_bytes : (double)own->bytes;
+    return limit > 0 && limit < left ? limit : left;
 }
 
 static void add_size(struct text *text, double bytes)
@@ -99,7 +108,7 @@ static void add_size(struct text *text, double bytes)
 /* A window has ended, and no epoch has been named yet. */
 static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s)
 {
-    double limit = limit_of(gpu);
+    double limit = limit_of(lane, gpu);
     struct growth_in_time growth = growth_in_time(&gpu->windows, limit);
     double left_s = growth_seconds_left(&growth, limit);
     if (gpu->warned || left_s > HORIZON_EPOCHS * gpu->windows.step_s)
@@ -187,7 +196,7 @@ static size_t epochs_to_come(const struct lane *lane)
 static void warn(struct lane *lane, struct memory_gpu *gpu)
 {
     const struct lane_memory *memory = &lane->memory;
-    double limit = limit_of(gpu);
+    double limit = limit_of(lane, gpu);
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit);
     size_t left = growth_epochs_left(&growth, limit);
     if (gpu->warned || left == 0 || left > epochs_to_come(lane))
@@ -263,7 +272,7 @@ struct growth lane_memory_growth(const struct lane *lane)
     struct growth steepest = {0};
     for (size_t i = 0; i < lane->memory.gpu_count; i++) {
         const struct memory_gpu *gpu = &lane->memory.gpus[i];
-        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+        struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
     }
@@ -275,15 +284,15 @@ double lane_memory_others_share(const struct lane *lane)
     double most = 0;
     for (size_t i = 0; i < lane->memory.gpu_count; i++) {
         const struct memory_gpu *gpu = &lane->memory.gpus[i];
-        double share = gpu->total_bytes > 0 ? 1 - limit_of(gpu) / gpu->total_bytes : 0;
+        double share = gpu->total_bytes > 0 ? 1 - left_by_others(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
     return most;
 }
 
-static json_t *growth_json(const struct memory_gpu *gpu)
+static json_t *growth_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(gpu));
+    struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
     if (growth.epochs < 3)
         return json_null();
     json_t *json = json_object();
@@ -293,9 +302,9 @@ static json_t *growth_json(const struct memory_gpu *gpu)
     return json;
 }
 
-static json_t *growth_in_time_json(const struct memory_gpu *gpu)
+static json_t *growth_in_time_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
-    struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(gpu));
+    struct growth_in_time growth = growth_in_time(&gpu->windows, limit_of(lane, gpu));
     if (growth.windows < GROWTH_WINDOWS_LEAST)
         return json_null();
     json_t *json = json_object();
@@ -306,7 +315,7 @@ static json_t *growth_in_time_json(const struct memory_gpu *gpu)
     return json;
 }
 
-static json_t *gpu_json(const struct memory_gpu *gpu)
+static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
 {
     json_t *json = json_object();
     json_object_set_new(json, "device", json_string(gpu->label));
@@ -318,8 +327,8 @@ static json_t *gpu_json(const struct memory_gpu *gpu)
     json_object_set_new(json, "reserved_bytes",
                         gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
-    json_object_set_new(json, "growth", growth_json(gpu));
-    json_object_set_new(json, "growth_in_time", growth_in_time_json(gpu));
+    json_object_set_new(json, "growth", growth_json(lane, gpu));
+    json_object_set_new(json, "growth_in_time", growth_in_time_json(lane, gpu));
     return json;
 }
 
@@ -331,7 +340,7 @@ json_t *lane_memory_take(struct lane *lane)
     memory->on = false;
     json_t *json = json_object(), *gpus = json_array();
     for (size_t i = 0; i < memory->gpu_count; i++)
-        json_array_append_new(gpus, gpu_json(&memory->gpus[i]));
+        json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));
     json_object_set_new(json, "gpus", gpus);
     json_object_set_new(json, "host", memory_curve_json(&memory->host));
     return json;

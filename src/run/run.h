@@ -57,6 +57,7 @@ struct run_request {
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
+    const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan asks for it */
     bool resumed;
     bool stop_at_failure; /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */

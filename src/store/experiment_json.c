@@ -219,8 +219,9 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     }
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     return loaded && add_attempts(db, number, attempts, err) && memory_add(db, number, attempts, err) &&
-           epochs_add_last(db, number, epochs, err) && add_containment(db, number, containment, err) &&
-           evidence_add(db, number, evidence, err) && guard_json_add(db, number, guard, err);
+           memory_add_counted(db, number, attempts, err) && epochs_add_last(db, number, epochs, err) &&
+           add_containment(db, number, containment, err) && evidence_add(db, number, evidence, err) &&
+           guard_json_add(db, number, guard, err);
 }
 
 /* What the study says of the job that is measured. */

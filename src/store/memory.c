@@ -57,6 +57,23 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
     return step == 0;
 }
 
+/* It stands in the event alone: nothing is asked of it but to be shown. */
+bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type=? AND data LIKE '%\"gpu_memory\"%'",
+        "it", experiment, event_type_name(EVENT_ATTEMPT_ENDED));
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
+        json_t *counted = json_object_get(data, "gpu_memory");
+        if (attempt && json_is_object(counted))
+            json_object_set(attempt, "gpu_memory", counted);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
 /* Where it is the whole device's on one of the GPUs, nobody knows the job's. */
 static struct reading gpu_peak(const json_t *memory)
 {

@@ -14,6 +14,9 @@ bool memory_write(sqlite3 *db, const struct event *event, struct err *err);
  * of them. */
 bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
 
+/* "gpu_memory" into those of the attempts whose job was followed: what libtare-cuda.so counted in it, as the event has it. */
+bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err);
+
 struct memory_cells {
     char *changed; /* NULL: nothing; free() */
     struct reading gpu_peak_mib; /* of the GPU on which the job had most; only where it is the job's own */

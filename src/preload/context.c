@@ -1,0 +1,212 @@
+#include "preload/context.h"
+
+#include "preload/own.h"
+#include "preload/trace.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* NVML API Reference Guide: nvmlProcessInfo_t as nvmlDeviceGetComputeRunningProcesses_v2 and _v3 fill it. */
+struct nvml_process {
+    unsigned pid;
+    unsigned long long used;
+    unsigned gpu_instance, compute_instance;
+};
+typedef void *nvml_device;
+
+struct nvml {
+    int (*init)(void);
+    int (*by_uuid)(const char *uuid, nvml_device *out);
+    int (*processes)(nvml_device device, unsigned *count, struct nvml_process *out);
+};
+
+enum { NVML_OK = 0, PROCESSES_MAX = 128 };
+static const int64_t NS_PER_MS = 1000000;
+/* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more often near the
+ * limit. */
+static const int64_t SELDOM_NS = 200 * NS_PER_MS, OFTEN_NS = 20 * NS_PER_MS, EXACTLY_NS = 2 * NS_PER_MS;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
+}
+
+/* dlsym of this library, for names that it does not follow. */
+static bool nvml_open(struct nvml *out)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) {
+        dlerror();
+        return false;
+    }
+    out->init = (int (*)(void))dlsym(library, "nvmlInit_v2");
+    out->by_uuid = (int (*)(const char *, nvml_device *))dlsym(library, "nvmlDeviceGetHandleByUUID");
+    void *processes = dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
+    processes = processes ? processes : dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v2");
+    out->processes = (int (*)(nvml_device, unsigned *, struct nvml_process *))processes;
+    dlerror();
+    return out->init && out->by_uuid && out->processes && out->init() == NVML_OK;
+}
+
+/* Only the thread that holds own->reading comes here; a child of a fork opens anew (nvmlInit counts). */
+static const struct nvml *nvml_get(void)
+{
+    static struct nvml nvml;
+    static pid_t opened_by;
+    static bool good;
+    pid_t self = getpid();
+    if (opened_by != self) {
+        opened_by = self;
+        good = nvml_open(&nvml);
+    }
+    return good ? &nvml : NULL;
+}
+
+static void uuid_text(const uint8_t uuid[16], char out[48])
+{
+    int at = snprintf(out, 48, "GPU-");
+    for (int i = 0; i < 16; i++)
+        at += snprintf(out + at, (size_t)(48 - at), i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}
+
+static bool nvml_own_bytes(const struct gpu_ledger_gpu *row, uint64_t *out)
+{
+    const struct nvml *nvml = nvml_get();
+    char uuid[48];
+    nvml_device device;
+    struct nvml_process processes[PROCESSES_MAX];
+    unsigned count = PROCESSES_MAX;
+    uuid_text(row->uuid, uuid);
+    if (!nvml || nvml->by_uuid(uuid, &device) != NVML_OK || nvml->processes(device, &count, processes) != NVML_OK)
+        return false;
+    for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++)
+        if ((pid_t)processes[i].pid == getpid() && processes[i].used != ~0ULL) {
+            *out = processes[i].used;
+            return true;
+        }
+    return false;
+}
+
+/* Its difference goes into the job's sum. */
+static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_context how)
+{
+    struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    uint64_t before = atomic_exchange(&own->context[gpu], bytes);
+    if (own->process)
+        atomic_store(&own->process->gpus[gpu].context, bytes);
+    atomic_fetch_add(&row->context, bytes - before);
+    /* Another process's may have been read when this one's is not yet. */
+    if (how == GPU_LEDGER_CONTEXT_READ || atomic_load(&row->context_how) == GPU_LEDGER_CONTEXT_NONE)
+        atomic_store(&row->context_how, how);
+    if (bytes != before)
+        trace_event(GPU_EVENT_CONTEXT, gpu, (int)how, 0, bytes);
+}
+
+/* A request on its way makes the driver's figure seem too small (its room is taken first, given back last), never
+ * too large: so a larger one is always taken, a smaller one only when nobody is on his way. */
+static void look(struct own *own, int gpu, enum context_when when)
+{
+    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    uint64_t calls = atomic_load(&own->calls), before = atomic_load(&own->held[gpu]), used = 0;
+    bool told = nvml_own_bytes(row, &used);
+    uint64_t held = atomic_load(&own->held[gpu]);
+    uint64_t known = atomic_load(&own->context[gpu]);
+    if (!told || used < held / 2) { /* or a figure of another process of that number, in another namespace */
+        if (known == 0)
+            set(own, gpu, own->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED);
+        return;
+    }
+    /* Nobody but this thread was under way when it began, and nobody has begun since. */
+    bool quiet = held == before && (uint32_t)calls <= 1 && atomic_load(&own->calls) == calls;
+    uint64_t context = used > held ? used - held : 0;
+    if ((held == before && context > known) || (quiet && when == CONTEXT_EXACTLY))
+        set(own, gpu, context, GPU_LEDGER_CONTEXT_READ);
+}
+
+static bool is_due(const struct own *own, int gpu, enum context_when when)
+{
+    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    int64_t last = atomic_load_explicit(&own->context_read_ns[gpu], memory_order_relaxed);
+    uint64_t taken = atomic_load_explicit(&row->held, memory_order_relaxed) +
+                     atomic_load_explicit(&row->context, memory_order_relaxed);
+    bool near = taken > row->limit / 4 * 3;
+    int64_t pause = when == CONTEXT_EXACTLY ? EXACTLY_NS : near ? OFTEN_NS : SELDOM_NS;
+    return last == 0 || now_ns() - last >= pause;
+}
+
+void context_look(int gpu, enum context_when when)
+{
+    struct own *own = own_get();
+    if (!is_due(own, gpu, when) || atomic_flag_test_and_set(&own->reading))
+        return;
+    int kept = errno;
+    look(own, gpu, when);
+    atomic_store(&own->context_read_ns[gpu], now_ns());
+    atomic_flag_clear(&own->reading);
+    errno = kept;
+}
+
+/* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed. */
+static uint64_t expected(const struct own *own, int gpu)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
+        struct gpu_ledger_process *process = &own->ledger->processes[i];
+        uint64_t context = atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
+                               ? 0
+                               : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
+        most = context > most ? context : most;
+    }
+    return most ? most : own->ledger->context_assumed;
+}
+
+static bool fits(const struct gpu_ledger_gpu *row, uint64_t bytes)
+{
+    uint64_t taken = atomic_load(&row->held) + atomic_load(&row->context);
+    return taken <= row->limit && bytes <= row->limit - taken;
+}
+
+/* With own->lock held: of several threads that make the process's first context, one takes the room for it. */
+static bool take_room(struct own *own, int gpu, uint64_t *taken)
+{
+    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
+    if (atomic_load(&own->context[gpu]) > 0)
+        return true;
+    uint64_t bytes = expected(own, gpu);
+    if (!fits(row, bytes))
+        own_reap(own->ledger);
+    if (!fits(row, bytes))
+        return false;
+    set(own, gpu, bytes, GPU_LEDGER_CONTEXT_ASSUMED);
+    *taken = bytes;
+    return true;
+}
+
+bool context_begin(int gpu, uint64_t *taken)
+{
+    struct own *own = own_get();
+    *taken = 0;
+    if (!own->ledger->gpus[gpu].limit)
+        return true;
+    pthread_mutex_lock(&own->lock);
+    bool room = take_room(own, gpu, taken);
+    pthread_mutex_unlock(&own->lock);
+    return room;
+}
+
+void context_made(int gpu, uint64_t taken, bool good)
+{
+    struct own *own = own_get();
+    if (!own->ledger->gpus[gpu].limit)
+        return;
+    if (good)
+        context_look(gpu, CONTEXT_EXACTLY);
+    else if (taken)
+        set(own, gpu, 0, GPU_LEDGER_CONTEXT_ASSUMED);
+}

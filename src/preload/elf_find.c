@@ -1,0 +1,113 @@
+#include "preload/elf_find.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct search {
+    const char *const *objects;
+    const char *symbol;
+    void *found;
+};
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *names;
+    const uint32_t *gnu_hash;
+    const ElfW(Half) * versions; /* NULL: none */
+};
+
+static bool is_asked(const struct search *search, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; search->objects[i]; i++)
+        if (strncmp(name, search->objects[i], strlen(search->objects[i])) == 0)
+            return true;
+    return false;
+}
+
+/* glibc writes addresses into the dynamic section where the file had offsets; musl leaves them. */
+static const void *address_of(const struct dl_phdr_info *info, ElfW(Addr) value)
+{
+    return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
+}
+
+static struct tables tables_of(const struct dl_phdr_info *info)
+{
+    struct tables out = {0};
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+        const void *value = address_of(info, dynamic->d_un.d_ptr);
+        if (dynamic->d_tag == DT_SYMTAB)
+            out.symbols = value;
+        else if (dynamic->d_tag == DT_STRTAB)
+            out.names = value;
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            out.gnu_hash = value;
+        else if (dynamic->d_tag == DT_VERSYM)
+            out.versions = value;
+    }
+    return out;
+}
+
+static bool is_it(const struct tables *tables, uint32_t number, const char *name)
+{
+    const ElfW(Sym) *symbol = &tables->symbols[number];
+    enum { HIDDEN = 0x8000 }; /* a version that only old programs ask for */
+    if (tables->versions && (tables->versions[number] & HIDDEN))
+        return false;
+    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+           strcmp(tables->names + symbol->st_name, name) == 0;
+}
+
+/* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends
+ * have bit 0 set. */
+static const ElfW(Sym) * look_up(const struct tables *tables, const char *name)
+{
+    uint32_t hash = 5381;
+    for (const char *at = name; *at; at++)
+        hash = hash * 33 + (unsigned char)*at;
+    const uint32_t *head = tables->gnu_hash;
+    uint32_t buckets = head[0], first = head[1], words = head[2];
+    const uint32_t *bucket = head + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chain = bucket + buckets;
+    uint32_t number = buckets ? bucket[hash % buckets] : 0;
+    if (number < first)
+        return NULL;
+    for (;; number++) {
+        uint32_t seen = chain[number - first];
+        if ((seen | 1) == (hash | 1) && is_it(tables, number, name))
+            return &tables->symbols[number];
+        if (seen & 1)
+            return NULL;
+    }
+}
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct search *search = context;
+    if (!info->dlpi_name || !is_asked(search, info->dlpi_name))
+        return 0;
+    struct tables tables = tables_of(info);
+    if (!tables.symbols || !tables.names || !tables.gnu_hash)
+        return 0;
+    const ElfW(Sym) *symbol = look_up(&tables, search->symbol);
+    if (!symbol)
+        return 0;
+    search->found = (void *)(info->dlpi_addr + symbol->st_value);
+    return 1;
+}
+
+void *elf_find(const char *const objects[], const char *symbol)
+{
+    struct search search = {objects, symbol, NULL};
+    dl_iterate_phdr(look_into, &search);
+    return search.found;
+}

@@ -1,0 +1,42 @@
+/* pointers: which address is how many bytes: a table in stripes, each with a lock of its own, as many threads
+ * allocate at the same time. It takes its memory from the kernel, not from the program's malloc. */
+#ifndef TARE_PRELOAD_POINTERS_H
+#define TARE_PRELOAD_POINTERS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum memory_kind { MEMORY_PLAIN = 1, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ASYNC, MEMORY_VIRTUAL };
+
+struct pointer_entry {
+    uint64_t key; /* 0: nothing here */
+    uint64_t live, held;
+    void *owner;  /* context, or pool */
+    uint8_t kind, gpu; /* gpu: its place in the ledger */
+};
+
+enum { POINTER_STRIPES = 64 };
+
+struct pointer_stripe {
+    pthread_mutex_t lock;
+    struct pointer_entry *entries;
+    size_t capacity, used; /* capacity: a power of two */
+};
+
+struct pointers {
+    struct pointer_stripe stripes[POINTER_STRIPES]; /* all zero: empty */
+};
+
+/* False: the kernel gives no memory. An entry of that key is replaced. */
+bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry);
+bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry *out); /* and removes it */
+
+/* Removes those of that owner, telling of each. */
+void pointers_take_all(struct pointers *pointers, const void *owner, void (*tell)(const struct pointer_entry *entry));
+
+/* Memory that a forked child finds zero; NULL: none. */
+void *wiped_map(size_t size);
+
+#endif

@@ -1,0 +1,131 @@
+#include "preload/real.h"
+
+#include "preload/elf_find.h"
+#include "preload/entry.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+struct followed {
+    const char *name, *base;
+    int version;
+    bool per_thread;
+    void *stand_in;
+};
+
+static const struct followed followed[] = {
+#define X(name, base, version, per_thread) {#name, base, version, per_thread, (void *)name},
+    FOLLOWED(X)
+#undef X
+};
+
+static const char *const asked[] = {
+#define X(name) #name,
+    ASKED(X)
+#undef X
+};
+
+/* The driver that a version was looked up for might be newer than any that is known here, with another signature. */
+enum { NEWEST_KNOWN = 13999 };
+
+/* Found once and for all: what a library defines does not change while it is loaded, and it stays so (below). */
+static _Atomic(void *) reals[REAL_COUNT];
+static atomic_bool loaded;
+
+static void *find_libdl(_Atomic(void *) *kept, const char *name)
+{
+    static const char *const homes[] = {"libc.so.6", "libdl.so.2", "libc-2.", "libdl-2.", "libc.musl", "ld-musl", NULL};
+    void *found = atomic_load_explicit(kept, memory_order_acquire);
+    if (!found) {
+        found = elf_find(homes, name);
+        atomic_store_explicit(kept, found, memory_order_release);
+    }
+    return found;
+}
+
+dlsym_fn *real_dlsym(void)
+{
+    static _Atomic(void *) kept;
+    return (dlsym_fn *)find_libdl(&kept, "dlsym");
+}
+
+dlvsym_fn *real_dlvsym(void)
+{
+    static _Atomic(void *) kept;
+    return (dlvsym_fn *)find_libdl(&kept, "dlvsym");
+}
+
+/* Two threads that do it at the same time find the same. The handle is kept: the addresses stay good. */
+bool real_load(void)
+{
+    if (atomic_load_explicit(&loaded, memory_order_acquire))
+        return true;
+    dlsym_fn *find = real_dlsym();
+    void *driver = find ? dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL) : NULL;
+    if (!driver) {
+        dlerror(); /* not the program's */
+        return false;
+    }
+    for (int i = 0; i < REAL_COUNT; i++)
+        atomic_store_explicit(&reals[i],
+                              find(driver, i < REAL_FOLLOWED_COUNT ? followed[i].name : asked[i - REAL_FOLLOWED_COUNT]),
+                              memory_order_relaxed);
+    dlerror();
+    atomic_store_explicit(&loaded, true, memory_order_release);
+    return true;
+}
+
+void *real_get(enum real_name name)
+{
+    return real_load() ? atomic_load_explicit(&reals[name], memory_order_relaxed) : NULL;
+}
+
+int real_find(const char *name)
+{
+    if (name[0] != 'c' || name[1] != 'u')
+        return -1;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
+        if (strcmp(followed[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+void *real_stand_in(int number)
+{
+    return followed[number].stand_in;
+}
+
+bool real_is_ours(int number, const void *function)
+{
+    return function == followed[number].stand_in;
+}
+
+bool real_is_drivers(int number, const void *function)
+{
+    return function && real_load() && function == atomic_load_explicit(&reals[number], memory_order_relaxed);
+}
+
+/* By its address where the driver gives what it also exports; else by the newest version not above the one asked
+ * for. */
+void *real_stand_in_for(const char *base, void *given, int version, uint64_t flags)
+{
+    if (!real_load())
+        return given;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
+        if (real_is_drivers(i, given))
+            return followed[i].stand_in;
+    bool per_thread = flags & CU_PROC_PER_THREAD;
+    int best = -1;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT && version <= NEWEST_KNOWN; i++) {
+        const struct followed *one = &followed[i];
+        bool fits = strcmp(one->base, base) == 0 && one->version <= version && (per_thread || !one->per_thread) &&
+                    atomic_load_explicit(&reals[i], memory_order_relaxed);
+        bool better = best < 0 || one->version > followed[best].version ||
+                      (one->version == followed[best].version && one->per_thread);
+        if (fits && better)
+            best = i;
+    }
+    return best < 0 ? given : followed[best].stand_in;
+}

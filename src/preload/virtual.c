@@ -1,0 +1,87 @@
+#include "preload/virtual.h"
+
+#include "preload/book.h"
+#include "preload/entry.h"
+#include "preload/real.h"
+
+cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_wish *wish, unsigned long long flags)
+{
+    __typeof__(&cuMemCreate) real = REAL(cuMemCreate);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    int gpu = wish && wish->place.type == CU_PLACE_DEVICE ? book_gpu(wish->place.id) : -1;
+    if (gpu < 0)
+        return real(out, size, wish, flags);
+    uint64_t held = book_held(size);
+    book_begin();
+    cu_result result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (book_take(gpu, held, size)) {
+        result = real(out, size, wish, flags);
+        if (result == CUDA_SUCCESS)
+            virtual_made(*out, gpu, size, held);
+        else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+            book_failed(gpu, held, size);
+        else
+            book_give_back(gpu, held);
+    }
+    book_end();
+    return result;
+}
+
+cu_result cuMemRelease(cu_handle handle)
+{
+    __typeof__(&cuMemRelease) real = REAL(cuMemRelease);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    struct virtual_memory *memory = virtual_let_go(handle);
+    cu_result result = real(handle);
+    if (memory && result == CUDA_SUCCESS)
+        virtual_released(memory);
+    else if (memory)
+        virtual_kept(memory, handle);
+    return result;
+}
+
+cu_result cuMemMap(cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags)
+{
+    __typeof__(&cuMemMap) real = REAL(cuMemMap);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(pointer, size, offset, handle, flags);
+    if (result == CUDA_SUCCESS)
+        virtual_mapped(handle, pointer, size);
+    return result;
+}
+
+cu_result cuMemUnmap(cu_pointer pointer, size_t size)
+{
+    __typeof__(&cuMemUnmap) real = REAL(cuMemUnmap);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(pointer, size);
+    if (result == CUDA_SUCCESS)
+        virtual_unmapped(pointer, size);
+    return result;
+}
+
+cu_result cuMemRetainAllocationHandle(cu_handle *out, void *address)
+{
+    __typeof__(&cuMemRetainAllocationHandle) real = REAL(cuMemRetainAllocationHandle);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(out, address);
+    if (result == CUDA_SUCCESS)
+        virtual_retained(*out, (cu_pointer)(uintptr_t)address);
+    return result;
+}
+
+cu_result cuMemImportFromShareableHandle(cu_handle *out, void *shared, int type)
+{
+    __typeof__(&cuMemImportFromShareableHandle) real = REAL(cuMemImportFromShareableHandle);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(out, shared, type);
+    if (result == CUDA_SUCCESS)
+        virtual_imported(*out);
+    return result;
+}
