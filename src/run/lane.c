@@ -166,7 +166,7 @@ static void write_results(struct lane *lane)
 static void end_experiment(struct lane *lane, enum outcome outcome)
 {
     lane->phase = LANE_STEPPING;
-    lane->failed_one |= outcome == OUTCOME_FAILED;
+    lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
     json_t *data = past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, lane->last_attempt);
@@ -328,8 +328,7 @@ void lane_start(struct lane *lane)
     bool waits = false;
     lane->phase = LANE_STEPPING;
     lane->experiment = NULL;
-    lane->retired =
-        lane->retired || lane_guard_refuses(lane) || (lane->failed_one && lane->runner->request->stop_at_failure);
+    lane->retired = lane->retired || lane_guard_refuses(lane);
     if (!lane->retired && !runner_halted(lane->runner))
         lane->experiment = runner_take(lane->runner, &waits);
     if (waits)

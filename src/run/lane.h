@@ -59,7 +59,6 @@ struct lane {
     enum lane_phase phase;
     const struct plan_experiment *experiment; /* in work or, while pausing, the next; NULL: none */
     bool ran_one;                             /* in this session: a pause comes before the next */
-    bool failed_one;                          /* in this session */
     size_t last_entry;                        /* of the settings file, of the experiment before */
     struct attempt attempt;
     int64_t failed;       /* attempts of the experiment that failed */

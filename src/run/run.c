@@ -47,6 +47,8 @@ static bool is_wanted(const struct runner *runner, size_t number)
 
 static const struct plan_experiment *next_one(struct runner *runner)
 {
+    if (runner->stopped)
+        return NULL;
     for (; runner->next < runner->plan->count; runner->next++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
         if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&

@@ -36,6 +36,7 @@ struct runner {
     size_t lane_count;
     size_t next;       /* place in the plan before which nothing is left to take */
     bool *taken;       /* for each experiment of the plan: a lane has it, or had it */
+    bool stopped;       /* one has failed, and nothing is to begin after that */
     struct err refused; /* why a lane takes nothing any more */
     int signal_number; /* the first SIGINT or SIGTERM; 0: none */
     bool kill_now;     /* a second one came */
