@@ -20,6 +20,11 @@
 #ifndef __has_feature
 #define __has_feature(name) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { WITH_ADDRESS_SANITIZER = 1 };
+#else
+enum { WITH_ADDRESS_SANITIZER = 0 };
+#endif
 
 /* A million events are read in a few seconds. */
 enum { CPU_S = 120, WALL_MS = 240000, CANNOT_START = 126 };
@@ -37,9 +42,8 @@ _Noreturn static void analyse(int folder, char *const argv[])
     set_limit(RLIMIT_CPU, CPU_S);
     set_limit(RLIMIT_FSIZE, written_bytes);
     set_limit(RLIMIT_CORE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
-    set_limit(RLIMIT_AS, memory_bytes); /* what an address sanitizer reserves is more */
-#endif
+    if (!WITH_ADDRESS_SANITIZER) /* which reserves more */
+        set_limit(RLIMIT_AS, memory_bytes);
     if (nowhere >= 0 && dup2(nowhere, 0) >= 0 && dup2(nowhere, 1) >= 0 && dup2(nowhere, 2) >= 0 && fchdir(folder) == 0)
         execv("/proc/self/exe", argv);
     _exit(CANNOT_START);
