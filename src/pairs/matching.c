@@ -310,15 +310,14 @@ static int64_t step_of(const struct graph *g)
 /* False: a dual would fall to 0: nothing is to be gained any more. */
 static bool change_duals(struct graph *g, int64_t delta)
 {
+    /* Before any of them changes: where no edge bounds delta, there is no room to add it. */
+    for (int u = 1; u <= g->points; u++)
+        if (g->label[g->top[u]] == OUTER && g->dual[u] <= delta)
+            return false;
     for (int u = 1; u <= g->points; u++) {
         int label = g->label[g->top[u]];
-        if (label == OUTER) {
-            if (g->dual[u] <= delta)
-                return false;
-            g->dual[u] -= delta;
-        } else if (label == INNER) {
-            g->dual[u] += delta;
-        }
+        if (label != FREE)
+            g->dual[u] += label == OUTER ? -delta : delta;
     }
     for (int b = g->points + 1; b <= g->count; b++)
         if (g->top[b] == b && g->label[b] != FREE)
