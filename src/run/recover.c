@@ -87,6 +87,9 @@ static bool settle(struct runner *runner, size_t number, struct err *err)
         return true;
     struct past_item past = past_of(&runner->past, number);
     bool over = past.failed > planned->max_retries || ladder_gave_up(past.ladder);
+    /* It was to be done again, and came to no attempt of its own: the last one is of the result that stands till then. */
+    if (last->outcome != OUTCOME_NONE && !past.last_ended)
+        return true;
     if (last->outcome == OUTCOME_NONE)
         close_attempt(runner, number, last);
     else if (last->outcome == OUTCOME_SUCCEEDED)
