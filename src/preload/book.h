@@ -25,22 +25,25 @@ void book_forget(void); /* a context ended, or a device has another pool */
  * above. */
 uint64_t book_held(uint64_t size);
 
-/* Takes room for held bytes; false: the limit does not allow it, noted as a refusal of size bytes. */
+/* Takes room for held bytes; then the call is under way until one of the two below. False: the limit does not allow
+ * it, noted as a refusal of size bytes. */
 bool book_take(int gpu, uint64_t held, uint64_t size);
 
-/* Without asking the limit: what the driver has handed out already. */
-void book_force(int gpu, uint64_t held);
-void book_give_back(int gpu, uint64_t held);
+/* The driver gave it: one more allocation under the entry's key, for which so much was taken; or it did not. */
+void book_enter(const struct pointer_entry *entry, uint64_t taken);
+void book_failed(int gpu, uint64_t held, uint64_t size, cu_result result);
 
-/* The driver gave it, the room for it is taken: one more allocation under key; or it could not. */
-void book_enter(const struct pointer_entry *entry);
-void book_failed(int gpu, uint64_t held, uint64_t size);
-
-/* Takes the entry out before the driver is told to free it (another thread may be given the same address at once);
- * then book_left says that it is free, or book_stays that it is not. False: not one of ours. */
-bool book_leave(uint64_t key, struct pointer_entry *out);
+/* An entry was taken out, and its call is under way: the driver says that it is free, or that it is not. */
 void book_left(const struct pointer_entry *entry);
 void book_stays(const struct pointer_entry *entry);
+
+/* Within the caller's own own_hold, for what else he has to write: an entry comes, goes. They neither begin a call nor
+ * end one, know of live bytes alone, and trace nothing. */
+void book_put(struct own *own, const struct pointer_entry *entry);
+void book_cross_out(struct own *own, const struct pointer_entry *entry);
+
+/* Held bytes that the driver has handed out, or taken back, already. */
+void book_correct(int gpu, uint64_t before, uint64_t now);
 
 /* All that a context held is free. */
 void book_context_gone(const void *context);
@@ -48,12 +51,13 @@ void book_context_gone(const void *context);
 /* What the limit lets a program see: a GPU of the limit's size. */
 void book_show(int gpu, uint64_t *free_bytes, uint64_t *total);
 
-/* Between these a thread stands between the books and the driver. */
+/* Between these a call is under way without room of its own: what the driver holds and what the books say may differ.
+ * With a ledger only. */
 void book_begin(void);
 void book_end(void);
 
-/* The two figures of live bytes; a virtual or pooled allocation enters and leaves apart from its room. */
+/* A virtual allocation has no entry here: its live bytes, and then all of it. */
 void book_live_add(int gpu, uint64_t live);
-void book_live_subtract(int gpu, uint64_t live);
+void book_gone(int gpu, uint64_t live, uint64_t held);
 
 #endif

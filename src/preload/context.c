@@ -25,6 +25,7 @@ struct nvml {
 };
 
 enum { NVML_OK = 0, PROCESSES_MAX = 128 };
+static const uint64_t UNREAD = UINT64_C(64) << 20;
 static const int64_t NS_PER_MS = 1000000;
 /* The driver answers in about 0.1 ms: at most a tenth of a per cent of the time goes there, more often near the
  * limit. */
@@ -108,25 +109,51 @@ static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_contex
         trace_event(GPU_EVENT_CONTEXT, gpu, (int)how, 0, bytes);
 }
 
+struct moment {
+    uint64_t held, calls_under_way, calls_begun;
+};
+
+static struct moment moment_now(struct own *own, int gpu)
+{
+    own_hold(own);
+    struct moment now = {atomic_load_explicit(&own->held[gpu], memory_order_relaxed), own->calls_under_way,
+                         own->calls_begun};
+    own_let_go(own);
+    return now;
+}
+
+/* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between two looks it may
+ * do so without going beyond the limit, as far as there is room. known: what is booked for it now. */
+static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, uint64_t context)
+{
+    static const uint64_t ROOM = UINT64_C(8) << 20;
+    uint64_t others = atomic_load(&row->held) + atomic_load(&row->context) - known;
+    uint64_t left = others + context < row->limit ? row->limit - others - context : 0;
+    return left < ROOM ? left : ROOM;
+}
+
 /* A request on its way makes the driver's figure seem too small (its room is taken first, given back last), never
  * too large: so a larger one is always taken, a smaller one only when nobody is on his way. */
 static void look(struct own *own, int gpu, enum context_when when)
 {
     const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    uint64_t calls = atomic_load(&own->calls), before = atomic_load(&own->held[gpu]), used = 0;
+    struct moment before = moment_now(own, gpu);
+    uint64_t used = 0;
     bool told = nvml_own_bytes(row, &used);
-    uint64_t held = atomic_load(&own->held[gpu]);
+    struct moment after = moment_now(own, gpu);
+    uint64_t held = after.held;
     uint64_t known = atomic_load(&own->context[gpu]);
     if (!told || used < held / 2) { /* or a figure of another process of that number, in another namespace */
-        if (known == 0)
+        if (!own->context_read[gpu])
             set(own, gpu, own->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED);
         return;
     }
-    /* Nobody but this thread was under way when it began, and nobody has begun since. */
-    bool quiet = held == before && (uint32_t)calls <= 1 && atomic_load(&own->calls) == calls;
+    own->context_read[gpu] = true;
+    bool same = held == before.held;
+    bool quiet = same && before.calls_under_way == 0 && after.calls_begun == before.calls_begun;
     uint64_t context = used > held ? used - held : 0;
-    if ((held == before && context > known) || (quiet && when == CONTEXT_EXACTLY))
-        set(own, gpu, context, GPU_LEDGER_CONTEXT_READ);
+    if ((same && context > known) || (quiet && when == CONTEXT_EXACTLY))
+        set(own, gpu, context + room_to_grow(row, known, context), GPU_LEDGER_CONTEXT_READ);
 }
 
 static bool is_due(const struct own *own, int gpu, enum context_when when)
@@ -152,7 +179,8 @@ void context_look(int gpu, enum context_when when)
     errno = kept;
 }
 
-/* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed. */
+/* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed, and some
+ * more: until the context is there and read, others may take all the rest. */
 static uint64_t expected(const struct own *own, int gpu)
 {
     uint64_t most = 0;
@@ -163,7 +191,7 @@ static uint64_t expected(const struct own *own, int gpu)
                                : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
         most = context > most ? context : most;
     }
-    return most ? most : own->ledger->context_assumed;
+    return most ? most : own->ledger->context_assumed + UNREAD;
 }
 
 static bool fits(const struct gpu_ledger_gpu *row, uint64_t bytes)

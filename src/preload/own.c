@@ -8,11 +8,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The program may change its environment before it first allocates: what stood there when it started counts. */
 static char ledger_words[4096], trace_path[4096];
-static _Atomic(struct own *) page;
+_Atomic(struct own *) own_page;
 
 static void keep_variable(const char *name, char *out, size_t size)
 {
@@ -23,13 +24,13 @@ static void keep_variable(const char *name, char *out, size_t size)
 
 static struct own *page_get(void)
 {
-    struct own *out = atomic_load_explicit(&page, memory_order_acquire);
+    struct own *out = atomic_load_explicit(&own_page, memory_order_acquire);
     if (out)
         return out;
     struct own *fresh = wiped_map(sizeof *fresh), *none = NULL;
     if (!fresh)
         return NULL;
-    if (atomic_compare_exchange_strong(&page, &none, fresh))
+    if (atomic_compare_exchange_strong(&own_page, &none, fresh))
         return fresh;
     munmap(fresh, sizeof *fresh);
     return none;
@@ -256,7 +257,7 @@ static void set_up(struct own *own)
 {
     pthread_mutex_lock(&own->lock);
     if (!atomic_load(&own->ready)) {
-        own->ledger = ledger_find();
+        own->ledger = ledger_words[0] ? ledger_find() : NULL;
         if (own->ledger)
             own->process = process_enter(own->ledger);
         atomic_store_explicit(&own->ready, true, memory_order_release);
@@ -264,17 +265,27 @@ static void set_up(struct own *own)
     pthread_mutex_unlock(&own->lock);
 }
 
-struct own *own_get(void)
+struct own *own_set_up(void)
 {
     struct own *own = page_get();
-    if (!own || !ledger_words[0])
-        return NULL;
-    if (!atomic_load_explicit(&own->ready, memory_order_acquire)) {
-        int kept = errno;
+    int kept = errno;
+    if (own && !atomic_load_explicit(&own->ready, memory_order_acquire))
         set_up(own);
+    errno = kept;
+    return own && own->ledger ? own : NULL;
+}
+
+/* The holder is a few stores from its end, unless it lost its processor: then it needs this one. */
+void own_wait(struct own *own)
+{
+    enum { TURNS = 100, NAP_NS = 50000 };
+    for (unsigned turn = 0; atomic_flag_test_and_set_explicit(&own->books, memory_order_acquire); turn++) {
+        if (turn < TURNS)
+            continue;
+        int kept = errno;
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         errno = kept;
     }
-    return own->ledger ? own : NULL;
 }
 
 const char *own_trace_path(void)

@@ -16,8 +16,8 @@ struct own_pool {
     _Atomic(void *) pool; /* NULL: free */
     int gpu;
     _Atomic uint64_t reserved; /* as it was when it was last asked */
-    _Atomic uint64_t used;     /* what programs have of it */
-    _Atomic uint64_t calls;
+    _Atomic uint64_t used;     /* what programs have of it; written with the books held */
+    uint64_t calls;            /* with the books held */
 };
 
 struct own_gpu {
@@ -26,25 +26,58 @@ struct own_gpu {
 };
 
 struct own {
-    pthread_mutex_t lock; /* of what is set up once, and of pools */
+    pthread_mutex_t lock; /* of what is set up once, and of pools; taken before the books */
+    atomic_flag books;    /* held by own_hold: of all below that says so */
     atomic_bool ready;
     struct gpu_ledger *ledger; /* NULL: there is none, and everything goes by */
     struct gpu_ledger_process *process; /* NULL: no place was free */
     struct own_gpu gpus[OWN_GPUS];
     struct own_pool pools[OWN_POOLS];
-    _Atomic uint64_t held[GPU_LEDGER_GPUS]; /* also where there is no place in the ledger */
+    _Atomic uint64_t held[GPU_LEDGER_GPUS]; /* also where there is no place in the ledger; written with the books held */
     _Atomic uint64_t context[GPU_LEDGER_GPUS];
     _Atomic int64_t context_read_ns[GPU_LEDGER_GPUS];
-    _Atomic uint64_t calls; /* between the books and the driver: those under way, and << 32 those ever begun */
+    bool context_read[GPU_LEDGER_GPUS]; /* the driver has told it; written by whoever holds `reading` */
+    uint64_t calls_under_way, calls_begun;  /* between the books and the driver; with the books held */
     atomic_bool captures;   /* a stream has been captured, or may have been */
     _Atomic uint64_t changes; /* of contexts and current pools: what threads remember of them is old */
     atomic_flag reading;    /* one thread asks the driver at a time */
-    struct pointers pointers;
+    struct pointers pointers;               /* with the books held */
     struct virtuals *virtuals; /* virtual.c */
 };
 
+extern _Atomic(struct own *) own_page; /* own_get's */
+struct own *own_set_up(void);          /* own_get's, the first time in this process */
+
 /* Set up for this process; NULL: there is no ledger. */
-struct own *own_get(void);
+static inline struct own *own_get(void)
+{
+    struct own *own = atomic_load_explicit(&own_page, memory_order_acquire);
+    if (!own || !atomic_load_explicit(&own->ready, memory_order_acquire))
+        return own_set_up();
+    return own->ledger ? own : NULL;
+}
+
+/* The books of this process are written by one thread at a time: a few plain stores under one lock cost less than each
+ * of them alone as an atomic one. Nobody waits for anything while he holds it. */
+void own_wait(struct own *own);
+
+static inline void own_hold(struct own *own)
+{
+    if (atomic_flag_test_and_set_explicit(&own->books, memory_order_acquire))
+        own_wait(own);
+}
+
+static inline void own_let_go(struct own *own)
+{
+    atomic_flag_clear_explicit(&own->books, memory_order_release);
+}
+
+/* With the books held: from now on what the driver holds and what the books say may differ; calls_under_way-- ends it. */
+static inline void own_call_begins(struct own *own)
+{
+    own->calls_begun++;
+    own->calls_under_way++;
+}
 
 /* Takes processes that are gone out of the totals. */
 void own_reap(struct gpu_ledger *ledger);

@@ -26,98 +26,77 @@ static uint64_t mix(uint64_t key)
     return key ^ key >> 33;
 }
 
-static struct pointer_stripe *stripe_of(struct pointers *pointers, uint64_t key)
+static size_t home(const struct pointers *pointers, uint64_t key)
 {
-    return &pointers->stripes[mix(key) % POINTER_STRIPES];
+    return (size_t)mix(key) & (pointers->capacity - 1);
 }
 
-static size_t home(const struct pointer_stripe *stripe, uint64_t key)
+static struct pointer_entry *place_of(struct pointers *pointers, uint64_t key)
 {
-    return (size_t)(mix(key) / POINTER_STRIPES) & (stripe->capacity - 1);
+    size_t at = home(pointers, key);
+    while (pointers->entries[at].key && pointers->entries[at].key != key)
+        at = (at + 1) & (pointers->capacity - 1);
+    return &pointers->entries[at];
 }
 
-static struct pointer_entry *place_of(struct pointer_stripe *stripe, uint64_t key)
+static bool grow(struct pointers *pointers)
 {
-    size_t at = home(stripe, key);
-    while (stripe->entries[at].key && stripe->entries[at].key != key)
-        at = (at + 1) & (stripe->capacity - 1);
-    return &stripe->entries[at];
-}
-
-static bool grow(struct pointer_stripe *stripe)
-{
-    struct pointer_stripe larger = {.capacity = stripe->capacity ? stripe->capacity * 2 : CAPACITY_FIRST};
+    struct pointers larger = {.capacity = pointers->capacity ? pointers->capacity * 2 : CAPACITY_FIRST,
+                              .used = pointers->used};
     larger.entries = wiped_map(larger.capacity * sizeof *larger.entries);
     if (!larger.entries)
         return false;
-    for (size_t i = 0; i < stripe->capacity; i++)
-        if (stripe->entries[i].key)
-            *place_of(&larger, stripe->entries[i].key) = stripe->entries[i];
-    if (stripe->entries)
-        munmap(stripe->entries, stripe->capacity * sizeof *stripe->entries);
-    stripe->entries = larger.entries;
-    stripe->capacity = larger.capacity;
+    for (size_t i = 0; i < pointers->capacity; i++)
+        if (pointers->entries[i].key)
+            *place_of(&larger, pointers->entries[i].key) = pointers->entries[i];
+    if (pointers->entries)
+        munmap(pointers->entries, pointers->capacity * sizeof *pointers->entries);
+    *pointers = larger;
     return true;
 }
 
 /* Moves up what would no longer be found behind the hole. */
-static void close_hole(struct pointer_stripe *stripe, size_t hole)
+static void close_hole(struct pointers *pointers, size_t hole)
 {
-    size_t mask = stripe->capacity - 1;
-    for (size_t at = (hole + 1) & mask; stripe->entries[at].key; at = (at + 1) & mask) {
-        size_t from_home = (at - home(stripe, stripe->entries[at].key)) & mask;
+    size_t mask = pointers->capacity - 1;
+    pointers->used--;
+    for (size_t at = (hole + 1) & mask; pointers->entries[at].key; at = (at + 1) & mask) {
+        size_t from_home = (at - home(pointers, pointers->entries[at].key)) & mask;
         if (from_home >= ((at - hole) & mask)) {
-            stripe->entries[hole] = stripe->entries[at];
+            pointers->entries[hole] = pointers->entries[at];
             hole = at;
         }
     }
-    stripe->entries[hole] = (struct pointer_entry){0};
+    pointers->entries[hole].key = 0;
 }
 
 bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry)
 {
-    struct pointer_stripe *stripe = stripe_of(pointers, entry->key);
-    pthread_mutex_lock(&stripe->lock);
-    bool room = (stripe->used + 1) * 4 <= stripe->capacity * 3 || grow(stripe);
-    if (room) {
-        struct pointer_entry *place = place_of(stripe, entry->key);
-        stripe->used += place->key == 0;
-        *place = *entry;
-    }
-    pthread_mutex_unlock(&stripe->lock);
-    return room;
+    if ((pointers->used + 1) * 4 > pointers->capacity * 3 && !grow(pointers))
+        return false;
+    struct pointer_entry *place = place_of(pointers, entry->key);
+    pointers->used += place->key == 0;
+    *place = *entry;
+    return true;
 }
 
 bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry *out)
 {
-    struct pointer_stripe *stripe = stripe_of(pointers, key);
-    pthread_mutex_lock(&stripe->lock);
-    struct pointer_entry *place = stripe->capacity && key ? place_of(stripe, key) : NULL;
-    bool there = place && place->key;
-    if (there) {
-        *out = *place;
-        stripe->used--;
-        close_hole(stripe, (size_t)(place - stripe->entries));
-    }
-    pthread_mutex_unlock(&stripe->lock);
-    return there;
+    struct pointer_entry *place = pointers->capacity && key ? place_of(pointers, key) : NULL;
+    if (!place || !place->key)
+        return false;
+    *out = *place;
+    close_hole(pointers, (size_t)(place - pointers->entries));
+    return true;
 }
 
-void pointers_take_all(struct pointers *pointers, const void *owner, void (*tell)(const struct pointer_entry *entry))
+bool pointers_take_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out)
 {
-    for (size_t i = 0; i < POINTER_STRIPES; i++) {
-        struct pointer_stripe *stripe = &pointers->stripes[i];
-        pthread_mutex_lock(&stripe->lock);
-        for (size_t at = 0; at < stripe->capacity;) {
-            struct pointer_entry entry = stripe->entries[at];
-            if (!entry.key || entry.owner != owner) {
-                at++;
-                continue;
-            }
-            stripe->used--;
-            close_hole(stripe, at); /* another may stand here now: look again */
-            tell(&entry);
+    for (; *at < pointers->capacity; ++*at)
+        if (pointers->entries[*at].key && pointers->entries[*at].owner == owner) {
+            *out = pointers->entries[*at];
+            close_hole(pointers, *at); /* another may stand here now: the next look begins here */
+            return true;
         }
-        pthread_mutex_unlock(&stripe->lock);
-    }
+    return false;
 }

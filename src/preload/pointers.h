@@ -1,9 +1,8 @@
-/* pointers: which address is how many bytes: a table in stripes, each with a lock of its own, as many threads
- * allocate at the same time. It takes its memory from the kernel, not from the program's malloc. */
+/* pointers: which address is how many bytes: a hash table without a lock of its own. It takes its memory from the
+ * kernel, not from the program's malloc. */
 #ifndef TARE_PRELOAD_POINTERS_H
 #define TARE_PRELOAD_POINTERS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,24 +16,17 @@ struct pointer_entry {
     uint8_t kind, gpu; /* gpu: its place in the ledger */
 };
 
-enum { POINTER_STRIPES = 64 };
-
-struct pointer_stripe {
-    pthread_mutex_t lock;
+struct pointers { /* all zero: empty */
     struct pointer_entry *entries;
     size_t capacity, used; /* capacity: a power of two */
-};
-
-struct pointers {
-    struct pointer_stripe stripes[POINTER_STRIPES]; /* all zero: empty */
 };
 
 /* False: the kernel gives no memory. An entry of that key is replaced. */
 bool pointers_put(struct pointers *pointers, const struct pointer_entry *entry);
 bool pointers_take(struct pointers *pointers, uint64_t key, struct pointer_entry *out); /* and removes it */
 
-/* Removes those of that owner, telling of each. */
-void pointers_take_all(struct pointers *pointers, const void *owner, void (*tell)(const struct pointer_entry *entry));
+/* Removes one of that owner, from place *at (first 0) on; false: there are no more. */
+bool pointers_take_of(struct pointers *pointers, const void *owner, size_t *at, struct pointer_entry *out);
 
 /* Memory that a forked child finds zero; NULL: none. */
 void *wiped_map(size_t size);

@@ -56,20 +56,11 @@ static uint64_t headroom(const struct own *own, int gpu)
 
 /* Far from the limit the driver is not asked after every call what the pool has reserved: it grows when what is had of
  * it no longer fits; now and then all the same, as pieces between others may not have fitted, or it has shrunk. */
-static bool is_settled(struct own *own, struct own_pool *place, uint64_t used)
+static bool is_settled(const struct own *own, struct own_pool *place, uint64_t used)
 {
     enum { NOW_AND_THEN = 256 };
     return used <= atomic_load_explicit(&place->reserved, memory_order_relaxed) &&
-           headroom(own, place->gpu) >= PLENTY &&
-           (atomic_fetch_add_explicit(&place->calls, 1, memory_order_relaxed) + 1) % NOW_AND_THEN != 0;
-}
-
-static void book_change(int gpu, uint64_t before, uint64_t now)
-{
-    if (now > before)
-        book_force(gpu, now - before);
-    else if (now < before)
-        book_give_back(gpu, before - now);
+           headroom(own, place->gpu) >= PLENTY && ++place->calls % NOW_AND_THEN != 0;
 }
 
 /* The lock is held over this one question, which the driver answers from its own memory, so that answers are
@@ -79,7 +70,7 @@ static void settle(struct own_pool *place, uint64_t taken, bool gone)
     uint64_t before = place->reserved;
     uint64_t now = gone ? 0 : pool_read(place->pool, CU_POOL_RESERVED);
     place->reserved = now;
-    book_change(place->gpu, before + taken, now);
+    book_correct(place->gpu, before + taken, now);
     if (now != before)
         trace_event(GPU_EVENT_POOL, place->gpu, MEMORY_ASYNC, (uint64_t)(uintptr_t)place->pool, now);
 }
@@ -92,8 +83,8 @@ void pool_settle(void *pool, int gpu, uint64_t taken)
     if (place)
         settle(place, taken, false);
     pthread_mutex_unlock(&own->lock);
-    if (!place && taken)
-        book_give_back(gpu, taken);
+    if (!place)
+        book_correct(gpu, taken, 0);
 }
 
 void pool_settle_all(int gpu)
@@ -120,220 +111,139 @@ static bool is_over(int gpu)
     return row->limit && atomic_load(&row->held) + atomic_load(&row->context) > row->limit;
 }
 
+static bool take_growth(struct pool_call *call, uint64_t size)
+{
+    call->taken = growth(call->pool, size);
+    call->under_way = true;
+    if (call->taken)
+        return book_take(call->gpu, call->taken, size);
+    book_begin();
+    return true;
+}
+
+static void trim(cu_pool pool)
+{
+    if (REAL(cuMemPoolTrimTo))
+        REAL(cuMemPoolTrimTo)(pool, 0);
+}
+
+static struct own_pool *pool_known(struct own *own, cu_pool pool, int gpu)
+{
+    struct own_pool *place = pool_find(own, pool);
+    if (place)
+        return place;
+    pool_settle(pool, gpu, 0);
+    return pool_find(own, pool);
+}
+
 /* Idle memory that pools keep is given back before a program is refused, as the driver itself does when the GPU is
  * full. */
-static bool take(int gpu, cu_pool pool, uint64_t size, uint64_t *taken)
+bool pool_take(struct own *own, struct pool_call *call, uint64_t size)
 {
-    if (!own_get()->ledger->gpus[gpu].limit) {
-        *taken = 0;
+    struct own_pool *place = call->place = pool_known(own, call->pool, call->gpu);
+    call->taken = 0;
+    call->under_way = false;
+    if (!own->ledger->gpus[call->gpu].limit)
         return true;
+    if (place && headroom(own, call->gpu) >= PLENTY &&
+        atomic_load_explicit(&place->used, memory_order_relaxed) + aligned(size) <=
+            atomic_load_explicit(&place->reserved, memory_order_relaxed))
+        return true;
+    if (take_growth(call, size))
+        return true;
+    book_begin();
+    trim(call->pool);
+    pool_settle_all(call->gpu);
+    book_end();
+    return take_growth(call, size);
+}
+
+void pool_failed(const struct pool_call *call)
+{
+    pool_settle(call->pool, call->gpu, call->taken);
+    if (call->under_way)
+        book_end();
+}
+
+/* With the books held. */
+static uint64_t use(struct own_pool *place, uint64_t more, uint64_t less)
+{
+    uint64_t now = atomic_load_explicit(&place->used, memory_order_relaxed) + more - less;
+    atomic_store_explicit(&place->used, now, memory_order_relaxed);
+    return now;
+}
+
+bool pool_given(struct own *own, const struct pool_call *call, const struct pointer_entry *entry)
+{
+    own_hold(own);
+    bool settled =
+        call->place && is_settled(own, call->place, use(call->place, aligned(entry->live), 0)) && !call->under_way;
+    if (settled)
+        book_put(own, entry);
+    own_let_go(own);
+    if (settled)
+        trace_event(GPU_EVENT_ALLOCATE, entry->gpu, entry->kind, entry->key, entry->live);
+    return settled;
+}
+
+bool pool_grown(const struct pool_call *call)
+{
+    pool_settle(call->pool, call->gpu, call->taken);
+    return !is_over(call->gpu);
+}
+
+void pool_entered(struct own *own, const struct pool_call *call, const struct pointer_entry *entry)
+{
+    own_hold(own);
+    book_put(own, entry);
+    own->calls_under_way -= call->under_way;
+    own_let_go(own);
+    trace_event(GPU_EVENT_ALLOCATE, entry->gpu, entry->kind, entry->key, entry->live);
+}
+
+void pool_given_up(struct own *own, const struct pool_call *call, const struct pointer_entry *entry)
+{
+    trim(call->pool);
+    pool_settle(call->pool, call->gpu, 0);
+    own_hold(own);
+    if (call->place)
+        use(call->place, 0, aligned(entry->live));
+    own->calls_under_way -= call->under_way;
+    own_let_go(own);
+}
+
+bool pool_leaves(struct own *own, const struct pointer_entry *entry)
+{
+    struct own_pool *place = pool_find(own, entry->owner);
+    book_cross_out(own, entry);
+    return place && is_settled(own, place, use(place, 0, aligned(entry->live)));
+}
+
+void pool_left(const struct pointer_entry *entry, bool settled, cu_result result)
+{
+    struct own *own = own_get();
+    if (result == CUDA_SUCCESS) {
+        trace_event(GPU_EVENT_FREE, entry->gpu, entry->kind, entry->key, entry->live);
+    } else {
+        struct own_pool *place = pool_find(own, entry->owner);
+        own_hold(own);
+        book_put(own, entry);
+        if (place)
+            use(place, aligned(entry->live), 0);
+        own_let_go(own);
     }
-    const struct own_pool *place = pool_find(own_get(), pool);
-    *taken = 0;
-    if (place && headroom(own_get(), gpu) >= PLENTY &&
-        atomic_load(&place->used) + aligned(size) <= atomic_load(&place->reserved))
-        return true;
-    *taken = growth(pool, size);
-    if (!*taken || book_take(gpu, *taken, size))
-        return true;
-    if (!REAL(cuMemPoolTrimTo) || REAL(cuMemPoolTrimTo)(pool, 0) != CUDA_SUCCESS)
-        return false;
-    pool_settle_all(gpu);
-    *taken = growth(pool, size);
-    return book_take(gpu, *taken, size);
+    if (!settled)
+        pool_settle(entry->owner, entry->gpu, 0);
 }
 
-struct pooled {
-    cu_pointer *out;
-    uint64_t size;
-    cu_pool pool; /* NULL: the device's current one */
-    cu_stream stream;
-    __typeof__(&cuMemAllocAsync) allocate; /* one of the two */
-    __typeof__(&cuMemAllocFromPoolAsync) allocate_from;
-    __typeof__(&cuMemFreeAsync) free;
-    __typeof__(&cuStreamIsCapturing) capturing;
-};
-
-static cu_result allocate(const struct pooled *wish)
-{
-    return wish->allocate ? wish->allocate(wish->out, wish->size, wish->stream)
-                          : wish->allocate_from(wish->out, wish->size, wish->pool, wish->stream);
-}
-
-/* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
-static bool is_captured(const struct own *own, __typeof__(&cuStreamIsCapturing) ask, cu_stream stream)
-{
-    int status = 0;
-    if (!atomic_load_explicit(&own->captures, memory_order_relaxed))
-        return false;
-    return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
-}
-
-static int pool_gpu(struct own *own, cu_pool pool)
+int pool_gpu(struct own *own, cu_pool pool)
 {
     const struct own_pool *place = pool_find(own, pool);
     return place ? place->gpu : -1;
 }
 
-/* The GPU of the pool that the call takes from, which is put into *pool; -1: it is not followed. */
-static int find_pool(struct own *own, const struct pooled *wish, cu_pool *pool)
+void pool_gone(struct own *own, const void *pool)
 {
-    *pool = wish->pool;
-    int known = *pool ? pool_gpu(own, *pool) : -1;
-    if (known >= 0)
-        return known;
-    struct book_here here = book_here();
-    if (!*pool)
-        *pool = here.pool;
-    return *pool ? here.gpu : -1;
-}
-
-void pool_freed(void *pool, int gpu, uint64_t size)
-{
-    struct own *own = own_get();
-    struct own_pool *place = pool_find(own, pool);
-    uint64_t used = place ? atomic_fetch_sub_explicit(&place->used, aligned(size), memory_order_relaxed) : 0;
-    if (!place || !is_settled(own, place, used))
-        pool_settle(pool, gpu, 0);
-}
-
-/* The books after a call that gave memory of the pool. */
-static void pool_taken(struct own *own, cu_pool pool, int gpu, uint64_t size, uint64_t taken)
-{
-    struct own_pool *place = pool_find(own, pool);
-    uint64_t used =
-        place ? atomic_fetch_add_explicit(&place->used, aligned(size), memory_order_relaxed) + aligned(size) : 0;
-    if (taken || !place || !is_settled(own, place, used))
-        pool_settle(pool, gpu, taken);
-    if (!place && (place = pool_find(own, pool)))
-        atomic_fetch_add_explicit(&place->used, aligned(size), memory_order_relaxed);
-}
-
-static cu_result pool_allocate(const struct pooled *wish)
-{
-    struct own *own = own_get();
-    cu_pool pool = NULL;
-    if (!own || is_captured(own, wish->capturing, wish->stream))
-        return allocate(wish);
-    int gpu = find_pool(own, wish, &pool);
-    if (gpu < 0)
-        return allocate(wish);
-    book_begin();
-    uint64_t taken;
-    cu_result result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (take(gpu, pool, wish->size, &taken)) {
-        result = allocate(wish);
-        if (result == CUDA_SUCCESS)
-            pool_taken(own, pool, gpu, wish->size, taken);
-        else
-            pool_settle(pool, gpu, taken);
-        if (result == CUDA_SUCCESS && is_over(gpu) && wish->free &&
-            wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
-            /* It grew by more than could be foreseen. */
-            if (REAL(cuMemPoolTrimTo))
-                REAL(cuMemPoolTrimTo)(pool, 0);
-            pool_freed(pool, gpu, wish->size);
-            pool_settle(pool, gpu, 0);
-            result = CUDA_ERROR_OUT_OF_MEMORY;
-        } else if (result == CUDA_SUCCESS)
-            book_enter(&(struct pointer_entry){
-                .key = *wish->out, .live = wish->size, .owner = pool, .kind = MEMORY_ASYNC, .gpu = (uint8_t)gpu});
-    }
-    book_end();
-    return result;
-}
-
-cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
-{
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .stream = stream,
-                          .allocate = REAL(cuMemAllocAsync),
-                          .free = REAL(cuMemFreeAsync),
-                          .capturing = REAL(cuStreamIsCapturing)};
-    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
-}
-
-cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
-{
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .stream = stream,
-                          .allocate = REAL(cuMemAllocAsync_ptsz),
-                          .free = REAL(cuMemFreeAsync_ptsz),
-                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
-    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
-}
-
-cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
-{
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .pool = pool,
-                          .stream = stream,
-                          .allocate_from = REAL(cuMemAllocFromPoolAsync),
-                          .free = REAL(cuMemFreeAsync),
-                          .capturing = REAL(cuStreamIsCapturing)};
-    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
-}
-
-cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
-{
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .pool = pool,
-                          .stream = stream,
-                          .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
-                          .free = REAL(cuMemFreeAsync_ptsz),
-                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
-    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
-}
-
-static cu_result free_async(__typeof__(&cuMemFreeAsync) real, __typeof__(&cuStreamIsCapturing) capturing,
-                            cu_pointer pointer, cu_stream stream)
-{
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    const struct own *own = own_get();
-    if (!own || is_captured(own, capturing, stream))
-        return real(pointer, stream);
-    struct release release = release_begin(pointer);
-    cu_result result = real(pointer, stream);
-    release_end(&release, result);
-    return result;
-}
-
-cu_result cuMemFreeAsync(cu_pointer pointer, cu_stream stream)
-{
-    return free_async(REAL(cuMemFreeAsync), REAL(cuStreamIsCapturing), pointer, stream);
-}
-
-cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream)
-{
-    return free_async(REAL(cuMemFreeAsync_ptsz), REAL(cuStreamIsCapturing_ptsz), pointer, stream);
-}
-
-cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish)
-{
-    __typeof__(&cuMemPoolCreate) real = REAL(cuMemPoolCreate);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(out, wish);
-    int gpu = result == CUDA_SUCCESS && wish->place.type == CU_PLACE_DEVICE ? book_gpu(wish->place.id) : -1;
-    if (gpu >= 0)
-        pool_settle(*out, gpu, 0);
-    return result;
-}
-
-cu_result cuMemPoolDestroy(cu_pool pool)
-{
-    __typeof__(&cuMemPoolDestroy) real = REAL(cuMemPoolDestroy);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(pool);
-    struct own *own = own_get();
-    if (!own || result != CUDA_SUCCESS)
-        return result;
     pthread_mutex_lock(&own->lock);
     for (size_t i = 0; i < OWN_POOLS; i++)
         if (own->pools[i].pool == pool) {
@@ -342,38 +252,4 @@ cu_result cuMemPoolDestroy(cu_pool pool)
             atomic_store(&own->pools[i].pool, NULL);
         }
     pthread_mutex_unlock(&own->lock);
-    return result;
-}
-
-cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
-{
-    __typeof__(&cuMemPoolTrimTo) real = REAL(cuMemPoolTrimTo);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(pool, keep);
-    struct own *own = own_get();
-    int gpu = own && result == CUDA_SUCCESS ? pool_gpu(own, pool) : -1;
-    if (gpu >= 0)
-        pool_settle(pool, gpu, 0);
-    return result;
-}
-
-cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
-{
-    __typeof__(&cuDeviceSetMemPool) real = REAL(cuDeviceSetMemPool);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(device, pool);
-    book_forget();
-    return result;
-}
-
-cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
-{
-    __typeof__(&cuMemSetMemPool) real = REAL(cuMemSetMemPool);
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(place, type, pool);
-    book_forget();
-    return result;
 }

@@ -4,7 +4,6 @@
 #include "preload/entry.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -31,7 +30,7 @@ static const char *const asked[] = {
 enum { NEWEST_KNOWN = 13999 };
 
 /* Found once and for all: what a library defines does not change while it is loaded, and it stays so (below). */
-static _Atomic(void *) reals[REAL_COUNT];
+_Atomic(void *) real_known[REAL_COUNT];
 static atomic_bool loaded;
 
 static void *find_libdl(_Atomic(void *) *kept, const char *name)
@@ -69,7 +68,7 @@ bool real_load(void)
         return false;
     }
     for (int i = 0; i < REAL_COUNT; i++)
-        atomic_store_explicit(&reals[i],
+        atomic_store_explicit(&real_known[i],
                               find(driver, i < REAL_FOLLOWED_COUNT ? followed[i].name : asked[i - REAL_FOLLOWED_COUNT]),
                               memory_order_relaxed);
     dlerror();
@@ -77,9 +76,9 @@ bool real_load(void)
     return true;
 }
 
-void *real_get(enum real_name name)
+void *real_find_now(enum real_name name)
 {
-    return real_load() ? atomic_load_explicit(&reals[name], memory_order_relaxed) : NULL;
+    return real_load() ? atomic_load_explicit(&real_known[name], memory_order_relaxed) : NULL;
 }
 
 int real_find(const char *name)
@@ -104,7 +103,7 @@ bool real_is_ours(int number, const void *function)
 
 bool real_is_drivers(int number, const void *function)
 {
-    return function && real_load() && function == atomic_load_explicit(&reals[number], memory_order_relaxed);
+    return function && real_load() && function == atomic_load_explicit(&real_known[number], memory_order_relaxed);
 }
 
 /* By its address where the driver gives what it also exports; else by the newest version not above the one asked
@@ -121,7 +120,7 @@ void *real_stand_in_for(const char *base, void *given, int version, uint64_t fla
     for (int i = 0; i < REAL_FOLLOWED_COUNT && version <= NEWEST_KNOWN; i++) {
         const struct followed *one = &followed[i];
         bool fits = strcmp(one->base, base) == 0 && one->version <= version && (per_thread || !one->per_thread) &&
-                    atomic_load_explicit(&reals[i], memory_order_relaxed);
+                    atomic_load_explicit(&real_known[i], memory_order_relaxed);
         bool better = best < 0 || one->version > followed[best].version ||
                       (one->version == followed[best].version && one->per_thread);
         if (fits && better)

@@ -5,6 +5,7 @@
 
 #include "preload/cuda_abi.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Every entry point that is stood for: name, the name cuGetProcAddress knows it by, the CUDA version that brought
@@ -92,8 +93,15 @@ dlvsym_fn *real_dlvsym(void);
 /* Whether the program has the driver library loaded; then its functions are found, once. */
 bool real_load(void);
 
+extern _Atomic(void *) real_known[REAL_COUNT]; /* real_get's */
+void *real_find_now(enum real_name name); /* real_get's, where it is not known yet, or there is none */
+
 /* The driver's function, or NULL: it has none of that name, or is not loaded. */
-void *real_get(enum real_name name);
+static inline void *real_get(enum real_name name)
+{
+    void *known = atomic_load_explicit(&real_known[name], memory_order_relaxed);
+    return known ? known : real_find_now(name);
+}
 
 /* CALL(cuMemFree_v2, pointer): the driver's own. */
 #define REAL(name) ((__typeof__(&name))real_get(REAL_##name))

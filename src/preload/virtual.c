@@ -13,18 +13,15 @@ cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_wish *wish, u
     if (gpu < 0)
         return real(out, size, wish, flags);
     uint64_t held = book_held(size);
-    book_begin();
-    cu_result result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (book_take(gpu, held, size)) {
-        result = real(out, size, wish, flags);
-        if (result == CUDA_SUCCESS)
-            virtual_made(*out, gpu, size, held);
-        else if (result == CUDA_ERROR_OUT_OF_MEMORY)
-            book_failed(gpu, held, size);
-        else
-            book_give_back(gpu, held);
+    if (!book_take(gpu, held, size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    cu_result result = real(out, size, wish, flags);
+    if (result == CUDA_SUCCESS) {
+        virtual_made(*out, gpu, size, held);
+        book_end();
+    } else {
+        book_failed(gpu, held, size, result);
     }
-    book_end();
     return result;
 }
 
@@ -34,11 +31,15 @@ cu_result cuMemRelease(cu_handle handle)
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     struct virtual_memory *memory = virtual_let_go(handle);
+    if (!memory)
+        return real(handle);
+    book_begin();
     cu_result result = real(handle);
-    if (memory && result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS)
         virtual_released(memory);
-    else if (memory)
+    else
         virtual_kept(memory, handle);
+    book_end();
     return result;
 }
 
@@ -58,9 +59,13 @@ cu_result cuMemUnmap(cu_pointer pointer, size_t size)
     __typeof__(&cuMemUnmap) real = REAL(cuMemUnmap);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
+    if (!own_get())
+        return real(pointer, size);
+    book_begin();
     cu_result result = real(pointer, size);
     if (result == CUDA_SUCCESS)
         virtual_unmapped(pointer, size);
+    book_end();
     return result;
 }
 

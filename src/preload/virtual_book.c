@@ -65,8 +65,7 @@ static void drop_unused(struct virtuals *virtuals, struct virtual_memory *memory
     if (memory->handles || memory->mappings)
         return;
     if (memory->gpu >= 0) {
-        book_live_subtract(memory->gpu, memory->size);
-        book_give_back(memory->gpu, memory->held);
+        book_gone(memory->gpu, memory->size, memory->held);
         trace_event(GPU_EVENT_FREE, memory->gpu, MEMORY_VIRTUAL, 0, memory->size);
     }
     memory->next_free = virtuals->free;

@@ -38,6 +38,7 @@ measured() {
 @test "JAX never exceeds its limit" { measured limit_jax; }
 @test "CuPy never exceeds its limit" { measured limit_cupy; }
 @test "an allocation-heavy loop slows down by less than 5 %" { measured cost_loop; }
+@test "so does a PyTorch loop of nothing but tensors, on cudaMallocAsync" { measured cost_torch_loop; }
 @test "a training step slows down by less than 0.2 %" { measured cost_step; }
 
 @test "exec holds a PyTorch program to its limit and tells its peak" {

@@ -48,7 +48,7 @@ static struct fake_context contexts[CONTEXTS], *primaries[FAKE_GPUS_MAX];
 static struct fake_pool default_pools[FAKE_GPUS_MAX];
 static struct fake_cuda_count own[FAKE_GPUS_MAX], *shared;
 static bool initialized;
-static pid_t initialized_by;
+static bool forked; /* CUDA does not work in a child of a process that has initialized it */
 static _Thread_local struct fake_context *current;
 
 static uint64_t setting(const char *name, uint64_t otherwise)
@@ -156,9 +156,14 @@ static void block_free(struct fake_block *block)
     free(block);
 }
 
+static void note_fork(void)
+{
+    forked = true;
+}
+
 static CUresult ready(void)
 {
-    if (!initialized || initialized_by != getpid())
+    if (!initialized || forked)
         return NOT_INITIALIZED;
     return current && current->alive ? 0 : INVALID_CONTEXT;
 }
@@ -184,12 +189,12 @@ API CUresult cuInit(unsigned flags)
     }
     if (!initialized) {
         initialized = true;
-        initialized_by = getpid();
+        pthread_atfork(NULL, NULL, note_fork);
         for (int i = 0; i < FAKE_GPUS_MAX; i++)
             default_pools[i].gpu = i;
     }
     pthread_mutex_unlock(&lock);
-    return initialized_by == getpid() ? 0 : NOT_INITIALIZED;
+    return forked ? NOT_INITIALIZED : 0;
 }
 
 API CUresult cuDriverGetVersion(int *out)

@@ -1,0 +1,211 @@
+/* Memory of streams: the driver's functions. */
+#include "preload/entry.h"
+#include "preload/pool.h"
+#include "preload/real.h"
+#include "preload/request.h"
+
+struct pooled {
+    cu_pointer *out;
+    uint64_t size;
+    cu_pool pool; /* NULL: the device's current one */
+    cu_stream stream;
+    __typeof__(&cuMemAllocAsync) allocate; /* one of the two */
+    __typeof__(&cuMemAllocFromPoolAsync) allocate_from;
+    __typeof__(&cuMemFreeAsync) free;
+    __typeof__(&cuStreamIsCapturing) capturing;
+};
+
+static cu_result allocate(const struct pooled *wish)
+{
+    return wish->allocate ? wish->allocate(wish->out, wish->size, wish->stream)
+                          : wish->allocate_from(wish->out, wish->size, wish->pool, wish->stream);
+}
+
+/* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
+static bool is_captured(const struct own *own, __typeof__(&cuStreamIsCapturing) ask, cu_stream stream)
+{
+    int status = 0;
+    if (!atomic_load_explicit(&own->captures, memory_order_relaxed))
+        return false;
+    return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
+}
+
+/* The GPU of the pool that the call takes from, and that pool; -1: it is not followed. */
+static struct pool_call find_pool(struct own *own, const struct pooled *wish)
+{
+    struct pool_call call = {.pool = wish->pool, .gpu = wish->pool ? pool_gpu(own, wish->pool) : -1};
+    if (call.gpu >= 0)
+        return call;
+    struct book_here here = book_here();
+    if (!call.pool)
+        call.pool = here.pool;
+    call.gpu = call.pool ? here.gpu : -1;
+    return call;
+}
+
+/* What could not be foreseen to fit is looked at after the driver gave it. */
+static cu_result enter(struct own *own, const struct pooled *wish, const struct pool_call *call)
+{
+    struct pointer_entry entry = {
+        .key = *wish->out, .live = wish->size, .owner = call->pool, .kind = MEMORY_ASYNC, .gpu = (uint8_t)call->gpu};
+    if (pool_given(own, call, &entry))
+        return CUDA_SUCCESS;
+    bool fits = pool_grown(call);
+    if (!fits && wish->free && wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
+        pool_given_up(own, call, &entry);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    pool_entered(own, call, &entry);
+    return CUDA_SUCCESS;
+}
+
+static cu_result pool_allocate(const struct pooled *wish)
+{
+    struct own *own = own_get();
+    if (!own || is_captured(own, wish->capturing, wish->stream))
+        return allocate(wish);
+    struct pool_call call = find_pool(own, wish);
+    if (call.gpu < 0)
+        return allocate(wish);
+    if (!pool_take(own, &call, wish->size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    cu_result result = allocate(wish);
+    if (result == CUDA_SUCCESS)
+        return enter(own, wish, &call);
+    pool_failed(&call);
+    return result;
+}
+
+cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
+{
+    struct pooled wish = {.out = out,
+                          .size = size,
+                          .stream = stream,
+                          .allocate = REAL(cuMemAllocAsync),
+                          .free = REAL(cuMemFreeAsync),
+                          .capturing = REAL(cuStreamIsCapturing)};
+    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+}
+
+cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
+{
+    struct pooled wish = {.out = out,
+                          .size = size,
+                          .stream = stream,
+                          .allocate = REAL(cuMemAllocAsync_ptsz),
+                          .free = REAL(cuMemFreeAsync_ptsz),
+                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
+    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+}
+
+cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
+{
+    struct pooled wish = {.out = out,
+                          .size = size,
+                          .pool = pool,
+                          .stream = stream,
+                          .allocate_from = REAL(cuMemAllocFromPoolAsync),
+                          .free = REAL(cuMemFreeAsync),
+                          .capturing = REAL(cuStreamIsCapturing)};
+    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+}
+
+cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
+{
+    struct pooled wish = {.out = out,
+                          .size = size,
+                          .pool = pool,
+                          .stream = stream,
+                          .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
+                          .free = REAL(cuMemFreeAsync_ptsz),
+                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
+    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+}
+
+static cu_result free_async(__typeof__(&cuMemFreeAsync) real, __typeof__(&cuStreamIsCapturing) capturing,
+                            cu_pointer pointer, cu_stream stream)
+{
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    const struct own *own = own_get();
+    if (!own || is_captured(own, capturing, stream))
+        return real(pointer, stream);
+    struct release release = release_begin(pointer);
+    cu_result result = real(pointer, stream);
+    release_end(&release, result);
+    return result;
+}
+
+cu_result cuMemFreeAsync(cu_pointer pointer, cu_stream stream)
+{
+    return free_async(REAL(cuMemFreeAsync), REAL(cuStreamIsCapturing), pointer, stream);
+}
+
+cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream)
+{
+    return free_async(REAL(cuMemFreeAsync_ptsz), REAL(cuStreamIsCapturing_ptsz), pointer, stream);
+}
+
+cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish)
+{
+    __typeof__(&cuMemPoolCreate) real = REAL(cuMemPoolCreate);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(out, wish);
+    int gpu = result == CUDA_SUCCESS && wish->place.type == CU_PLACE_DEVICE ? book_gpu(wish->place.id) : -1;
+    if (gpu >= 0)
+        pool_settle(*out, gpu, 0);
+    return result;
+}
+
+cu_result cuMemPoolDestroy(cu_pool pool)
+{
+    __typeof__(&cuMemPoolDestroy) real = REAL(cuMemPoolDestroy);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    struct own *own = own_get();
+    if (!own)
+        return real(pool);
+    book_begin();
+    cu_result result = real(pool);
+    if (result == CUDA_SUCCESS)
+        pool_gone(own, pool);
+    book_end();
+    return result;
+}
+
+cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
+{
+    __typeof__(&cuMemPoolTrimTo) real = REAL(cuMemPoolTrimTo);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    struct own *own = own_get();
+    int gpu = own ? pool_gpu(own, pool) : -1;
+    if (gpu < 0)
+        return real(pool, keep);
+    book_begin();
+    cu_result result = real(pool, keep);
+    pool_settle(pool, gpu, 0);
+    book_end();
+    return result;
+}
+
+cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
+{
+    __typeof__(&cuDeviceSetMemPool) real = REAL(cuDeviceSetMemPool);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(device, pool);
+    book_forget();
+    return result;
+}
+
+cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
+{
+    __typeof__(&cuMemSetMemPool) real = REAL(cuMemSetMemPool);
+    if (!real)
+        return CUDA_ERROR_NOT_FOUND;
+    cu_result result = real(place, type, pool);
+    book_forget();
+    return result;
+}
