@@ -33,10 +33,12 @@ static json_t *model_json(const struct pairs_model *model)
     json_object_set_new(json, "succeeded", json_boolean(model->succeeded));
     json_object_set_new(json, "cause", json_text_or_null(model->cause));
     json_object_set_new(json, "error", json_text_or_null(model->error));
-    json_object_set_new(json, "of", model->curve.any ? json_string(model->own ? "job" : "device") : json_null());
+    json_object_set_new(json, "memory_source",
+                        model->curve.any ? json_string(pairs_source_name(model->source)) : json_null());
     json_object_set_new(json, "peak_bytes", shape_bytes(model->shape.peak));
     json_object_set_new(json, "steady_bytes", shape_bytes(model->shape.steady));
     json_object_set_new(json, "startup_s", reading_json(model->shape.startup_s));
+    json_object_set_new(json, "context_bytes", shape_bytes(model->context_bytes));
     json_object_set_new(json, "context_bytes_at_most", shape_bytes(model->shape.context));
     json_object_set_new(json, "margin_bytes", bytes_json(model->curve.any, model->margin_bytes));
     json_object_set_new(json, "seconds", reading_json(model->seconds));
