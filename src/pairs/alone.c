@@ -127,8 +127,8 @@ static void take_shape(struct pairs_model *model)
     bool counted = model->source == SOURCE_COUNTED;
     if (counted)
         curve_raise(&model->curve, ripple);
-    model->margin_bytes = fmax(pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple),
-                               model->hidden_bytes);
+    model->margin_bytes =
+        fmax(pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple), model->hidden_bytes);
 }
 
 /* The runs of one model, known ones first; at: the place of its next one in experiments, moved on. */

@@ -51,8 +51,7 @@ json_t *counted_json(const struct counted *counted)
     json_object_set_new(json, "peak_bytes",
                         known && counted->last.processes == 1 ? json_integer((json_int_t)peak) : json_null());
     json_object_set_new(json, "held_peak_bytes", json_integer((json_int_t)held));
-    json_object_set_new(json, "context_bytes",
-                        known ? json_integer((json_int_t)counted->context_bytes) : json_null());
+    json_object_set_new(json, "context_bytes", known ? json_integer((json_int_t)counted->context_bytes) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&counted->curve));
     return json;
 }
