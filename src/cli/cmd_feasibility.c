@@ -1,23 +1,15 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair foretold, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/json.h"
-#include "base/mem.h"
-#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/feasibility.h"
-#include "cli/governing.h"
+#include "cli/feasibility_steps.h"
 #include "cli/message.h"
-#include "cli/meters.h"
+#include "cli/preload.h"
+#include "cli/run_means.h"
 #include "config/size.h"
-#include "meter/time_scale.h"
-#include "report/feasibility_text.h"
-#include "tare_build.h"
-#include "ui/width.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     OPTION_CONFIG,
@@ -25,6 +17,8 @@ enum {
     OPTION_ALL_PAIRS,
     OPTION_REPEATS,
     OPTION_GPU_MEMORY,
+    OPTION_ALONE,
+    OPTION_NO_TRACK,
     OPTION_OUTPUT,
     OPTION_RESUME,
     OPTION_STRICT,
@@ -61,6 +55,13 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .argument = "SIZE",
                            .type = CLI_TEXT,
                            .help = "foretell for a GPU with so much for trainings (8GiB), instead of for this one"},
+    [OPTION_ALONE] = {.long_name = "--alone",
+                      .argument = "DIR",
+                      .type = CLI_FOLDER,
+                      .repeats = true,
+                      .help = "an earlier study's folder: models that it measured are not measured again"},
+    [OPTION_NO_TRACK] = {.long_name = "--no-track-gpu-memory",
+                         .help = "alone, too, go by the driver's samples: do not load libtare-cuda into the models"},
     [OPTION_OUTPUT] = {.short_name = "-o",
                        .long_name = "--output",
                        .argument = "DIR",
@@ -92,147 +93,26 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* What a study in progress has asked for already. */
-static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,
-                             OPTION_GPU_MEMORY, OPTION_OUTPUT,    OPTION_STRICT};
+static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS, OPTION_GPU_MEMORY,
+                             OPTION_ALONE,  OPTION_NO_TRACK,  OPTION_OUTPUT,  OPTION_STRICT};
 
-/* What stands behind a call. */
-struct means {
-    struct caller caller;
-    struct host_meter *host;
-    struct governing governing;
-};
-
-static void means_fini(struct means *means)
+static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
-    governing_end(&means->governing);
-    host_meter_free(means->host);
-    caller_fini(&means->caller);
-}
-
-static struct session_wish session_of(const struct cli_call *call, struct means *means)
-{
-    struct session_wish wish = {
-        .caller = &means->caller,
-        .host = means->host,
-        .governing = &means->governing,
-        .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given,
-        .part = true,
-        .leaves_closing = true,
+    struct study_steps steps = {
+        .session = {.caller = &means->caller,
+                    .host = means->host,
+                    .governing = &means->governing,
+                    .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given,
+                    .gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
+                    .gpu_lock_asked = call->values[OPTION_GPU_LOCK].given,
+                    .part = true,
+                    .leaves_closing = true},
+        .quiet = call->values[OPTION_QUIET].given,
+        .json = call->values[OPTION_JSON].given,
+        .predict_only = call->values[OPTION_PREDICT_ONLY].given,
     };
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
-    wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
-    wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
-    return wish;
-}
-
-static void say(const struct cli_call *call, const char *what)
-{
-    if (!call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given) {
-        printf("%s\n", what);
-        fflush(stdout);
-    }
-}
-
-static int report(const struct cli_call *call, const struct study *study)
-{
-    struct err err = {0};
-    AUTO_TEXT struct text text = {0};
-    struct feasibility_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
-                                           .colour = message_colour(STDOUT_FILENO)};
-    if (!study_write(study, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    if (call->values[OPTION_JSON].given) {
-        json_t *json = feasibility_json(&study->of);
-        json_object_set_new(json, "folder", json_text_or_null(study->folder));
-        json_print_pretty(json, &text);
-        json_decref(json);
-    } else {
-        feasibility_text(&study->of, &how, &text);
-        AUTO_FREE char *recommended = mem_printf("%s/recommended.json", study->folder);
-        text_addf(&text, "\nresults: %s\n", study->folder);
-        if (fs_is_file(recommended))
-            text_addf(&text, "recommended pairs: %s run %s\n", TARE_NAME, recommended);
-        else
-            text_add(&text, "no pair is recommended\n");
-    }
-    fputs(text_get(&text), stdout);
-    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
-}
-
-static int verdict(const struct feasibility *of)
-{
-    struct pairs_criterion criteria[PAIRS_CRITERIA];
-    feasibility_criteria(of, criteria);
-    for (size_t i = 0; i < PAIRS_CRITERIA; i++)
-        if (criteria[i].known && !criteria[i].met)
-            return CLI_SOME_FAILED;
-    for (size_t i = 0; i < of->pair_count; i++) {
-        const struct pairs_pair *pair = &of->pairs[i];
-        if (!pair->prediction.known && pair->outcome.ran && !pairs_worked(&pair->outcome))
-            return CLI_SOME_FAILED;
-    }
-    return CLI_OK;
-}
-
-static bool is_over(int code)
-{
-    return code != CLI_OK && code != CLI_SOME_FAILED;
-}
-
-static int stopped(const struct study *study, int code)
-{
-    if (code >= 128)
-        cli_note("to go on: %s feasibility --resume %s", TARE_NAME, study->folder);
-    return code;
-}
-
-static int run_pairs(const struct cli_call *call, struct means *means, struct study *study)
-{
-    json_t *results = NULL, *settings = feasibility_pair_settings(&study->of, study->input.settings.doc.root);
-    size_t count = json_array_size(json_object_get(settings, "experiments"));
-    int code = CLI_OK;
-    if (count > 0) {
-        say(call, "\nPairs");
-        code = study_run_part(study, "pairs", settings, session_of(call, means), &results);
-    }
-    json_decref(settings);
-    if (is_over(code))
-        return stopped(study, code);
-    feasibility_take_pairs(&study->of, results);
-    json_decref(results);
-    return CLI_OK;
-}
-
-static int carry_out(const struct cli_call *call, struct means *means, struct study *study)
-{
-    struct err err = {0};
-    double scale = 1;
-    struct feasibility *of = &study->of;
-    json_t *results, *settings = feasibility_alone_settings(of, study->input.settings.doc.root, study->wish.repeats);
-    say(call, "Each model alone");
-    int code = study_run_part(study, "alone", settings, session_of(call, means), &results);
-    json_decref(settings);
-    if (is_over(code))
-        return stopped(study, code);
-    feasibility_take_alone(of, results, study->wish.repeats);
-    json_decref(results);
-    /* The waits of a run are shortened by it. */
-    if (time_scale_read(getenv(TIME_SCALE_VARIABLE), &scale, &err)) {
-        of->timing.lead_low_s *= scale;
-        of->timing.lead_high_s *= scale;
-        of->timing.restart_s *= scale;
-    }
-    if (study->wish.all_pairs)
-        feasibility_pair_all(of);
-    feasibility_predict(of, study->wish.gpu_bytes);
-    code = call->values[OPTION_PREDICT_ONLY].given ? CLI_OK : run_pairs(call, means, study);
-    if (is_over(code))
-        return code;
-    say(call, "");
-    code = report(call, study);
-    return code == CLI_OK ? verdict(of) : code;
+    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &steps.session.containment);
+    return steps;
 }
 
 static void say_input(const struct cli_call *call, const struct run_input *input)
@@ -246,19 +126,24 @@ static void say_input(const struct cli_call *call, const struct run_input *input
 
 static bool make_wish(const struct cli_call *call, struct study_wish *out, struct err *err)
 {
+    struct err missing = {0};
     uint64_t bytes = 0;
     const char *size = call->values[OPTION_GPU_MEMORY].text;
     if (size && !size_parse(size, &bytes, err))
         return err_wrap(err, "--gpu-memory");
     if (size && bytes == 0)
         return err_set(err, "--gpu-memory: a GPU without memory");
-    *out = (struct study_wish){.gpu_bytes = (double)bytes,
+    AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
+    if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
+        cli_note("%s: peaks are those of the driver's samples", missing.text);
+    *out = (struct study_wish){.track = library != NULL,
+                               .gpu_bytes = (double)bytes,
                                .repeats = (int)call->values[OPTION_REPEATS].integer,
                                .all_pairs = call->values[OPTION_ALL_PAIRS].given};
     return true;
 }
 
-static int run_new(const struct cli_call *call, struct means *means)
+static int run_new(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
     struct study_wish wish;
@@ -281,22 +166,29 @@ static int run_new(const struct cli_call *call, struct means *means)
     }
     wish.registry = fs_resolve(NULL, input.registry_path, NULL);
     struct study study;
-    bool begun = study_begin(&study, call->values[OPTION_OUTPUT].text, &wish, &input, &err);
-    if (!begun)
+    int code = CLI_USAGE;
+    bool chosen = study_choose(&study, &wish, &input, &call->values[OPTION_ALONE].all, &err);
+    bool begun = chosen && study_begin(&study, call->values[OPTION_OUTPUT].text, &err);
+    if (!begun) {
         cli_error("%s", err.text);
-    int code = begun ? carry_out(call, means, &study) : CLI_BROKEN;
+        code = chosen ? CLI_BROKEN : CLI_USAGE;
+    } else {
+        struct study_steps steps = steps_of(call, means);
+        code = study_carry_out(&study, &steps);
+    }
     study_fini(&study);
     return code;
 }
 
-static int resume(const struct cli_call *call, struct means *means)
+static int resume(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
     struct study study;
     bool opened = study_resume(&study, call->values[OPTION_RESUME].text, &err);
+    struct study_steps steps = steps_of(call, means);
     if (!opened)
         cli_error("%s", err.text);
-    int code = opened ? carry_out(call, means, &study) : CLI_USAGE;
+    int code = opened ? study_carry_out(&study, &steps) : CLI_USAGE;
     study_fini(&study);
     return code;
 }
@@ -312,13 +204,12 @@ static int run(const struct cli_call *call)
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    AUTO(means_fini) struct means means = {.host = meters_open_host()};
-    governing_begin(&means.governing);
-    bool as_root = call->values[OPTION_AS_ROOT].given;
-    bool sweep = strcmp(call->values[OPTION_CONTAINMENT].text, containment_wish_name(CONTAINMENT_SWEEP)) == 0;
-    bool became =
-        sweep ? caller_become(as_root, &means.caller, &err) : caller_become_with_cgroup(as_root, &means.caller, &err);
-    if (!became) {
+    const struct run_means_wish wish = {.will_run = true,
+                                        .containment = call->values[OPTION_CONTAINMENT].text,
+                                        .as_root = call->values[OPTION_AS_ROOT].given,
+                                        .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
+    AUTO(run_means_fini) struct run_means means;
+    if (!run_means_begin(&wish, &means, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }

@@ -18,6 +18,8 @@
 
 enum { LONGEST_FILE = 64 << 20, REPEATS_MAX = 100 };
 
+static const char measured_file[] = "measured.json", known_file[] = "known.json";
+
 static bool write_text(const struct study *study, const char *name, const struct text *text, struct err *err)
 {
     return fs_write_atomic(study->dir, name, text_get(text), text->length, err) ||
@@ -40,23 +42,56 @@ static bool write_wish(const struct study *study, struct err *err)
     json_object_set_new(json, "gpu_bytes", json_real(study->wish.gpu_bytes));
     json_object_set_new(json, "repeats", json_integer(study->wish.repeats));
     json_object_set_new(json, "all_pairs", json_boolean(study->wish.all_pairs));
+    json_object_set_new(json, "track_gpu_memory", json_boolean(study->wish.track));
     return write_json(study, "study.json", json, err);
 }
 
-bool study_begin(struct study *study, const char *output, struct study_wish *wish, struct run_input *input,
-                 struct err *err)
+static bool read_measured(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
+            json_doc_parse(name, text_get(&text), text.length, out, err)) ||
+           err_wrap(err, "%s", folder);
+}
+
+static bool know(struct study *study, const char *folder, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    AUTO_FREE char *name = NULL;
+    AUTO_CLOSE int dir = run_folder_open(folder, &name, err);
+    if (dir < 0 || !read_measured(dir, folder, measured_file, &doc, err))
+        return false;
+    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
+    return true;
+}
+
+bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+                  struct err *err)
 {
     *study = (struct study){.dir = -1, .wish = *wish, .input = *input};
     *wish = (struct study_wish){0};
     *input = (struct run_input){0};
     feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
+    for (size_t i = 0; i < alone->count; i++)
+        if (!know(study, alone->items[i], err))
+            return false;
+    return true;
+}
+
+bool study_begin(struct study *study, const char *output, struct err *err)
+{
+    const struct json_doc *doc = &study->input.settings.doc;
     study->dir = run_folder_new(output, "feasibility", clock_realtime_ns(), &study->folder, err);
     if (study->dir < 0)
         return false;
-    const struct json_doc *doc = &study->input.settings.doc;
     return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
             err_wrap(err, "%s/settings.json", study->folder)) &&
-           write_wish(study, err);
+           write_json(study, known_file, feasibility_known(&study->of), err) && write_wish(study, err);
+}
+
+bool study_keep(const struct study *study, json_t *measured, struct err *err)
+{
+    return write_json(study, measured_file, measured, err);
 }
 
 static bool read_wish(struct study *study, struct err *err)
@@ -74,6 +109,17 @@ static bool read_wish(struct study *study, struct err *err)
     study->wish.registry = mem_strdup(registry);
     study->wish.repeats = (int)repeats;
     study->wish.all_pairs = json_is_true(json_get(doc.root, "all_pairs"));
+    study->wish.track = json_is_true(json_get(doc.root, "track_gpu_memory"));
+    return true;
+}
+
+/* What it took over itself when it began. */
+static bool know_again(struct study *study, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    if (!read_measured(study->dir, study->folder, known_file, &doc, err))
+        return false;
+    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
     return true;
 }
 
@@ -90,7 +136,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
         return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
     }
     feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
-    return true;
+    return know_again(study, err);
 }
 
 void study_fini(struct study *study)

@@ -4,6 +4,7 @@
 
 #include "cli/run_input.h"
 #include "cli/run_session.h"
+#include "base/strv.h"
 #include "pairs/feasibility.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct study_wish {
     double gpu_bytes; /* 0: as the GPU has it */
     int repeats;      /* of each model alone */
     bool all_pairs;
+    bool track;       /* each model alone counts its GPU memory */
 };
 
 struct study {
@@ -22,12 +24,16 @@ struct study {
     struct study_wish wish;
     struct run_input input; /* settings and registry */
     struct feasibility of;
+    size_t known; /* models that need not run alone */
 };
 
-/* Makes the folder and writes down what is asked for; takes wish. input was read without errors and becomes the
- * study's. */
-bool study_begin(struct study *study, const char *output, struct study_wish *wish, struct run_input *input,
-                 struct err *err);
+/* Takes wish, and input, which was read without errors. alone: folders of earlier studies, whose models that are the same
+ * need not run alone again. False: there is no such study; nothing has been written in either case. */
+bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+                  struct err *err);
+
+/* Then makes the folder and writes down what is asked for. */
+bool study_begin(struct study *study, const char *output, struct err *err);
 
 /* An earlier one. */
 bool study_resume(struct study *study, const char *folder, struct err *err);
@@ -37,6 +43,9 @@ void study_fini(struct study *study);
  * run's exit code; results: what it came to (a new reference; NULL: nothing). */
 int study_run_part(struct study *study, const char *name, json_t *settings, struct session_wish session,
                    json_t **results);
+
+/* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */
+bool study_keep(const struct study *study, json_t *measured, struct err *err);
 
 /* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
 bool study_write(const struct study *study, struct err *err);

@@ -176,13 +176,46 @@ static json_t *count_json(uint64_t count)
     return json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count);
 }
 
+static void uuid_add(const uint8_t uuid[16], struct text *out)
+{
+    text_add(out, "GPU");
+    for (size_t i = 0; i < 16; i++)
+        text_addf(out, i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}
+
 static json_t *uuid_json(const uint8_t uuid[16])
 {
     AUTO_TEXT struct text text = {0};
-    text_add(&text, "GPU");
-    for (size_t i = 0; i < 16; i++)
-        text_addf(&text, i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+    uuid_add(uuid, &text);
     return json_string(text_get(&text));
+}
+
+/* Rows are taken from the first on. GPU_LEDGER_GPUS: none is that GPU's. */
+static size_t row_find(const struct gpu_ledger *table, const char *uuid)
+{
+    size_t place = 0;
+    for (; place < GPU_LEDGER_GPUS && gpu_used(&table->gpus[place]); place++) {
+        AUTO_TEXT struct text text = {0};
+        uuid_add(table->gpus[place].uuid, &text);
+        if (strcmp(text_get(&text), uuid) == 0)
+            return place;
+    }
+    return GPU_LEDGER_GPUS;
+}
+
+bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gpu *out)
+{
+    const struct gpu_ledger *table = ledger->table;
+    size_t place = row_find(table, uuid);
+    if (place == GPU_LEDGER_GPUS)
+        return false;
+    *out = (struct ledger_gpu){.held = get(&table->gpus[place].held)};
+    for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
+        uint64_t peak = get(&table->processes[i].gpus[place].held_peak);
+        out->processes += peak > 0;
+        out->peak = peak > out->peak ? peak : out->peak;
+    }
+    return true;
 }
 
 static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)

@@ -43,6 +43,16 @@ struct ledger_sum {
 };
 void ledger_read(const struct ledger *ledger, struct ledger_sum *out);
 
+/* What a job holds on one GPU now, as counted; bytes. */
+struct ledger_gpu {
+    uint64_t held; /* of all processes, without their contexts */
+    uint64_t peak; /* the most that one process held; with several processes the most of any one */
+    size_t processes; /* that ever held any of it; of more than the table has places for: those with one */
+};
+
+/* uuid: as the driver writes it, "GPU-..."; false: no process has used that GPU. */
+bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gpu *out);
+
 /* As docs/results.md describes gpu_memory. */
 json_t *ledger_json(const struct ledger *ledger);
 

@@ -3,9 +3,11 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "pairs/known.h"
 #include "pairs/result.h"
 #include "stats/describe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,13 +34,33 @@ static const json_t *gpu_of(const json_t *memory)
     return most;
 }
 
+static const char *const source_names[] = {"counted", "job", "device"};
+
+const char *pairs_source_name(enum pairs_source source)
+{
+    return source_names[source];
+}
+
+static enum pairs_source source_of(const json_t *gpu, bool counted)
+{
+    const char *of = json_get_text(gpu, "of");
+    return counted ? SOURCE_COUNTED : of && strcmp(of, "job") == 0 ? SOURCE_JOB : SOURCE_DEVICE;
+}
+
+/* Of several processes the books do not tell the sum, but what one of them held at most is no less than they say. */
+static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
+{
+    struct reading held = number_of(counted, "held_peak_bytes");
+    return held.valid && held.value > curve->peak_bytes ? held.value - curve->peak_bytes : 0;
+}
+
 static void take_memory(struct pairs_model *model, const json_t *attempt)
 {
-    const json_t *gpu = gpu_of(json_get(attempt, "memory"));
+    const json_t *gpu = gpu_of(json_get(attempt, "memory")), *counted = json_get(gpu, "counted");
     struct memory_curve curve;
-    const char *of = json_get_text(gpu, "of");
     if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
         return;
+    bool exact = curve_count(counted, &curve);
     double peak = curve.peak_bytes;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
     struct reading total = number_of(gpu, "total_bytes"), before = number_of(gpu, "before_bytes");
@@ -52,7 +74,9 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     if (model->curve.any && peak <= model->curve.peak_bytes)
         return;
     model->curve = curve;
-    model->own = of && strcmp(of, "job") == 0;
+    model->source = source_of(gpu, exact);
+    model->context_bytes = exact ? number_of(counted, "context_bytes") : (struct reading){0};
+    model->hidden_bytes = hidden_bytes(counted, &curve);
 }
 
 static void take_failure(struct pairs_model *model, const json_t *experiment)
@@ -66,8 +90,9 @@ static void take_failure(struct pairs_model *model, const json_t *experiment)
 }
 
 /* Means of the runs that succeeded. */
+enum { REPEATS_MAX = 100 };
 struct sums {
-    double seconds[100], joules[100], utilisation[100];
+    double seconds[REPEATS_MAX], joules[REPEATS_MAX], utilisation[REPEATS_MAX];
     size_t second_count, joule_count, utilisation_count;
 };
 
@@ -93,22 +118,50 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         sums->utilisation[sums->utilisation_count++] = value;
 }
 
-void feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats)
+/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may have been
+ * higher for a moment. */
+static void take_shape(struct pairs_model *model)
+{
+    curve_shape(&model->curve, &model->shape);
+    double ripple = model->shape.ripple.valid ? model->shape.ripple.value : 0;
+    bool counted = model->source == SOURCE_COUNTED;
+    if (counted)
+        curve_raise(&model->curve, ripple);
+    model->margin_bytes =
+        fmax(pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple), model->hidden_bytes);
+}
+
+/* The runs of one model, known ones first; at: the place of its next one in experiments, moved on. */
+static json_t *runs_of(const struct pairs_model *model, const json_t *experiments, int repeats, size_t *at)
+{
+    json_t *runs = model->known ? json_copy(model->known) : json_array();
+    while ((int)json_array_size(runs) < repeats)
+        json_array_append_new(runs, result_alone(json_array_get(experiments, (*at)++)));
+    return runs;
+}
+
+static void take_runs(struct pairs_model *model, const json_t *runs)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < json_array_size(runs) && i < REPEATS_MAX; i++)
+        take_run(model, json_array_get(runs, i), &sums);
+    take_shape(model);
+    model->seconds = stats_mean(sums.seconds, sums.second_count);
+    model->joules = stats_mean(sums.joules, sums.joule_count);
+    model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
+}
+
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats)
 {
     const json_t *experiments = json_get(results, "experiments");
+    json_t *measured = json_array();
+    size_t at = 0;
     for (size_t i = 0; i < study->model_count; i++) {
-        struct pairs_model *model = &study->models[i];
-        struct sums sums = {0};
-        for (size_t k = 0; k < (size_t)repeats && k < 100; k++)
-            take_run(model, json_array_get(experiments, i * (size_t)repeats + k), &sums);
-        curve_shape(&model->curve, &model->shape);
-        model->margin_bytes = model->curve.any ? pairs_margin(model->peak_low, model->curve.peak_bytes,
-                                                              model->shape.ripple.valid ? model->shape.ripple.value : 0)
-                                               : 0;
-        model->seconds = stats_mean(sums.seconds, sums.second_count);
-        model->joules = stats_mean(sums.joules, sums.joule_count);
-        model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
+        json_t *runs = runs_of(&study->models[i], experiments, repeats, &at);
+        take_runs(&study->models[i], runs);
+        json_array_append_new(measured, known_json(&study->models[i], runs));
     }
+    return measured;
 }
 
 static int by_risk(const void *a, const void *b)

@@ -44,6 +44,11 @@ static json_t *params_of(const struct job_settings *job, const struct param *epo
     return params;
 }
 
+static bool is_same_limit(const struct gpu_limit *a, const struct gpu_limit *b)
+{
+    return a->bytes == b->bytes && !(a->share < b->share) && !(a->share > b->share);
+}
+
 /* Gives the model's place. */
 static size_t add_model(struct feasibility *study, const struct registry *registry, const struct entry_settings *entry,
                         const struct job_settings *job)
@@ -54,7 +59,7 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         if (strcmp(model->repo, job->repo) == 0 && strcmp(model->model, job->model) == 0 &&
-            json_equal(model->params, params)) {
+            json_equal(model->params, params) && is_same_limit(&model->gpu_limit, &job->gpu_limit)) {
             json_decref(params);
             return i;
         }
@@ -69,6 +74,8 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
         .full_epochs = full_epochs(epochs),
         .timeout_s = entry->timeout_s,
         .governor = mem_strdup(entry->governor),
+        .gpu_limit = job->gpu_limit,
+        .track_gpu_memory = job->track_gpu_memory,
     };
     return study->model_count++;
 }
@@ -156,6 +163,7 @@ static void model_fini(struct pairs_model *model)
     json_decref(model->real_params);
     free(model->epochs_name);
     free(model->governor);
+    json_decref(model->known);
     free(model->cause);
     free(model->error);
 }

@@ -79,6 +79,35 @@ void curve_shape(const struct memory_curve *curve, struct curve_shape *out)
         out->context = (struct reading){bytes[i], bytes[i] > 0};
 }
 
+static void lay_over(const struct memory_curve *from, double more, struct memory_curve *onto)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (from->points[i] >= 0)
+            memory_curve_add(onto, ((double)i + 0.5) * from->step_s, from->points[i] + more);
+}
+
+bool curve_count(const json_t *counted, struct memory_curve *curve)
+{
+    struct memory_curve held, sum = {0};
+    double peak = 0, context = 0;
+    if (!json_get_number(counted, "peak_bytes", &peak) || !json_get_number(counted, "context_bytes", &context) ||
+        !(peak >= 0) || peak > MOST_BYTES || !(context >= 0) || context > peak ||
+        !curve_from_json(json_get(counted, "curve"), &held))
+        return false;
+    lay_over(curve, 0, &sum);
+    lay_over(&held, context, &sum);
+    sum.peak_bytes = fmax(peak, sum.peak_bytes);
+    *curve = sum;
+    return true;
+}
+
+void curve_raise(struct memory_curve *curve, double bytes)
+{
+    for (size_t i = 0; i < curve->count; i++)
+        if (curve->points[i] >= 0)
+            curve->points[i] = fmin(curve->points[i] + bytes, curve->peak_bytes);
+}
+
 void curve_fill(struct memory_curve *curve)
 {
     double before = -1;

@@ -25,6 +25,13 @@ bool curve_from_json(const json_t *json, struct memory_curve *out);
 
 void curve_shape(const struct memory_curve *curve, struct curve_shape *out);
 
+/* Puts what the run counted (memory.gpus[].counted) over what the driver told: as high as either at any time, and its
+ * peak as high as counted. False: it was not counted to the byte, the curve stays. */
+bool curve_count(const json_t *counted, struct memory_curve *curve);
+
+/* Each point is so much higher, as far as the peak. */
+void curve_raise(struct memory_curve *curve, double bytes);
+
 /* Each point that was not read becomes the larger of its neighbours that were, so that nothing is missed. */
 void curve_fill(struct memory_curve *curve);
 

@@ -7,12 +7,18 @@
 #include "base/reading.h"
 #include "config/registry.h"
 #include "config/settings.h"
+#include "gpu/ledger.h"
 #include "pairs/curve.h"
 #include "pairs/predict.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes, sampled; all
+ * that is in use on the device less what was before, sampled. */
+enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
+const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
 /* One model with its hyperparameters. */
 struct pairs_model {
@@ -26,11 +32,16 @@ struct pairs_model {
     double full_epochs;  /* by the registry's default; 1 without such a hyperparameter */
     double timeout_s;
     char *governor;
+    struct gpu_limit gpu_limit; /* as its settings say */
+    bool track_gpu_memory;
+    json_t *known; /* runs alone that were made before; NULL: none */
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such thing). */
     bool ran, succeeded;
     char *cause, *error; /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
     struct memory_curve curve; /* of the run with the highest peak */
-    bool own;                  /* the driver names the job's processes; else it is the device's, less what was before */
+    enum pairs_source source;  /* of curve and peak */
+    struct reading context_bytes; /* as counted */
+    double hidden_bytes;          /* that no sample showed, and yet one process held */
     double peak_low;           /* of the lowest run */
     struct curve_shape shape;
     double margin_bytes;
@@ -77,8 +88,9 @@ void feasibility_choose(const struct settings *settings, const struct registry *
 void feasibility_pair_all(struct feasibility *study);
 void feasibility_fini(struct feasibility *study);
 
-/* Settings for both parts. root: of the settings asked for. New references. */
-json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats);
+/* Settings for both parts. root: of the settings asked for. track: each model alone counts its GPU memory. New
+ * references. */
+json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats, bool track);
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root);
 
 /* With the pairs that are recommended: stable or usable, and, where they ran, worked. */
@@ -86,8 +98,16 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
 
 bool pairs_is_recommended(const struct pairs_pair *pair);
 
-/* What results_read_json gave of the models alone (repeats runs of each, in their order). */
-void feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats);
+/* What results_read_json gave of the models alone (in their order, of each as many runs as repeats asks for beyond the known
+ * ones; NULL: none). Gives all of them, known ones too, for feasibility_know of another study; a new reference. */
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats);
+
+/* The known ones alone, in the same form; a new reference. */
+json_t *feasibility_known(const struct feasibility *study);
+
+/* Models that were measured before with the same hyperparameters and limit need not run (so often) again. measured: what
+ * feasibility_take_alone gave; nothing in it is trusted. Gives how many models are known in whole. */
+size_t feasibility_know(struct feasibility *study, const json_t *measured, int repeats);
 
 /* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and orders them. */
 void feasibility_predict(struct feasibility *study, double gpu_bytes);

@@ -33,10 +33,12 @@ static json_t *model_json(const struct pairs_model *model)
     json_object_set_new(json, "succeeded", json_boolean(model->succeeded));
     json_object_set_new(json, "cause", json_text_or_null(model->cause));
     json_object_set_new(json, "error", json_text_or_null(model->error));
-    json_object_set_new(json, "of", model->curve.any ? json_string(model->own ? "job" : "device") : json_null());
+    json_object_set_new(json, "memory_source",
+                        model->curve.any ? json_string(pairs_source_name(model->source)) : json_null());
     json_object_set_new(json, "peak_bytes", shape_bytes(model->shape.peak));
     json_object_set_new(json, "steady_bytes", shape_bytes(model->shape.steady));
     json_object_set_new(json, "startup_s", reading_json(model->shape.startup_s));
+    json_object_set_new(json, "context_bytes", shape_bytes(model->context_bytes));
     json_object_set_new(json, "context_bytes_at_most", shape_bytes(model->shape.context));
     json_object_set_new(json, "margin_bytes", bytes_json(model->curve.any, model->margin_bytes));
     json_object_set_new(json, "seconds", reading_json(model->seconds));
@@ -162,6 +164,8 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
     add_text(out, back->name);
     add_number(out, mib(fore->shape.peak.valid, fore->shape.peak.value));
     add_number(out, mib(back->shape.peak.valid, back->shape.peak.value));
+    add_text(out, fore->curve.any ? pairs_source_name(fore->source) : "");
+    add_text(out, back->curve.any ? pairs_source_name(back->source) : "");
     add_number(out, mib(known, told->aligned_bytes));
     add_number(out, mib(known, told->safe_bytes));
     add_number(out, mib(known, told->margin_bytes));
@@ -190,7 +194,8 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
 
 void feasibility_csv(const struct feasibility *study, struct text *out)
 {
-    text_add(out, "foreground,background,foreground_peak_mib,background_peak_mib,aligned_mib,safe_mib,margin_mib,"
+    text_add(out, "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
+                  "background_memory_source,aligned_mib,safe_mib,margin_mib,"
                   "available_mib,tier,class,predicted_to_fit,worked,started,foreground_finished,background_loops,"
                   "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
                   "foreground_joules_estimate,background_joules_estimate,pair_joules,one_after_the_other_joules,cause,"

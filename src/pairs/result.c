@@ -48,3 +48,30 @@ char *result_error(const json_t *experiment)
     const char *error = json_get_text(result_attempt(experiment), "error");
     return mem_strdup(error ? error : "it is not known why");
 }
+
+static void keep(json_t *to, const json_t *from, const char *key)
+{
+    const json_t *value = json_get(from, key);
+    if (value)
+        json_object_set_new(to, key, json_deep_copy(value));
+}
+
+json_t *result_alone(const json_t *experiment)
+{
+    json_t *json = json_object(), *tare = json_object(), *energy = json_object(), *attempt = json_object();
+    const json_t *last = result_attempt(experiment);
+    keep(attempt, last, "number");
+    keep(attempt, last, "started");
+    keep(attempt, last, "duration_seconds");
+    keep(attempt, last, "error");
+    keep(attempt, last, "memory");
+    keep(energy, json_get(own(experiment), "energy"), "gpu");
+    keep(tare, own(experiment), "outcome");
+    keep(tare, own(experiment), "failure");
+    json_object_set_new(tare, "energy", energy);
+    json_object_set_new(tare, "attempts", last ? json_pack("[o]", attempt) : json_array());
+    if (!last)
+        json_decref(attempt);
+    json_object_set_new(json, "tare", tare);
+    return json;
+}

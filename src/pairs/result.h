@@ -13,6 +13,9 @@ const json_t *result_attempt(const json_t *experiment);
 const json_t *result_gpu_energy(const json_t *experiment);
 const json_t *result_parallel(const json_t *experiment);
 
+/* Of a run of one model alone, what is read here; fresh. */
+json_t *result_alone(const json_t *experiment);
+
 /* Why it failed, in words; fresh. */
 char *result_error(const json_t *experiment);
 

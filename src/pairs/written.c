@@ -25,8 +25,10 @@ static json_t *head(const json_t *root, const char *what)
     return json;
 }
 
-static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs)
+static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs, bool track)
 {
+    if (track)
+        json_object_set_new(entry, "track_gpu_memory", json_true());
     json_object_set_new(entry, "runs_per_config", json_integer(runs));
     if (model->timeout_s > 0)
         json_object_set_new(entry, "timeout", json_real(model->timeout_s));
@@ -44,6 +46,12 @@ static json_t *job(const struct pairs_model *model, json_t *params, bool with_mo
     if (with_mode)
         json_object_set_new(json, "mode", json_string("default"));
     json_object_set_new(json, "hyperparameters", json_deep_copy(params));
+    if (gpu_limit_is_set(&model->gpu_limit)) {
+        AUTO_FREE char *limit = model->gpu_limit.share > 0
+                                    ? mem_printf("%.6f%%", 100 * model->gpu_limit.share)
+                                    : mem_printf("%llu B", (unsigned long long)model->gpu_limit.bytes);
+        json_object_set_new(json, "gpu_memory_limit", json_string(limit));
+    }
     return json;
 }
 
@@ -57,20 +65,28 @@ static json_t *pair(const struct feasibility *study, const struct pairs_pair *of
     return json;
 }
 
-json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats)
+json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats, bool track)
 {
     json_t *json = head(root, "each model alone");
-    for (size_t i = 0; i < study->model_count; i++)
-        add_entry(json, job(&study->models[i], study->models[i].params, true), &study->models[i], repeats);
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        int left = repeats - (int)json_array_size(model->known);
+        if (left > 0)
+            add_entry(json, job(model, model->params, true), model, left, track || model->track_gpu_memory);
+    }
     return json;
 }
 
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
 {
     json_t *json = head(root, "pairs");
-    for (size_t i = 0; i < study->pair_count; i++)
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_model *fore = &study->models[study->pairs[i].foreground];
+        const struct pairs_model *back = &study->models[study->pairs[i].background];
         if (pairs_will_run(study, &study->pairs[i]))
-            add_entry(json, pair(study, &study->pairs[i], false), &study->models[study->pairs[i].foreground], 1);
+            add_entry(json, pair(study, &study->pairs[i], false), fore, 1,
+                      fore->track_gpu_memory || back->track_gpu_memory);
+    }
     return json;
 }
 

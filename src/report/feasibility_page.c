@@ -74,13 +74,22 @@ static void add_curve(const struct memory_curve *curve, double most, struct text
     text_add(out, "\"/></svg></td>");
 }
 
+static void add_context(struct text *out, const struct pairs_model *model)
+{
+    bool exact = model->context_bytes.valid;
+    struct reading context = mib(exact ? model->context_bytes : model->shape.context);
+    AUTO_FREE char *text = context.valid ? mem_printf("%s%.0f", exact ? "" : "≤ ", context.value) : mem_strdup("–");
+    add_cell(out, "", text);
+}
+
 static void add_models(const struct feasibility *study, struct text *out)
 {
     double most = 0;
     for (size_t i = 0; i < study->model_count; i++)
         most = fmax(most, study->models[i].curve.peak_bytes);
-    text_add(out, "<h2>Each model alone</h2>\n<div class=scroll><table><tr><th class=l>model<th>memory<th>peak, MiB<th>"
-                  "steady, MiB<th>start-up, s<th>context at most, MiB<th>margin, MiB<th>epoch, s<th>joules<th></tr>\n");
+    text_add(out,
+             "<h2>Each model alone</h2>\n<div class=scroll><table><tr><th class=l>model<th>memory<th>peak, MiB<th>"
+             "steady, MiB<th>start-up, s<th>context, MiB<th>margin, MiB<th>known by<th>epoch, s<th>joules<th></tr>\n");
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         text_add(out, "<tr>");
@@ -89,14 +98,17 @@ static void add_models(const struct feasibility *study, struct text *out)
         add_number(out, 0, mib(model->shape.peak));
         add_number(out, 0, mib(model->shape.steady));
         add_number(out, 0, model->shape.startup_s);
-        add_number(out, 0, mib(model->shape.context));
+        add_context(out, model);
         add_number(out, 0, known_mib(model->curve.any, model->margin_bytes));
+        add_cell(out, "", model->curve.any ? pairs_source_name(model->source) : "–");
         add_number(out, 1, model->seconds);
         add_number(out, 0, model->joules);
         add_cell(out, model->succeeded ? "" : "bad", !model->ran ? "not run" : model->succeeded ? "" : "failed");
         text_add(out, "</tr>\n");
     }
-    text_add(out, "</table></div>\n");
+    text_add(out,
+             "</table></div>\n<p class=dim>Known by: counted in the program, to the byte; or what the driver told of "
+             "the job's processes, or of the device, about once a second.</p>\n");
 }
 
 static const char *told(const struct pairs_pair *pair)

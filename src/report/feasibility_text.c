@@ -102,6 +102,31 @@ static void add_name(const struct view *view, struct table *table, size_t model)
     add_owned(table, audit_text_fit(view->study->models[model].name, view->name), NULL);
 }
 
+static char *context_text(const struct pairs_model *model)
+{
+    if (model->context_bytes.valid)
+        return size_text(model->context_bytes);
+    AUTO_FREE char *most = size_text(model->shape.context);
+    return model->shape.context.valid ? mem_printf("≤ %s", most) : mem_strdup("-");
+}
+
+/* What the column says, as far as it does. */
+static void add_sources(const struct feasibility *study, struct text *out)
+{
+    static const char *const meanings[] = {
+        [SOURCE_COUNTED] = "counted: in the program, to the byte, and what its CUDA context has beyond that",
+        [SOURCE_JOB] = "job: what the driver told of its processes about once a second",
+        [SOURCE_DEVICE] = "device: what was in use on the GPU, less what was before, about once a second",
+    };
+    for (size_t source = 0; source < sizeof meanings / sizeof *meanings; source++) {
+        size_t count = 0;
+        for (size_t i = 0; i < study->model_count; i++)
+            count += study->models[i].curve.any && study->models[i].source == source;
+        if (count > 0)
+            text_addf(out, "%s\n", meanings[source]);
+    }
+}
+
 static void render_models(const struct view *view, struct text *out)
 {
     struct table *table = table_new(view->options->colour);
@@ -113,13 +138,13 @@ static void render_models(const struct view *view, struct text *out)
     if (view->drop < 2)
         table_add_column(table, "CONTEXT", true);
     table_add_column(table, "MARGIN", true);
+    table_add_column(table, "KNOWN BY", false);
     table_add_column(table, "EPOCH", true);
     if (view->drop < 3)
         table_add_column(table, "ENERGY", true);
     table_add_column(table, "", false);
     for (size_t i = 0; i < view->study->model_count; i++) {
         const struct pairs_model *model = &view->study->models[i];
-        AUTO_FREE char *context = size_text(model->shape.context);
         table_add_row(table);
         add_name(view, table, i);
         add_size(table, model->shape.peak);
@@ -127,8 +152,9 @@ static void render_models(const struct view *view, struct text *out)
         if (view->drop < 1)
             add_owned(table, duration_text(model->shape.startup_s), NULL);
         if (view->drop < 2)
-            add_owned(table, model->shape.context.valid ? mem_printf("≤ %s", context) : mem_strdup("-"), NULL);
+            add_owned(table, context_text(model), NULL);
         add_known_size(table, model->curve.any, model->margin_bytes);
+        table_add_cell(table, model->curve.any ? pairs_source_name(model->source) : "-", NULL);
         add_owned(table, duration_text(model->seconds), NULL);
         if (view->drop < 3)
             add_owned(table, joules_text(model->joules), NULL);
@@ -330,11 +356,12 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
     fit(&view, render_models, out);
+    add_sources(study, out);
     if (study->pair_count == 0)
         return;
     text_add_char(out, '\n');
     fit(&view, render_pairs, out);
-    text_add_char(out, '\n');
+    text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
     add_failures(&view, out);
     add_criteria(&view, out);

@@ -23,6 +23,15 @@ static double window_s(const struct lane *lane)
     return WINDOW_S * lane->runner->time_scale;
 }
 
+static const char *uuid_of(const struct lane *lane, const char *label)
+{
+    const struct gauge_options *options = lane->runner->request->gauge;
+    for (size_t i = 0; options && i < options->gpu_count; i++)
+        if (strcmp(options->gpus[i].label, label) == 0)
+            return options->gpus[i].device;
+    return NULL;
+}
+
 static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
 {
     struct lane_memory *memory = &lane->memory;
@@ -32,7 +41,8 @@ static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
     if (memory->gpu_count == LANE_MEMORY_GPUS)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
-    *gpu = (struct memory_gpu){.label = label, .before_bytes = -1, .epoch_peak = -1};
+    *gpu = (struct memory_gpu){.label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
+    counted_begin(&gpu->counted);
     growth_windows_begin(&gpu->windows, window_s(lane));
     return gpu;
 }
@@ -52,6 +62,7 @@ void lane_memory_prepare(struct lane *lane)
         gpu->by_process = gpu->warned = false;
         gpu->own_bytes = 0;
         gpu->curve = (struct memory_curve){0};
+        counted_begin(&gpu->counted);
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
         growth_windows_begin(&gpu->windows, window_s(lane));
@@ -128,12 +139,20 @@ static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s
     lane_evidence(lane, "memory_growth", mem_strdup(text_get(&text)));
 }
 
+static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (lane->memory.on && lane->attempt.ledger && gpu->uuid)
+        counted_look(&gpu->counted, lane->attempt.ledger, gpu->uuid, now_ns, since_start_s(lane, now_ns));
+}
+
 static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns, double own_bytes)
 {
     gpu->own_bytes = own_bytes > 0 ? own_bytes : 0;
     if (!is_within(lane, t_ns))
         return;
     memory_curve_add(&gpu->curve, since_start_s(lane, t_ns), gpu->own_bytes);
+    counted_compare(&gpu->counted, t_ns, gpu->own_bytes);
     if (gpu->own_bytes > gpu->epoch_peak)
         gpu->epoch_peak = gpu->own_bytes;
     double now_s = since_start_s(lane, t_ns);
@@ -147,6 +166,7 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
     struct reading used = readings->of[GPU_MEMORY_USED_BYTES], total = readings->of[GPU_MEMORY_TOTAL_BYTES];
     if (!gpu || !used.valid)
         return;
+    look_at_books(lane, gpu);
     gpu->used_bytes = used.value;
     gpu->total_bytes = total.valid ? total.value : 0;
     gpu->reserved_bytes = readings->of[GPU_MEMORY_RESERVED_BYTES];
@@ -163,6 +183,7 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
     bool any = false;
     if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
         return;
+    look_at_books(lane, gpu);
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
         if (!user->memory_bytes.valid || !job_has_member(lane->attempt.job, user->pid))
@@ -174,6 +195,7 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
     if (any && !gpu->by_process) {
         gpu->by_process = true;
         gpu->curve = (struct memory_curve){0};
+        gpu->counted.context_bytes = -1;
         gpu->epoch_peak = -1;
         growth_windows_begin(&gpu->windows, window_s(lane));
     }
@@ -327,6 +349,8 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
     json_object_set_new(json, "reserved_bytes",
                         gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
+    if (gpu->counted.any)
+        json_object_set_new(json, "counted", counted_json(&gpu->counted));
     json_object_set_new(json, "growth", growth_json(lane, gpu));
     json_object_set_new(json, "growth_in_time", growth_in_time_json(lane, gpu));
     return json;
@@ -337,8 +361,10 @@ json_t *lane_memory_take(struct lane *lane)
     struct lane_memory *memory = &lane->memory;
     if (!memory->on)
         return json_null();
-    memory->on = false;
     json_t *json = json_object(), *gpus = json_array();
+    for (size_t i = 0; i < memory->gpu_count; i++)
+        look_at_books(lane, &memory->gpus[i]);
+    memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++)
         json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));
     json_object_set_new(json, "gpus", gpus);

@@ -7,6 +7,7 @@
 #include "meter/memory_curve.h"
 #include "oom/growth.h"
 #include "oom/growth_windows.h"
+#include "run/counted.h"
 
 #include "base/mark.h"
 
@@ -19,12 +20,14 @@ enum { LANE_MEMORY_GPUS = 16 };
 
 struct memory_gpu {
     const char *label; /* of the gauge */
+    const char *uuid;  /* NULL: not known */
     bool by_process;   /* the driver names the job's processes: the figures are the job's own */
     double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
     double before_bytes; /* in use before the job; below 0: not known */
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     struct memory_curve curve;
+    struct counted counted;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
     size_t peak_count, peak_capacity;

@@ -117,7 +117,7 @@ assert s["gpu"] == {"total_bytes": 8 * GIB, "available_bytes": 8 * GIB}, s["gpu"
 peaks = [(m["name"], m["peak_bytes"]) for m in s["models"]]
 assert peaks == [("big", 4 * GIB), ("huge", 6 * GIB), ("small", GIB)], s["models"]
 big = model("big")
-assert big["succeeded"] and big["of"] == "job" and big["steady_bytes"] == 4 * GIB, big
+assert big["succeeded"] and big["memory_source"] == "job" and big["steady_bytes"] == 4 * GIB, big
 assert big["context_bytes_at_most"] == 400 << 20 and 1 <= big["startup_s"], big
 # 1 %, as it lies level.
 assert big["margin_bytes"] == int(0.01 * 4 * GIB) and model("small")["margin_bytes"] == 16 << 20, s["models"]

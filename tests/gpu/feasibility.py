@@ -1,18 +1,23 @@
-"""Prediction against outcome on a real GPU: feasibility.py TARE GIB ... Six models run alone once; then all 15 pairs
-are tried on a GPU that has so many GiB left, for each figure. Prints Markdown tables and ends with 1 when a pair
-that was foretold to fit did not, or more than one did fit that was foretold not to. FEASIBILITY_TRAIN: another
-trainer, FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program."""
+"""Prediction against outcome on a real GPU: feasibility.py TARE FOLDER [--stage alone|pairs|all] [--limit GIB]... Six models run alone
+once; then all 15 pairs are tried on a GPU that has so many GiB left, for each limit. All stands in FOLDER: what is there is not
+done again, and a study that was broken off (Ctrl-C, --seconds) is gone on with. Prints Markdown tables. Ends with 1 when a pair that
+was foretold to fit did not, or more than one did fit that was foretold not to, with 3 when something is left to do.
+FEASIBILITY_TRAIN: another trainer, FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the
+program."""
+import argparse
 import ctypes
+import glob
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
-import tempfile
+import tarfile
 import time
 
 GIB = 1 << 30
 MODELS = ["mobilenet", "resnet18", "resnet50", "densenet121", "bert", "vit"]
+OVER, LEFT = 1, 3
 here = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -38,7 +43,8 @@ def ballast(left):
 
 
 def limited(left):
-    """The one place where the limit is made: what is left of the GPU for a pair."""
+    """The one place where the limit is made: what is left of the GPU for a pair. A limit of libtare-cuda holds for one training;
+    two that share what is left meet the driver's own end of memory only so."""
     own = [sys.executable, os.path.abspath(__file__), "--ballast"]
     command = os.environ.get("FEASIBILITY_BALLAST", "").split() or own
     process = subprocess.Popen(command + [str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -48,32 +54,60 @@ def limited(left):
     return process, int(line)
 
 
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
 def prepare():
-    os.mkdir("repo")
+    os.makedirs("repo", exist_ok=True)
     train = os.environ.get("FEASIBILITY_TRAIN", f"{sys.executable} {here}/feasibility_train.py")
-    with open("repo/train.sh", "w") as script:
-        script.write(f'#!/bin/sh\nexec {train} "$@"\n')
+    write("repo/train.sh", f'#!/bin/sh\nexec {train} "$@"\n')
     os.chmod("repo/train.sh", 0o755)
     epochs = {"flag": "--epochs", "type": "int", "default": 1, "range": [1, 100]}
     zoo = {"path": "repo", "train_script": "./train.sh", "models": MODELS, "model_flag": "--model",
            "supported_hyperparams": {"epochs": epochs}}
-    json.dump({"models": {"zoo": zoo}}, open("registry.json", "w"))
-    json.dump({"mode": "default", "max_retries": 0, "seed": 7, "timeout": 60,
-               "experiments": [{"repo": "zoo", "model": name, "mode": "default"} for name in MODELS],
-               "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 5},
-                        "parallel": {"wait": 0, "hold": 0.5, "limit": 20, "restart_delay": 0},
-                        # What takes the rest of the GPU is always there.
-                        "preflight": {"policy": "go-on", "baseline": 0, "memory": "1 TiB", "temperature_band": 100}}},
-              open("settings.json", "w"))
+    write("registry.json", json.dumps({"models": {"zoo": zoo}}))
+    settings = {
+        "mode": "default", "max_retries": 0, "seed": 7, "timeout": 90,
+        "experiments": [{"repo": "zoo", "model": name, "mode": "default"} for name in MODELS],
+        "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 5},
+                 # Both begin together: what takes longer alone is in front, so both train at the same time.
+                 "parallel": {"wait": 0, "hold": 0.5, "limit": 1, "restart_delay": 0},
+                 # What takes the rest of the GPU is always there.
+                 "preflight": {"policy": "go-on", "baseline": 0, "memory": "1 TiB", "temperature_band": 100}}}
+    write("settings.json", json.dumps(settings))
+
+
+class TimeIsUp(Exception):
+    pass
 
 
 def tare(*words):
+    """False: there was not enough time, and the study can be gone on with."""
     begun = time.monotonic()
-    done = subprocess.run([program, "feasibility", *words, *os.environ.get("FEASIBILITY_OPTIONS", "").split()],
-                          capture_output=True, text=True)
+    if deadline - begun < 20:
+        raise TimeIsUp
+    extra = os.environ.get("FEASIBILITY_OPTIONS", "").split()
+    process = subprocess.Popen([program, "feasibility", *words, *extra], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    try:
+        told = process.communicate(timeout=deadline - begun)[0]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        told = process.communicate()[0]
     print(f"# {' '.join(words)}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    if done.returncode not in (0, 1):
-        sys.exit(done.stdout + done.stderr)
+    if process.returncode == 130:
+        raise TimeIsUp
+    if process.returncode not in (0, 1):
+        sys.exit(told)
+
+
+def study_of(folder):
+    """The one in that folder: its own folder and feasibility.json, as far as they are there."""
+    found = sorted(glob.glob(folder + "/feasibility_*"))
+    report = found and os.path.join(found[-1], "feasibility.json")
+    return found[-1] if found else None, json.load(open(report)) if report and os.path.exists(report) else None
 
 
 def mib(number):
@@ -84,11 +118,52 @@ def times(number):
     return "" if number is None else f"{number:.2f}"
 
 
-def table(study, left):
+def row(cells):
+    print("| " + " | ".join(cells) + " |")
+
+
+def alone():
+    folder, study = study_of("alone")
+    if not study:
+        if "FEASIBILITY_TRAIN" not in os.environ:
+            # Read from the disk before anything is timed.
+            subprocess.run([sys.executable, "-c", "import torch, torchvision, transformers"], check=True)
+        what = ["--resume", folder] if folder else ["settings.json", "-c", "registry.json", "-o", "alone", "--all-pairs"]
+        tare(*what, "--predict-only", "-q")
+        folder, study = study_of("alone")
+    row(["model alone", "peak, MiB", "steady", "start-up, s", "context", "margin", "known by", "epoch, s", "J"])
+    row(["---"] * 9)
+    for model in study["models"]:
+        if not model["succeeded"]:
+            sys.exit(f"{model['name']} failed alone: {model['error']}")
+        row([model["name"], mib(model["peak_bytes"]), mib(model["steady_bytes"]), str(model["startup_s"]),
+             mib(model["context_bytes"]), mib(model["margin_bytes"]), model["memory_source"],
+             f"{model['seconds']:.1f}", f"{model['joules'] or 0:.0f}"])
+    return folder
+
+
+def pairs(gib, measured):
+    folder, study = study_of(f"limit_{gib:g}")
+    if not study:
+        process, left = limited(int(gib * GIB))
+        try:
+            if folder:
+                tare("--resume", folder, "-q")
+            else:
+                tare("settings.json", "-c", "registry.json", "-o", f"limit_{gib:g}", "--all-pairs", "-q",
+                     "--alone", measured, "--gpu-memory", str(left))
+        finally:
+            process.stdin.close()
+            process.wait()
+        folder, study = study_of(f"limit_{gib:g}")
+    return table(study)
+
+
+def table(study):
     wrong_fits = wrong_misses = 0
-    print(f"\n{left / GIB:.2f} GiB left for a pair:\n")
-    print("| foreground | background | together, MiB | bound | margin | predicted | class | outcome | peak | slower |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"\n{mib(study['gpu']['available_bytes'])} MiB left for a pair:\n")
+    row(["foreground", "background", "together, MiB", "bound", "margin", "predicted", "class", "outcome", "peak", "slower"])
+    row(["---"] * 10)
     for pair in study["pairs"]:
         told, real = pair["predicted"], pair["real"]
         if not told or not real:
@@ -97,49 +172,52 @@ def table(study, left):
         outcome = "worked" if real["worked"] else failure
         wrong_fits += told["fits"] and not real["worked"]
         wrong_misses += not told["fits"] and real["worked"]
-        row = [pair["foreground"], pair["background"], mib(told["aligned_bytes"]), mib(told["safe_bytes"]),
-               mib(told["margin_bytes"]), "fits" if told["fits"] else "does not", told["class"], outcome,
-               mib(real["peak_bytes"]), f"{times(real['foreground_slowdown'])} / {times(real['background_slowdown'])}"]
-        print("| " + " | ".join(row) + " |")
+        row([pair["foreground"], pair["background"], mib(told["aligned_bytes"]), mib(told["safe_bytes"]),
+             mib(told["margin_bytes"]), "fits" if told["fits"] else "does not", told["class"], outcome,
+             mib(real["peak_bytes"]), f"{times(real['foreground_slowdown'])} / {times(real['background_slowdown'])}"])
     fit = sum(pair["predicted"]["fits"] for pair in study["pairs"])
     print(f"\nOf {fit} pairs foretold to fit {wrong_fits} did not; of {len(study['pairs']) - fit} foretold not to fit "
           f"{wrong_misses} did.", flush=True)
     return wrong_fits == 0 and wrong_misses <= 1
 
 
-if sys.argv[1] == "--ballast":
+def carry_out():
+    try:
+        measured = alone()
+        sys.stdout.flush()
+        good = [pairs(gib, measured) for gib in options.limit if options.stage != "alone"]
+    except TimeIsUp:
+        print("# the time is up; the same command goes on", file=sys.stderr)
+        return LEFT
+    return 0 if all(good) else OVER
+
+
+if sys.argv[1:2] == ["--ballast"]:
     ballast(int(sys.argv[2]))
     sys.exit()
-program, limits = os.path.abspath(sys.argv[1]), [float(word) for word in sys.argv[2:]]
-work = tempfile.mkdtemp()
-os.chdir(work)
-os.environ.update(XDG_STATE_HOME=work + "/state", TARE_LOCK_DIR=work + "/locks")
+parser = argparse.ArgumentParser()
+parser.add_argument("tare")
+parser.add_argument("folder", help="goes on in what is there")
+parser.add_argument("--stage", choices=["alone", "pairs", "all"], default="all", help="pairs: alone must have been done")
+parser.add_argument("--limit", type=float, action="append", default=[], metavar="GIB", help="more than once for more")
+parser.add_argument("--seconds", type=float, default=1e9, help="break off after so long")
+parser.add_argument("--archive", metavar="FILE", help="the folder's content, read when it is empty, written at the end")
+options = parser.parse_args()
+program, archive = os.path.abspath(options.tare), options.archive and os.path.abspath(options.archive)
+deadline = time.monotonic() + options.seconds
+os.makedirs(options.folder, exist_ok=True)
+os.chdir(options.folder)
+if archive and os.path.exists(archive) and not os.listdir("."):
+    with tarfile.open(archive) as packed:
+        packed.extractall(".", filter="data")
+os.environ.update(XDG_STATE_HOME=os.path.abspath("state"), TARE_LOCK_DIR=os.path.abspath("locks"))
 prepare()
-tare("settings.json", "-c", "registry.json", "-o", "results", "--all-pairs", "--predict-only", "-q")
-alone = os.path.join("results", os.listdir("results")[0])
-study = json.load(open(alone + "/feasibility.json"))
-print("| model alone | peak, MiB | steady | start-up, s | context at most | margin | epoch, s | joules |")
-print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-for model in study["models"]:
-    if not model["succeeded"]:
-        sys.exit(f"{model['name']} failed alone: {model['error']}")
-    print(f"| {model['name']} | {mib(model['peak_bytes'])} | {mib(model['steady_bytes'])} | {model['startup_s']} "
-          f"| {mib(model['context_bytes_at_most'])} | {mib(model['margin_bytes'])} | {model['seconds']:.1f} "
-          f"| {model['joules'] or 0:.0f} |", flush=True)
-good = True
-for gib in limits:
-    process, left = limited(int(gib * GIB))
-    try:
-        # What was measured alone stands for every limit.
-        folder = f"limit_{gib:g}"
-        shutil.copytree(alone, folder)
-        wish = json.load(open(folder + "/study.json"))
-        wish["gpu_bytes"] = float(left)
-        json.dump(wish, open(folder + "/study.json", "w"))
-        tare("--resume", folder, "-q")
-    finally:
-        process.stdin.close()
-        process.wait()
-    good = table(json.load(open(folder + "/feasibility.json")), left) and good
-shutil.rmtree(work)
-sys.exit(not good)
+if options.stage == "pairs" and not study_of("alone")[1]:
+    sys.exit("no model has been measured alone here")
+code = carry_out()
+if archive:
+    with tarfile.open(archive, "w:gz") as packed:
+        for name in ["alone"] + sorted(glob.glob("limit_*")):
+            if os.path.exists(name):
+                packed.add(name)
+sys.exit(code)

@@ -1,5 +1,5 @@
 """One of six real models on random data: feasibility_train.py --model NAME --epochs N [--seconds S]. Each epoch
-trains for S seconds (default 4) after its first step, which takes all the memory that the training needs."""
+trains for S seconds (default 6) after its first step, which takes all the memory that the training needs."""
 import argparse
 import sys
 import time
@@ -9,7 +9,7 @@ import torch
 parser = argparse.ArgumentParser()
 parser.add_argument("--model", required=True)
 parser.add_argument("--epochs", type=int, default=1)
-parser.add_argument("--seconds", type=float, default=4)
+parser.add_argument("--seconds", type=float, default=6)
 args = parser.parse_args()
 
 torch.manual_seed(0)

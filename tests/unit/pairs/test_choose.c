@@ -117,7 +117,7 @@ static void each_model_alone_is_one_epoch_without_a_second_try(void **state)
     struct fixture f;
     struct settings back;
     choose(&f, settings_text);
-    json_t *json = read_back(feasibility_alone_settings(&f.study, f.settings.doc.root, 3), &back);
+    json_t *json = read_back(feasibility_alone_settings(&f.study, f.settings.doc.root, 3, false), &back);
     assert_int_equal(back.entry_count, 5);
     for (size_t i = 0; i < 5; i++) {
         assert_false(back.entries[i].parallel);

@@ -56,7 +56,7 @@ static void take_alone(struct feasibility *study)
     json_t *json = parsed(
         "{\"experiments\": [" ALONE(1048576000, "job", 10, 2000) "," ALONE(1153433600, "job", 12, 2200) "," ALONE(
             419430400, "device", 4, 800) "," ALONE(419430400, "device", 4, 800) "]}");
-    feasibility_take_alone(study, json, 2);
+    json_decref(feasibility_take_alone(study, json, 2));
     json_decref(json);
 }
 
@@ -71,7 +71,7 @@ static void what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu(void **stat
     near(study.models[0].joules, 2100);
     /* The peaks lie 100 MiB apart; b's are equal: 16 MiB. */
     assert_true(study.models[0].margin_bytes == 100 * MIB && study.models[1].margin_bytes == 16 * MIB);
-    assert_true(study.models[0].own && !study.models[1].own);
+    assert_true(study.models[0].source == SOURCE_JOB && study.models[1].source == SOURCE_DEVICE);
     feasibility_predict(&study, 0);
     /* 8192 - 100 in use - 200 reserved. */
     assert_true(study.room.total_bytes == 8192 * MIB && study.room.available_bytes == 7892 * MIB);
@@ -188,7 +188,7 @@ static void one_that_failed_alone_takes_no_part(void **state)
     json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
                           "\"exit_code\"}, \"attempts\": "
                           "[{\"error\": \"exit code 3\"}]}}," ALONE(419430400, "job", 4, 800) "]}");
-    feasibility_take_alone(&study, json, 1);
+    json_decref(feasibility_take_alone(&study, json, 1));
     json_decref(json);
     assert_true(study.models[0].ran && !study.models[0].succeeded);
     assert_string_equal(study.models[0].error, "exit code 3");

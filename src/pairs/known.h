@@ -1,0 +1,10 @@
+/* known: runs of models alone, as one study keeps them for another. Private to pairs/. */
+#ifndef TARE_PAIRS_KNOWN_H
+#define TARE_PAIRS_KNOWN_H
+
+#include "pairs/feasibility.h"
+
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit_bytes", "gpu_memory_limit_share", "runs"}. Takes runs. */
+json_t *known_json(const struct pairs_model *model, json_t *runs);
+
+#endif

@@ -1,0 +1,57 @@
+#include "run/counted.h"
+
+/* A job writes its books itself: no GPU has more. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 50;
+
+void counted_begin(struct counted *counted)
+{
+    *counted = (struct counted){.context_bytes = -1};
+}
+
+static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
+{
+    return a->held == b->held && a->peak == b->peak && a->processes == b->processes;
+}
+
+void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s)
+{
+    struct ledger_gpu now;
+    if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.peak > MOST_BYTES)
+        return;
+    if (!counted->any || !is_same(&counted->last, &now))
+        counted->since_ns = now_ns;
+    memory_curve_add(&counted->curve, now_s, (double)now.held);
+    /* It was reached at some time since the last look. */
+    if (now.peak > counted->last.peak) {
+        memory_curve_add(&counted->curve, now_s, (double)now.peak);
+        memory_curve_add(&counted->curve, counted->last_s, (double)now.peak);
+    }
+    counted->any = true;
+    counted->last = now;
+    counted->last_s = now_s;
+}
+
+void counted_compare(struct counted *counted, int64_t t_ns, double bytes)
+{
+    double context = bytes - (double)counted->last.held;
+    /* All looks from before the driver was asked until now saw the same. */
+    if (counted->any && counted->since_ns < t_ns && context > counted->context_bytes)
+        counted->context_bytes = context > 0 ? context : counted->context_bytes;
+}
+
+json_t *counted_json(const struct counted *counted)
+{
+    if (!counted->any)
+        return json_null();
+    bool known = counted->context_bytes >= 0;
+    double held = (double)counted->last.peak, peak = held + counted->context_bytes;
+    json_t *json = json_object();
+    json_object_set_new(json, "processes", json_integer((json_int_t)counted->last.processes));
+    /* What ended processes held stays in the books of several for a while. */
+    json_object_set_new(json, "peak_bytes",
+                        known && counted->last.processes == 1 ? json_integer((json_int_t)peak) : json_null());
+    json_object_set_new(json, "held_peak_bytes", json_integer((json_int_t)held));
+    json_object_set_new(json, "context_bytes", known ? json_integer((json_int_t)counted->context_bytes) : json_null());
+    json_object_set_new(json, "curve", memory_curve_json(&counted->curve));
+    return json;
+}

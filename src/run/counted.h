@@ -1,0 +1,33 @@
+/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it: peaks that
+ * no sample sees, and what its CUDA contexts hold. Private to run/. */
+#ifndef TARE_RUN_COUNTED_H
+#define TARE_RUN_COUNTED_H
+
+#include "gpu/ledger.h"
+#include "meter/memory_curve.h"
+
+#include <stdint.h>
+
+struct counted {
+    bool any;
+    struct ledger_gpu last; /* as it was looked at last: */
+    int64_t since_ns;       /* from the first look that saw the same on; CLOCK_MONOTONIC */
+    double last_s;          /* after the attempt's start */
+    double context_bytes;   /* the most that the driver told beyond what was held; below 0: not known */
+    struct memory_curve curve; /* of what was held, contexts not counted; no peak of a process that has the GPU alone is
+                                  missing in it */
+};
+
+void counted_begin(struct counted *counted);
+
+/* Now, now_s after the attempt's start. */
+void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s);
+
+/* The driver told so much of the job at t_ns, which was not after the last look. */
+void counted_compare(struct counted *counted, int64_t t_ns, double bytes);
+
+/* {"processes", "peak_bytes" (contexts and all), "held_peak_bytes", "context_bytes", "curve"}; peak_bytes is null where
+ * it is not known to the byte. null: nothing was counted. */
+json_t *counted_json(const struct counted *counted);
+
+#endif
