@@ -26,22 +26,24 @@ struct own_gpu {
 };
 
 struct own {
-    pthread_mutex_t lock; /* of what is set up once, and of pools; taken before the books */
-    atomic_flag books;    /* held by own_hold: of all below that says so */
+    /* What every call touches, together. */
+    atomic_flag books;        /* held by own_hold: of all below that says so */
     atomic_bool ready;
+    atomic_bool captures;     /* a stream has been captured, or may have been */
     struct gpu_ledger *ledger; /* NULL: there is none, and everything goes by */
     struct gpu_ledger_process *process; /* NULL: no place was free */
-    struct own_gpu gpus[OWN_GPUS];
+    _Atomic uint64_t changes; /* of contexts and current pools: what threads remember of them is old */
+    struct pointers pointers; /* with the books held */
+    uint64_t calls_under_way, calls_begun; /* between the books and the driver; with the books held */
     struct own_pool pools[OWN_POOLS];
     _Atomic uint64_t held[GPU_LEDGER_GPUS]; /* also where there is no place in the ledger; written with the books held */
+    /* What few do. */
+    pthread_mutex_t lock;     /* of what is set up once, and of pools; taken before the books */
+    struct own_gpu gpus[OWN_GPUS];
     _Atomic uint64_t context[GPU_LEDGER_GPUS];
     _Atomic int64_t context_read_ns[GPU_LEDGER_GPUS];
     bool context_read[GPU_LEDGER_GPUS]; /* the driver has told it; written by whoever holds `reading` */
-    uint64_t calls_under_way, calls_begun;  /* between the books and the driver; with the books held */
-    atomic_bool captures;   /* a stream has been captured, or may have been */
-    _Atomic uint64_t changes; /* of contexts and current pools: what threads remember of them is old */
-    atomic_flag reading;    /* one thread asks the driver at a time */
-    struct pointers pointers;               /* with the books held */
+    atomic_flag reading;      /* one thread asks the driver at a time */
     struct virtuals *virtuals; /* virtual.c */
 };
 

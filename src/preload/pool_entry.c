@@ -11,8 +11,7 @@ struct pooled {
     cu_stream stream;
     __typeof__(&cuMemAllocAsync) allocate; /* one of the two */
     __typeof__(&cuMemAllocFromPoolAsync) allocate_from;
-    __typeof__(&cuMemFreeAsync) free;
-    __typeof__(&cuStreamIsCapturing) capturing;
+    bool per_thread; /* which of the driver's default streams stream 0 is */
 };
 
 static cu_result allocate(const struct pooled *wish)
@@ -22,11 +21,12 @@ static cu_result allocate(const struct pooled *wish)
 }
 
 /* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
-static bool is_captured(const struct own *own, __typeof__(&cuStreamIsCapturing) ask, cu_stream stream)
+static bool is_captured(const struct own *own, cu_stream stream, bool per_thread)
 {
     int status = 0;
     if (!atomic_load_explicit(&own->captures, memory_order_relaxed))
         return false;
+    __typeof__(&cuStreamIsCapturing) ask = per_thread ? REAL(cuStreamIsCapturing_ptsz) : REAL(cuStreamIsCapturing);
     return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
 }
 
@@ -50,8 +50,9 @@ static cu_result enter(struct own *own, const struct pooled *wish, const struct 
         .key = *wish->out, .live = wish->size, .owner = call->pool, .kind = MEMORY_ASYNC, .gpu = (uint8_t)call->gpu};
     if (pool_given(own, call, &entry))
         return CUDA_SUCCESS;
+    __typeof__(&cuMemFreeAsync) give_back = wish->per_thread ? REAL(cuMemFreeAsync_ptsz) : REAL(cuMemFreeAsync);
     bool fits = pool_grown(call);
-    if (!fits && wish->free && wish->free(*wish->out, wish->stream) == CUDA_SUCCESS) {
+    if (!fits && give_back && give_back(*wish->out, wish->stream) == CUDA_SUCCESS) {
         pool_given_up(own, call, &entry);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -62,7 +63,7 @@ static cu_result enter(struct own *own, const struct pooled *wish, const struct 
 static cu_result pool_allocate(const struct pooled *wish)
 {
     struct own *own = own_get();
-    if (!own || is_captured(own, wish->capturing, wish->stream))
+    if (!own || is_captured(own, wish->stream, wish->per_thread))
         return allocate(wish);
     struct pool_call call = find_pool(own, wish);
     if (call.gpu < 0)
@@ -78,35 +79,21 @@ static cu_result pool_allocate(const struct pooled *wish)
 
 cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .stream = stream,
-                          .allocate = REAL(cuMemAllocAsync),
-                          .free = REAL(cuMemFreeAsync),
-                          .capturing = REAL(cuStreamIsCapturing)};
+    struct pooled wish = {.out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync)};
     return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
 }
 
 cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .stream = stream,
-                          .allocate = REAL(cuMemAllocAsync_ptsz),
-                          .free = REAL(cuMemFreeAsync_ptsz),
-                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
+    struct pooled wish = {
+        .out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync_ptsz), .per_thread = true};
     return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
 }
 
 cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .pool = pool,
-                          .stream = stream,
-                          .allocate_from = REAL(cuMemAllocFromPoolAsync),
-                          .free = REAL(cuMemFreeAsync),
-                          .capturing = REAL(cuStreamIsCapturing)};
+    struct pooled wish = {
+        .out = out, .size = size, .pool = pool, .stream = stream, .allocate_from = REAL(cuMemAllocFromPoolAsync)};
     return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -117,18 +104,16 @@ cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool poo
                           .pool = pool,
                           .stream = stream,
                           .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
-                          .free = REAL(cuMemFreeAsync_ptsz),
-                          .capturing = REAL(cuStreamIsCapturing_ptsz)};
+                          .per_thread = true};
     return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
 }
 
-static cu_result free_async(__typeof__(&cuMemFreeAsync) real, __typeof__(&cuStreamIsCapturing) capturing,
-                            cu_pointer pointer, cu_stream stream)
+static cu_result free_async(__typeof__(&cuMemFreeAsync) real, cu_pointer pointer, cu_stream stream, bool per_thread)
 {
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     const struct own *own = own_get();
-    if (!own || is_captured(own, capturing, stream))
+    if (!own || is_captured(own, stream, per_thread))
         return real(pointer, stream);
     struct release release = release_begin(pointer);
     cu_result result = real(pointer, stream);
@@ -138,12 +123,12 @@ static cu_result free_async(__typeof__(&cuMemFreeAsync) real, __typeof__(&cuStre
 
 cu_result cuMemFreeAsync(cu_pointer pointer, cu_stream stream)
 {
-    return free_async(REAL(cuMemFreeAsync), REAL(cuStreamIsCapturing), pointer, stream);
+    return free_async(REAL(cuMemFreeAsync), pointer, stream, false);
 }
 
 cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream)
 {
-    return free_async(REAL(cuMemFreeAsync_ptsz), REAL(cuStreamIsCapturing_ptsz), pointer, stream);
+    return free_async(REAL(cuMemFreeAsync_ptsz), pointer, stream, true);
 }
 
 cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish)
