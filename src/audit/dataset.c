@@ -75,6 +75,7 @@ static void experiment_fini(struct dataset_experiment *experiment)
     free(experiment->repo);
     free(experiment->model);
     free(experiment->background);
+    json_decref(experiment->background_job);
     free(experiment->error);
     for (size_t i = 0; i < experiment->param_count; i++) {
         free(experiment->params[i].name);
