@@ -90,6 +90,20 @@ static int run_by_options(char **args, size_t count)
     return CLI_USAGE;
 }
 
+static bool completion_of(const char *shell, struct text *out)
+{
+    static const struct {
+        const char *shell;
+        void (*write)(struct text *out);
+    } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(shells[i].shell, shell) == 0) {
+            shells[i].write(out);
+            return true;
+        }
+    return false;
+}
+
 /* What packages and the build ask for. */
 static int print_generated(const char *what, const char *which)
 {
@@ -97,13 +111,15 @@ static int print_generated(const char *what, const char *which)
     const struct cli_command *command = which ? find_command(which) : NULL;
     if (strcmp(what, "--man") == 0 && (!which || command)) {
         manual_page(command, &text);
-    } else if (strcmp(what, "--completion") == 0 && which && strcmp(which, "bash") == 0) {
-        completion_bash(&text);
-    } else {
-        cli_error("%s: there is none for '%s'", what, which ? which : "");
-        return CLI_USAGE;
+        return print(&text);
     }
-    return print(&text);
+    if (strcmp(what, "--completion") == 0 && which && completion_of(which, &text))
+        return print(&text);
+    if (strcmp(what, "--man") == 0)
+        cli_error("--man takes a command, not '%s'", which);
+    else
+        cli_error("--completion takes bash, zsh or fish%s%s", which ? ", not " : "", which ? which : "");
+    return CLI_USAGE;
 }
 
 static int dispatch(size_t count, char **args)

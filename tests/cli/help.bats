@@ -102,6 +102,55 @@ load helpers
     [ "$(complete_words "$NAME" run -ec pl)" = plan.json ]
 }
 
+# Whatever a shell offers comes from the rows of the help.
+@test "the completions of zsh and fish have every command and every option of the help" {
+    "$TARE" --completion zsh > zsh
+    "$TARE" --completion fish > fish
+    [ "$(head -1 zsh)" = "#compdef $NAME" ]
+    commands=$("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
+    [ "$(wc -w <<< "$commands")" -ge 19 ]
+    for command in $commands; do
+        grep -q "^    '$command:" zsh
+        grep -q -- "^complete -c $NAME -n __fish_use_subcommand -f -a $command -d " fish
+        # The block of the command, up to the next one.
+        sed -n "/^        ($command)$/,/^            ;;$/p" zsh > block
+        for option in $("$TARE" "$command" --help | sed -n '/^Options:/,/^Exit codes:/p' |
+            sed -n 's/^  \(-[^ ]*, \)\{0,1\}\(--[^ ,]*\).*/\2/p'); do
+            grep -qE -- "[')*]$option(=?)\[" block || { echo "zsh: $command $option"; false; }
+            grep -q -- " -l ${option#--} " fish || { echo "fish: $command $option"; false; }
+        done
+    done
+}
+
+@test "zsh accepts its completion" {
+    command -v zsh > /dev/null || skip "zsh is not there"
+    "$TARE" --completion zsh > "_$NAME"
+    zsh -n "_$NAME"
+}
+
+@test "fish completes commands, options, choices and files" {
+    command -v fish > /dev/null || skip "fish is not there"
+    "$TARE" --completion fish > completion
+    touch plan.json
+    complete_words() {
+        HOME=$WORK fish --no-config -c "source completion; complete -C '$1'" | cut -f1
+    }
+    [ "$(complete_words "$NAME ru")" = run ]
+    [ "$(complete_words "$NAME run --max")" = --max-retries ]
+    [ "$(complete_words "$NAME -ec x --max")" = --max-retries ]
+    [ "$(complete_words "$NAME run --containment sw")" = sweep ]
+    [ "$(complete_words "$NAME run -ec pl")" = plan.json ]
+}
+
+@test "a shell that there is no completion for is told those that there are" {
+    run "$TARE" --completion tcsh
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--completion takes bash, zsh or fish, not tcsh" ]]
+    run "$TARE" --completion
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--completion takes bash, zsh or fish" ]]
+}
+
 @test "output that nobody reads is no crash" {
     run bash -c '"$0" --help | true; exit ${PIPESTATUS[0]}' "$TARE"
     [ "$status" -lt 128 ]
