@@ -5,7 +5,7 @@ MESON_FLAGS ?=
 # Warnings are errors in continuous integration, not on a user's newer compiler.
 WERROR ?= $(if $(CI),true,false)
 
-.PHONY: all setup build demo check check-gpu bench lint install clean
+.PHONY: all setup build demo check check-gpu bench lint install uninstall clean
 
 all: build
 
@@ -42,6 +42,10 @@ install: build
 	@$(if $(filter command environment,$(origin PREFIX)),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
 	@ninja -C $(BUILD) --quiet
 	meson install -C $(BUILD) --no-rebuild
+
+# What the last installation from this build folder put there.
+uninstall:
+	@ninja -C $(BUILD) uninstall
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz

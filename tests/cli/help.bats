@@ -80,6 +80,34 @@ load helpers
     [ "$status" -eq 2 ]
 }
 
+@test "docs/commands.md has the exit codes of every command, and no others" {
+    for command in $("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
+        "$TARE" --man "$command"
+        echo "@$command"
+    done > manuals
+    python3 - "$ROOT/docs/commands.md" <<'END'
+import re, sys
+manuals = {}
+for manual in open("manuals").read().split(".TH ")[1:]:
+    command = manual.rsplit("\n@", 1)[1].strip()
+    status = manual.split(".SH EXIT STATUS\n")[1].split(".SH SEE ALSO")[0]
+    manuals[command] = set(re.findall(r"\.TP\n\\fB([^\\]+)", status))
+documented = {}
+table = open(sys.argv[1]).read().split("## Exit codes")[1].split("##")[0]
+for line in table.splitlines():
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    if not re.fullmatch(r"`[a-z-]+`", cells[0]):
+        continue
+    codes = {str(code) for code, cell in enumerate(cells[1:5]) if cell and "the command's own" not in cell}
+    codes |= set(re.findall(r"\b(?:1\d\d|128\+n)(?= )", cells[5]) if len(cells) > 5 else [])
+    documented[cells[0].strip("`")] = codes
+assert len(manuals) >= 19 and set(documented) == set(manuals), set(documented) ^ set(manuals)
+for command, codes in manuals.items():
+    told = codes - {"else"} | ({"143"} if "130" in codes else set())
+    assert documented[command] == told, (command, documented[command], told)
+END
+}
+
 @test "bash completes commands, options, choices and files" {
     "$TARE" --completion bash > completion
     bash -n completion
