@@ -13,12 +13,14 @@ setup: ; @tools/setup.sh build
 
 $(BUILD)/build.ninja: meson.build meson_options.txt
 	@tools/setup.sh build
+	@[ -f $@ ] || echo "Building in $(BUILD): a minute or two, the first time"
 	@if [ -f $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; else \
 	  meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR) $(MESON_FLAGS) >/dev/null || \
 	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }; fi
 
+# Where nothing is to be done, ninja would say so even when it is quiet.
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD) -n | grep -q 'no work to do' || ninja -C $(BUILD) --quiet
 
 demo: build
 	@BUILD=$(BUILD) tools/demo.sh
