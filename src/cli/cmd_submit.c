@@ -263,6 +263,7 @@ const struct cli_command cmd_submit = {
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
+    .foreign_options = "sbatch",
     .operand_min = 0,
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",

@@ -234,7 +234,9 @@ static bool unknown_option(const struct parser *parser, const char *arg)
         names[i] = parser->command->options[i].long_name;
     AUTO_FREE char *nearest = problem_nearest(arg, names, count);
     free(names);
-    return err_set(parser->err, "unknown option %s%s", arg, nearest);
+    const char *foreign = *nearest ? NULL : parser->command->foreign_options;
+    return err_set(parser->err, "unknown option %s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
+                   foreign ? foreign : "", foreign ? " stand behind --" : "");
 }
 
 static bool take_arguments(struct parser *parser, struct strv *operands)

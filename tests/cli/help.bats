@@ -75,6 +75,14 @@ load helpers
     done
 }
 
+@test "the program's manual names the environment that docs/commands.md tells users of" {
+    "$TARE" --man | sed 's/\\-/-/g' > program
+    for variable in CUDA_VISIBLE_DEVICES NO_COLOR COLUMNS LANG TARE_STATE_DIR XDG_STATE_HOME TARE_LOCK_DIR TARE_NVML; do
+        grep -q "^.fB.*$variable" program
+        grep -q "^| .*\`$variable\`" "$ROOT/docs/commands.md"
+    done
+}
+
 @test "an unknown manual page is a mistake" {
     run "$TARE" --man nonsense
     [ "$status" -eq 2 ]

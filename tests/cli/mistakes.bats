@@ -41,6 +41,14 @@ END
     [[ "$output" == *"--for: 400d is not within 0.1 .. 31536000 seconds"* ]]
 }
 
+@test "an option of sbatch before the two dashes is told where it stands" {
+    run "$TARE" submit settings.json --gres=gpu:1
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"unknown option --gres=gpu:1; options of sbatch stand behind --"* ]]
+    run "$TARE" submit settings.json --dryrun
+    [[ "$output" == *"unknown option --dryrun; did you mean '--dry-run'?"* ]]
+}
+
 @test "settings that are not there are the only mistake told, not the registry that may lie beside them" {
     run "$TARE" run nowhere.json
     [ "$status" -eq 2 ]
