@@ -7,6 +7,7 @@ setup_installed() {
     BUILT=${TARE%/src/cli/*}
     [ -f "$BUILT/build.ninja" ] || skip "the program does not lie in its build folder"
     command -v meson > /dev/null || skip "meson is not there"
+    [ -w "$BUILT/meson-logs" ] || skip "the build folder is somebody else's"
     [ -z "${TARE_SANITIZED:-}" ] || skip "what is installed is the plain build"
     # What 'make uninstall' goes by must stay that of the person's own installation.
     local record=$BUILT/meson-logs/install-log.txt code=0
