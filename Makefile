@@ -5,7 +5,7 @@ MESON_FLAGS ?=
 # Warnings are errors in continuous integration, not on a user's newer compiler.
 WERROR ?= $(if $(CI),true,false)
 
-.PHONY: all setup build demo check check-gpu bench lint install clean
+.PHONY: all setup build demo check check-gpu bench lint install uninstall clean
 
 all: build
 
@@ -13,12 +13,14 @@ setup: ; @tools/setup.sh build
 
 $(BUILD)/build.ninja: meson.build meson_options.txt
 	@tools/setup.sh build
+	@[ -f $@ ] || echo "Building in $(BUILD): a minute or two, the first time"
 	@if [ -f $@ ]; then meson setup --reconfigure $(BUILD) >/dev/null; else \
 	  meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR) $(MESON_FLAGS) >/dev/null || \
 	  { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }; fi
 
+# Where nothing is to be done, ninja would say so even when it is quiet.
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD) -n | grep -q 'no work to do' || ninja -C $(BUILD) --quiet
 
 demo: build
 	@BUILD=$(BUILD) tools/demo.sh
@@ -42,6 +44,10 @@ install: build
 	@$(if $(filter command environment,$(origin PREFIX)),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
 	@ninja -C $(BUILD) --quiet
 	meson install -C $(BUILD) --no-rebuild
+
+# What the last installation from this build folder put there.
+uninstall:
+	@ninja -C $(BUILD) uninstall
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
@@ -74,6 +75,7 @@ static void experiment_fini(struct dataset_experiment *experiment)
     free(experiment->repo);
     free(experiment->model);
     free(experiment->background);
+    json_decref(experiment->background_job);
     free(experiment->error);
     for (size_t i = 0; i < experiment->param_count; i++) {
         free(experiment->params[i].name);
@@ -114,17 +116,25 @@ static char *without_end_slashes(const char *path)
     return mem_strndup(path, length);
 }
 
+/* What the database says of itself does not tell which of several folders it is in. */
+static bool names_the_folder(const char *path, struct err *err)
+{
+    return err && strncmp(err->text, path, strlen(path)) == 0 ? false : err_wrap(err, "%s", path);
+}
+
 bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
 {
     AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return err_sys(err, "open %s", path);
+        return errno == ENOTDIR ? read_no_folder(path, err) : err_sys(err, "open %s", path);
     size_t folder = dataset->folder_count++;
     dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
     dataset->folders[folder] = (struct dataset_folder){.path = without_end_slashes(path)};
     bool own = faccessat(dir, "run.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     dataset->folders[folder].layout = own ? DATASET_TARE : DATASET_STUDY;
-    return own ? read_own(dataset, folder, err) : read_study(dataset, folder, dir, err);
+    if (!own)
+        return read_study(dataset, folder, dir, err);
+    return read_own(dataset, folder, err) || names_the_folder(path, err);
 }
 
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)

@@ -89,6 +89,7 @@ struct dataset_experiment {
     char *id;
     char *repo, *model; /* "" where unknown */
     char *background;   /* "repo model" of a parallel one, or NULL */
+    json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;
     size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;

@@ -53,7 +53,9 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[order[i]];
         group->total++;
-        if (!experiment->success)
+        if (!experiment->success && !experiment->has_success)
+            group->not_ended++;
+        else if (!experiment->success)
             group->failed++;
         else if (!counts(experiment, options))
             group->left_out++;

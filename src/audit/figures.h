@@ -36,7 +36,7 @@ struct figure_effect {
 
 struct figures_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
-    size_t total, failed, left_out; /* left_out: for their verdict */
+    size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
     size_t *items; /* indices of those that count: successes that were not left out */
     size_t count;
     struct figure *figures;

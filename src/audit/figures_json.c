@@ -88,6 +88,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_object_set_new(out, "mode", json_string(group->like->parallel ? "parallel" : "sequential"));
     set_count(out, "experiments", group->total);
     set_count(out, "failed", group->failed);
+    set_count(out, "not_ended", group->not_ended);
     set_count(out, "left_out", group->left_out);
     set_count(out, "n", group->count);
     for (size_t i = 0; i < group->figure_count; i++)

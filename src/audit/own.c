@@ -75,14 +75,27 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
             (struct reading){experiment->cpu_j.value + experiment->dram_j.value, true};
 }
 
+static json_t *background_of(const struct plan_job *job)
+{
+    json_t *out = json_object(), *params = json_object();
+    for (size_t i = 0; i < job->param_count; i++)
+        json_object_set_new(params, job->params[i].name, value_to_json(&job->params[i].value));
+    json_object_set_new(out, "repo", json_text_or_null(job->repo));
+    json_object_set_new(out, "model", json_text_or_null(job->model));
+    json_object_set_new(out, "hyperparameters", params);
+    return out;
+}
+
 static void take_job(struct dataset_experiment *experiment, const struct plan_experiment *planned)
 {
     const struct plan_job *job = &planned->foreground;
     experiment->repo = mem_strdup(job->repo);
     experiment->model = mem_strdup(job->model);
     experiment->parallel = planned->parallel;
-    if (planned->parallel)
+    if (planned->parallel) {
         experiment->background = mem_printf("%s %s", planned->background.repo, planned->background.model);
+        experiment->background_job = background_of(&planned->background);
+    }
     for (size_t i = 0; i < job->param_count; i++)
         study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
 }

@@ -10,6 +10,11 @@
 bool read_own(struct dataset *dataset, size_t folder, struct err *err);
 bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err);
 
+/* The errors of a path that is no folder, and of an open folder without results: what it is instead.
+ * Both give false. */
+bool read_no_folder(const char *path, struct err *err);
+bool read_no_results(const char *path, int dir, struct err *err);
+
 /* experiment.json of the study, or of tare, into what the row did not say; text: its bytes. False: damaged (err). */
 bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err);
 

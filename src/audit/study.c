@@ -378,8 +378,7 @@ bool read_study(struct dataset *dataset, size_t folder, int dir, struct err *err
     AUTO_FREE size_t *with_row = match_folders(&study, &folders, &with_row_count);
     if (!dataset->folders[folder].has_summary) {
         if (dataset->folders[folder].without_row == 0)
-            return err_set(err, "%s: there is neither run.db nor summary.csv nor an experiment's folder",
-                           dataset->folders[folder].path);
+            return read_no_results(dataset->folders[folder].path, dir, err);
         dataset_problem(dataset, folder, "there is no summary.csv: the experiments come from their folders alone");
     }
     size_t count = dataset->count - study.first;

@@ -85,6 +85,14 @@ static void take_background(struct dataset_experiment *experiment, const json_t 
     const char *repo = json_get_text(background, "repository"), *model = json_get_text(background, "model");
     if (repo && !experiment->background)
         experiment->background = mem_printf("%s%s%s", repo, model ? " " : "", model ? model : "");
+    if (!repo || !model || experiment->background_job)
+        return;
+    const json_t *params = json_get(background, "hyperparameters");
+    experiment->background_job = json_object();
+    json_object_set_new(experiment->background_job, "repo", json_string(repo));
+    json_object_set_new(experiment->background_job, "model", json_string(model));
+    json_object_set_new(experiment->background_job, "hyperparameters",
+                        json_is_object(params) ? json_deep_copy(params) : json_object());
 }
 
 static void compare_duration(struct dataset_experiment *experiment, struct reading written)

@@ -3,6 +3,7 @@
 #include "audit/audit_json.h"
 #include "audit/figures.h"
 #include "audit/figures_json.h"
+#include "audit/versus_select.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -11,57 +12,6 @@
 
 static const char *const names[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 static const double J_PER_KWH = 3.6e6;
-
-/* What begins behind the last colon, where an equals sign follows it: paths have colons too. */
-static const char *selector_of(const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    return colon && strchr(colon, '=') && !strchr(colon, '/') ? colon + 1 : NULL;
-}
-
-bool versus_parse(const char *text, struct versus_side *out, struct err *err)
-{
-    const char *selector = selector_of(text);
-    *out = (struct versus_side){.text = mem_strdup(text)};
-    out->path = selector ? mem_strndup(text, (size_t)(selector - 1 - text)) : mem_strdup(text);
-    AUTO_FREE char *copy = mem_strdup(selector ? selector : "");
-    char *rest = NULL;
-    for (char *part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        char *equals = strchr(part, '=');
-        if (!equals || equals == part || !equals[1])
-            return err_set(err, "'%s' is no key=value", part);
-        *equals = '\0';
-        strv_add(&out->keys, part);
-        strv_add(&out->values, equals + 1);
-    }
-    return *out->path || err_set(err, "'%s' names no folder", text);
-}
-
-static bool selects(const struct versus_side *side, const struct dataset_experiment *experiment)
-{
-    for (size_t i = 0; i < side->keys.count; i++) {
-        const char *key = side->keys.items[i], *wanted = side->values.items[i];
-        const struct value *param = dataset_param(experiment, key);
-        if (strcmp(key, "repo") == 0 || strcmp(key, "repository") == 0) {
-            if (strcmp(experiment->repo, wanted) != 0)
-                return false;
-        } else if (strcmp(key, "model") == 0) {
-            if (strcmp(experiment->model, wanted) != 0)
-                return false;
-        } else if (strcmp(key, "mode") == 0) {
-            if (strcmp(experiment->parallel ? "parallel" : "sequential", wanted) != 0)
-                return false;
-        } else {
-            struct value read = value_parse(wanted);
-            AUTO_FREE char *left = value_key(&read);
-            AUTO_FREE char *right = param ? value_key(param) : mem_strdup("");
-            value_fini(&read);
-            if (!param || strcmp(left, right) != 0)
-                return false;
-        }
-    }
-    return true;
-}
 
 static bool counts(const struct versus *versus, const struct dataset_experiment *experiment)
 {
@@ -113,7 +63,7 @@ static void take_side(struct versus *versus, size_t which, size_t folder)
     side->items = mem_array(versus->dataset.count + 1, sizeof *side->items);
     for (size_t i = 0; i < versus->dataset.count; i++) {
         const struct dataset_experiment *experiment = &versus->dataset.items[i];
-        if (experiment->folder != folder || !selects(side, experiment))
+        if (experiment->folder != folder || !versus_selects(side, experiment))
             continue;
         if (!counts(versus, experiment)) {
             side->left_out++;
@@ -326,8 +276,7 @@ bool versus_make(struct versus *versus, struct err *err)
     take_side(versus, 1, same ? 0 : 1);
     for (size_t s = 0; s < 2; s++)
         if (versus->sides[s].count == 0)
-            return err_set(err, "%s: no successful experiment that is not contaminated (%zu left out)",
-                           versus->sides[s].text, versus->sides[s].left_out);
+            return versus_selects_nothing(&versus->dataset, &versus->sides[s], same ? 0 : s, err);
     compare_all(versus, same);
     judge_order(versus);
     return true;

@@ -26,6 +26,10 @@ static bool refuse_nul(const struct json_doc *doc, struct err *err)
     if (!nul)
         return true;
     struct json_place place = json_place_at(doc, nul);
+    const unsigned char *first = (const unsigned char *)doc->text;
+    bool utf16 = doc->length >= 2 && ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff));
+    if (utf16 || (size_t)(nul - doc->text) < 2)
+        return err_set(err, "%s:1:1: it is UTF-16; save it as UTF-8", doc->file);
     return err_set(err, "%s:%zu:%zu: a NUL byte", doc->file, place.line, place.column);
 }
 

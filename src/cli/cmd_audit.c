@@ -1,6 +1,7 @@
 /* audit: what of a results folder can be believed, and why not. */
 #include "audit/audit_json.h"
 #include "audit/criteria.h"
+#include "audit/repeat.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include "cli/message.h"
 #include "cli/reading_folders.h"
 #include "report/audit_text.h"
+#include "tare_build.h"
 #include "ui/width.h"
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_SPLIT,
     OPTION_EXPECT,
+    OPTION_REPEAT,
     OPTION_ALL,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -45,6 +48,11 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .type = CLI_TEXT,
                        .help = "criteria with commas between, as power_cv_between<5%,contaminated=0: exit code 1 "
                                "where one does not hold"},
+    [OPTION_REPEAT] = {.long_name = "--repeat",
+                       .argument = "FILE",
+                       .type = CLI_FILE,
+                       .help = "write settings for 'run' that do again what is suspect or contaminated, with the same "
+                               "hyperparameters"},
     [OPTION_ALL] = {.long_name = "--all", .help = "show every experiment, however many there are"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
@@ -134,6 +142,34 @@ static int check(const struct criteria *expectations, const struct dataset *data
     return code;
 }
 
+/* A run of this program is better repeated in its own folder, by run --rerun-contaminated; the study's have no plan. */
+static bool write_repeat(const struct dataset *dataset, const char *file, struct err *err)
+{
+    size_t count;
+    AUTO_STRV struct strv left_out = {0};
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *folder = fs_dirname(file);
+    AUTO_FREE char *name = fs_basename(file);
+    json_t *settings = repeat_settings(dataset, &count, &left_out);
+    json_print_pretty(settings, &text);
+    json_decref(settings);
+    AUTO_FREE char *ids = strv_join(&left_out, ", ");
+    if (left_out.count)
+        cli_warning("not to be repeated, as it is not known what was trained: %s", ids);
+    if (count == 0) {
+        cli_note("%s is not written: there is nothing to repeat", file);
+        return true;
+    }
+    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(err, "open %s", folder);
+    if (!fs_write_atomic(dir, name, text_get(&text), text.length, err))
+        return err_wrap(err, "%s", folder);
+    cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count, count == 1 ? "" : "s", TARE_NAME,
+             file);
+    return true;
+}
+
 static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations)
 {
     struct err err = {0};
@@ -151,6 +187,10 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     if (!print(values, dataset, &account, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, &err)) {
+        cli_error("%s", err.text);
+        code = CLI_BROKEN;
+    }
+    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
@@ -185,6 +225,9 @@ static const char *const description[] = {
     "measurement can be believed: clean, suspect or contaminated, with the evidence. GPU energy is computed anew from "
     "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
     "Nothing in a folder is changed, but for the two files of --write. What the verdicts rest on is in docs/audit.md.",
+    "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
+    "that do "
+    "it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
     "greatest of all kinds), clean, suspect, contaminated (experiments), clean_share, success_rate, sampled_share (the "
     "smallest); each with <, <=, >, >= or = and a number or a percentage.",

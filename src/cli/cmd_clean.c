@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "cli/clean.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "tare_build.h"
 #include "ui/width.h"
 
@@ -97,10 +98,7 @@ static int list(const struct clean *clean, bool json)
         clean_json(&view, &text);
     else
         clean_table(&view, isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0, &text);
-    fwrite(text_get(&text), 1, text.length, stdout);
-    bool written = fflush(stdout) == 0;
-    if (!written)
-        cli_error("cannot write to standard output");
+    bool written = message_print(&text);
     if (!json)
         say_limits(&view);
     if (!json && view.governor)

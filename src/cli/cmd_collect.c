@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/submit.h"
@@ -45,8 +46,7 @@ static int show(const struct collected *collected, const char *run_dir, bool as_
     } else {
         collected_text(collected, run_dir, &text);
     }
-    fputs(text_get(&text), stdout);
-    if (fflush(stdout) != 0)
+    if (!message_print(&text))
         return CLI_BROKEN;
     return is_complete(collected) ? CLI_OK : CLI_SOME_FAILED;
 }

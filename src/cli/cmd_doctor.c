@@ -42,11 +42,7 @@ static bool print_page(const struct doctor_page *page, bool json)
         doctor_json(page, &text);
     else
         doctor_text(page, &text);
-    fwrite(text_get(&text), 1, text.length, stdout);
-    if (fflush(stdout) == 0)
-        return true;
-    cli_error("cannot write to standard output");
-    return false;
+    return message_print(&text);
 }
 
 static int examine(const struct cli_call *call, struct host_meter *host)

@@ -369,7 +369,7 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
     struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given,
                         .energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text},
                         .gpu_memory = gpu_memory_wish(call)};
-    if (!exec_gpu_memory_prepare(&exec.gpu_memory, env, &err)) {
+    if (!exec_energy_may_write(exec.energy.json_path, &err) || !exec_gpu_memory_prepare(&exec.gpu_memory, env, &err)) {
         cli_error("%s", err.text);
         return EXIT_OURS;
     }

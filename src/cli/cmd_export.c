@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/reading_folders.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
 {
     (void)context;
     fwrite(text_get(text), 1, text->length, stdout);
-    return fflush(stdout) == 0 || err_set(err, "cannot write to standard output");
+    return fflush(stdout) == 0 || err_sys(err, "cannot write to standard output");
 }
 
 static bool write_one(const struct dataset *dataset, int dir, enum export_table table, const char *name,
@@ -109,6 +110,9 @@ static int run(const struct cli_call *call)
         return code;
     ok = values[OPTION_OUTPUT].given ? write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, &err)
                                      : print_one(&dataset, values[OPTION_TABLE].text, json_lines, &err);
+    /* A reader that has seen enough is no mistake. */
+    if (!ok && !values[OPTION_OUTPUT].given && err.code == EPIPE)
+        ok = true;
     if (!ok)
         cli_error("%s", err.text);
     dataset_fini(&dataset);

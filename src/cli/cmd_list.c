@@ -30,8 +30,8 @@ static int run(const struct cli_call *call)
     struct located located = locate_registry(call->values[OPTION_CONFIG].text, NULL);
     AUTO_FREE char *path = located.path;
     if (!path) {
-        AUTO_FREE char *places = locate_looked_for();
-        return cli_usage_error(call->command, "there is no registry (looked for %s)", places);
+        AUTO_FREE char *nowhere = locate_nowhere();
+        return cli_usage_error(call->command, "%s", nowhere);
     }
     cli_note("registry %s (%s)", path, located.why);
     return list_registry(path, asked, call->values[OPTION_JSON].given);

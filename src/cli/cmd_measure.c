@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/energy_text.h"
 #include "cli/measuring.h"
+#include "cli/message.h"
 #include "cli/meters.h"
 #include "contain/procfs.h"
 #include "contain/sys.h"
@@ -137,11 +138,8 @@ static int show(const struct watch *watch, enum ending by, const struct energy_p
     } else {
         energy_text(page, &text);
     }
-    fwrite(text_get(&text), 1, text.length, stdout);
-    if (fflush(stdout) != 0) {
-        cli_error("cannot write to standard output");
+    if (!message_print(&text))
         return CLI_BROKEN;
-    }
     return energy_text_any(page->measured) || page->measured->result.job.cpu_s.valid ? CLI_OK : CLI_BROKEN;
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/memory.h"
+#include "cli/message.h"
 #include "config/size.h"
 
 #include <fcntl.h>
@@ -89,11 +90,7 @@ static int show(const struct memory_report *report, bool as_json)
     } else {
         memory_text(report, &text);
     }
-    fwrite(text_get(&text), 1, text.length, stdout);
-    if (fflush(stdout) == 0)
-        return CLI_OK;
-    cli_error("cannot write to standard output");
-    return CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 /* A setting that was asked about and runs out of memory is an answer that a script can test. */

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/oom.h"
 #include "ui/width.h"
 
@@ -43,11 +44,8 @@ static int show(const struct oom_logs *logs, bool as_json)
     } else {
         oom_text(logs, width_here(), &text);
     }
-    fwrite(text_get(&text), 1, text.length, stdout);
-    if (fflush(stdout) != 0) {
-        cli_error("cannot write to standard output");
+    if (!message_print(&text))
         return CLI_BROKEN;
-    }
     if (found == 0 && !as_json)
         cli_note("no out-of-memory message in %s%s", logs->items[0].name, logs->count > 1 ? " and the other logs" : "");
     return found > 0 ? CLI_OK : CLI_SOME_FAILED;

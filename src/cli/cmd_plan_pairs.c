@@ -110,8 +110,7 @@ static int put_settings(const struct feasibility *study, const struct schedule *
     json_print_pretty(json, &text);
     json_decref(json);
     if (!file) {
-        fputs(text_get(&text), stdout);
-        return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+        return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
     AUTO_FREE char *folder = fs_dirname(file);
     AUTO_FREE char *name = fs_basename(file);

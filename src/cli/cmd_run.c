@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/list.h"
@@ -193,6 +194,12 @@ static bool make_wish(const struct cli_call *call, struct run_wish *out, struct 
         .strict = values[OPTION_STRICT].given,
         .for_running = !values[OPTION_DRY_RUN].given,
     };
+    AUTO_FREE char *journal = out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
+    if (journal && access(journal, F_OK) == 0)
+        return err_set(err,
+                       "%s is the folder of a run: --resume %s finishes its plan, --rerun-contaminated %s repeats what "
+                       "is not clean",
+                       out->settings_path, out->settings_path, out->settings_path);
     const char *flag = GIVEN_OF(call, instead);
     if (out->settings_path && flag)
         return err_set(err, "%s does not go with a settings file", flag);
@@ -240,8 +247,7 @@ static int show_plan(const struct cli_call *call, const struct run_wish *wish, c
     } else {
         plan_text(&input->plan, &shown, &text);
     }
-    fputs(text_get(&text), stdout);
-    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static bool may_run(const struct plan *plan)
@@ -305,8 +311,8 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
     settings_fini(&settings);
     AUTO_FREE char *path = located.path;
     if (!path) {
-        AUTO_FREE char *places = locate_looked_for();
-        return cli_usage_error(call->command, "there is no registry (looked for %s)", places);
+        AUTO_FREE char *nowhere = locate_nowhere();
+        return cli_usage_error(call->command, "%s", nowhere);
     }
     cli_note("registry %s (%s)", path, located.why);
     return list_registry(path, wish->repo, call->values[OPTION_JSON].given);

@@ -154,8 +154,7 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
         AUTO_FREE char *absolute = absolute_of(where);
         submit_show(&input->plan, absolute, config.array_size,
                     call->values[OPTION_AT_ONCE].given ? (size_t)call->values[OPTION_AT_ONCE].integer : 0, &text);
-        fputs(text_get(&text), stdout);
-        return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+        return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
     /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
     if (!answers && err.code == ENOENT) {
@@ -264,6 +263,7 @@ const struct cli_command cmd_submit = {
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
+    .foreign_options = "sbatch",
     .operand_min = 0,
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",

@@ -62,6 +62,7 @@ struct cli_command {
     size_t option_count;
     size_t operand_min, operand_max; /* how many operands there may be; SIZE_MAX: any number */
     const char *operand_name;        /* "SETTINGS.json", or NULL */
+    const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
     bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
     const char *const *exits; /* pairs for the manual: "0", "what it means", ...; NULL-terminated, or NULL */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */

@@ -65,7 +65,20 @@ void exec_energy_end(struct exec_energy *energy, struct job *job)
     measuring_end(energy->measuring, usage.has_cpu ? usage.cpu_s : -1);
 }
 
-static void write_json(const char *path, json_t *json)
+/* What is there already may be a device or a pipe, which is written in place. */
+bool exec_energy_may_write(const char *path, struct err *err)
+{
+    if (!path)
+        return true;
+    AUTO_FREE char *folder = fs_dirname(path);
+    bool there = access(path, F_OK) == 0;
+    if (there && fs_is_folder(path))
+        return err_set(err, "--json takes a file, and %s is a folder; nothing was run", path);
+    return access(there ? path : folder, W_OK) == 0 ||
+           err_sys(err, "nothing was run, as the figures could not be kept: write %s", path);
+}
+
+static bool write_json(const char *path, json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct err err = {0};
@@ -74,8 +87,10 @@ static void write_json(const char *path, json_t *json)
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0)
         err_sys(&err, "create %s", path);
-    if (fd < 0 || !fs_write_all(fd, text_get(&text), text.length, &err))
+    bool written = fd >= 0 && fs_write_all(fd, text_get(&text), text.length, &err);
+    if (!written)
         cli_warning("the figures are not kept: %s", err.text);
+    return written;
 }
 
 /* A command that could not be started has drawn nothing. */
@@ -107,10 +122,10 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
     struct energy_page page = {.measured = &measured, .options = energy->gauge, .until = "until the command ended"};
     if (doubt)
         strv_add(&measured.notes, doubt);
-    if (energy->json_path) {
-        write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory));
-    } else {
+    if (!energy->json_path)
         json_decref(gpu_memory);
+    /* A disk that is full by now does not take with it what was measured. */
+    if (!energy->json_path || !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
         energy_text(&page, &text);
         fprintf(stderr, "\n%s", text_get(&text));
     }

@@ -18,6 +18,9 @@ struct exec_energy {
     struct exec_marks *marks;    /* NULL: there are none */
 };
 
+/* Whether figures can be written there (NULL: they need not): asked before the command, which may take a night. */
+bool exec_energy_may_write(const char *path, struct err *err);
+
 /* Makes $TARE_MARKS, before the command is born. */
 void exec_energy_prepare(struct exec_energy *energy, struct strv *environment);
 

@@ -46,8 +46,7 @@ static int report(const struct study_steps *steps, const struct study *study)
         else
             text_add(&text, "no pair is recommended\n");
     }
-    fputs(text_get(&text), stdout);
-    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static int verdict(const struct feasibility *of)

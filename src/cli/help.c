@@ -138,8 +138,11 @@ void help_program(struct text *out)
               "Usage:\n  %s COMMAND [options]\n  %s -ec SETTINGS.json [options]   (the same as %s run -ec)\n\n"
               "Commands:\n",
               TARE_NAME, TARE_NAME, TARE_NAME, TARE_NAME);
+    size_t longest = 0;
     for (size_t i = 0; cli_commands[i]; i++)
-        text_addf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+        longest = strlen(cli_commands[i]->name) > longest ? strlen(cli_commands[i]->name) : longest;
+    for (size_t i = 0; cli_commands[i]; i++)
+        text_addf(out, "  %-*s  %s\n", (int)longest, cli_commands[i]->name, cli_commands[i]->summary);
     text_addf(out,
               "\n  -h, --help   this help; '%s COMMAND --help' tells about one command\n  --version    the version\n",
               TARE_NAME);

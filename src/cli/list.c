@@ -43,8 +43,7 @@ static int print_registry(const struct registry *registry, const char *path, con
     } else {
         registry_text(registry, repo, message_colour(STDOUT_FILENO), &text);
     }
-    fputs(text_get(&text), stdout);
-    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 int list_registry(const char *path, const char *only, bool json)

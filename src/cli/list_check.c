@@ -73,8 +73,8 @@ static bool read_wish(const char *asked, const char *config, struct wish *wish)
     take_located(wish, locate_registry(config, wish->has_settings ? &wish->settings.doc : NULL));
     if (wish->registry_path)
         return true;
-    AUTO_FREE char *places = locate_looked_for();
-    cli_error("there is no registry (looked for %s)", places);
+    AUTO_FREE char *nowhere = locate_nowhere();
+    cli_error("%s", nowhere);
     return false;
 }
 
@@ -149,8 +149,7 @@ static int print(const struct needs *needs, const char *registry, bool json)
     } else {
         needs_text(needs, message_colour(STDOUT_FILENO), &text);
     }
-    fputs(text_get(&text), stdout);
-    if (fflush(stdout) != 0)
+    if (!message_print(&text))
         return CLI_BROKEN;
     return needs_all_there(needs) ? CLI_OK : CLI_SOME_FAILED;
 }

@@ -64,8 +64,9 @@ struct located locate_registry(const char *given, const struct json_doc *setting
     return (struct located){shared(), "came with the program"};
 }
 
-char *locate_looked_for(void)
+char *locate_nowhere(void)
 {
-    return mem_printf("%s beside the settings, ./%s, ./%s, ./%s, %s/%s", FILE_NAME, working_places[0],
-                      working_places[1], working_places[2], TARE_SHARE_DIR, FILE_NAME);
+    return mem_printf("there is no registry (looked for %s beside the settings, ./%s, ./%s, ./%s, %s/%s); say which by "
+                      "--config REGISTRY.json",
+                      FILE_NAME, working_places[0], working_places[1], working_places[2], TARE_SHARE_DIR, FILE_NAME);
 }

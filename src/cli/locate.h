@@ -14,7 +14,7 @@ struct located {
  * ./config/models_config.json, else the one that came with the program. settings: may be NULL, and its file too. */
 struct located locate_registry(const char *given, const struct json_doc *settings);
 
-/* What was looked for when none was found, for the error; the caller frees it. */
-char *locate_looked_for(void);
+/* The error when none was found: what was looked for, and the mend. The caller frees it. */
+char *locate_nowhere(void);
 
 #endif

@@ -35,12 +35,7 @@ static const struct cli_command *find_command(const char *name)
 
 static int print(const struct text *text)
 {
-    fwrite(text_get(text), 1, text->length, stdout);
-    if (fflush(stdout) != 0) {
-        cli_error("cannot write to standard output");
-        return CLI_BROKEN;
-    }
-    return CLI_OK;
+    return message_print(text) ? CLI_OK : CLI_BROKEN;
 }
 
 static int unknown_command(const char *name)
@@ -78,6 +73,37 @@ static int run_command(const struct cli_command *command, char **args, size_t co
     return code;
 }
 
+/* What people type to see the version; none of it is a beginning of one of run's options. */
+static bool asks_version(const char *word)
+{
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0;
+}
+
+/* The study's own command line had no commands: options at once mean run. */
+static int run_by_options(char **args, size_t count)
+{
+    static const char *const own[] = {"--version"};
+    if (!problem_nearest_name(args[0], own, 1))
+        return run_command(&cmd_run, args, count);
+    cli_error("unknown option %s; did you mean '%s'?", args[0], own[0]);
+    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    return CLI_USAGE;
+}
+
+static bool completion_of(const char *shell, struct text *out)
+{
+    static const struct {
+        const char *shell;
+        void (*write)(struct text *out);
+    } shells[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(shells[i].shell, shell) == 0) {
+            shells[i].write(out);
+            return true;
+        }
+    return false;
+}
+
 /* What packages and the build ask for. */
 static int print_generated(const char *what, const char *which)
 {
@@ -85,13 +111,15 @@ static int print_generated(const char *what, const char *which)
     const struct cli_command *command = which ? find_command(which) : NULL;
     if (strcmp(what, "--man") == 0 && (!which || command)) {
         manual_page(command, &text);
-    } else if (strcmp(what, "--completion") == 0 && which && strcmp(which, "bash") == 0) {
-        completion_bash(&text);
-    } else {
-        cli_error("%s: there is none for '%s'", what, which ? which : "");
-        return CLI_USAGE;
+        return print(&text);
     }
-    return print(&text);
+    if (strcmp(what, "--completion") == 0 && which && completion_of(which, &text))
+        return print(&text);
+    if (strcmp(what, "--man") == 0)
+        cli_error("--man takes a command, not '%s'", which);
+    else
+        cli_error("--completion takes bash, zsh or fish%s%s", which ? ", not " : "", which ? which : "");
+    return CLI_USAGE;
 }
 
 static int dispatch(size_t count, char **args)
@@ -102,13 +130,15 @@ static int dispatch(size_t count, char **args)
         fputs(text_get(&text), stderr);
         return CLI_USAGE;
     }
-    if (strcmp(args[0], "--version") == 0) {
+    if (asks_version(args[0])) {
         text_addf(&text, "%s %s\n", TARE_NAME, TARE_VERSION);
         return print(&text);
     }
     if (strcmp(args[0], "--man") == 0 || strcmp(args[0], "--completion") == 0)
         return print_generated(args[0], count > 1 ? args[1] : NULL);
-    if (strcmp(args[0], "help") == 0 && count > 1 && find_command(args[1])) {
+    if (strcmp(args[0], "help") == 0 && count > 1) {
+        if (!find_command(args[1]))
+            return unknown_command(args[1]);
         help_command(find_command(args[1]), &text);
         return print(&text);
     }
@@ -116,9 +146,8 @@ static int dispatch(size_t count, char **args)
         help_program(&text);
         return print(&text);
     }
-    /* The study's own command line had no commands: options at once mean run. */
     if (args[0][0] == '-')
-        return run_command(&cmd_run, args, count);
+        return run_by_options(args, count);
     const struct cli_command *command = find_command(args[0]);
     return command ? run_command(command, args + 1, count - 1) : unknown_command(args[0]);
 }

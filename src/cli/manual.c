@@ -86,6 +86,19 @@ static void command_page(const struct cli_command *command, struct text *out)
     text_addf(out, ".SH SEE ALSO\n.BR %s (1)\n", TARE_NAME);
 }
 
+/* docs/commands.md has all of it. */
+static const struct {
+    const char *name, *meaning;
+} environment[] = {
+    {"CUDA_VISIBLE_DEVICES", "only these GPUs are used, locked and measured."},
+    {"NO_COLOR", "when set and not empty, nothing is written in colour."},
+    {"COLUMNS", "the width of tables, where the terminal does not tell it."},
+    {"LANG, LC_ALL, LC_MESSAGES", "the language of the page for the browser: Chinese where it begins with zh."},
+    {"TARE_STATE_DIR, XDG_STATE_HOME", "where live runs are registered."},
+    {"TARE_LOCK_DIR", "where GPUs are locked, for all who are to meet there."},
+    {"TARE_NVML", "the GPU driver's library, where a site keeps it in an unusual place."},
+};
+
 static void program_page(struct text *out)
 {
     add_title(out, TARE_NAME, "run training experiments and make their numbers trustworthy");
@@ -101,7 +114,8 @@ static void program_page(struct text *out)
     add_option(out, "--version", "show the version.");
     add_option(out, "-h, --help", "show a short help.");
     text_add(out, ".SH ENVIRONMENT\n");
-    add_option(out, "NO_COLOR", "when set and not empty, nothing is written in colour.");
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
+        add_option(out, environment[i].name, environment[i].meaning);
     text_add(out, ".SH SEE ALSO\n");
     for (size_t i = 0; cli_commands[i]; i++)
         text_addf(out, ".BR %s\\-%s (1)%s\n", TARE_NAME, cli_commands[i]->name, cli_commands[i + 1] ? "," : "");

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "tare_build.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,17 +23,29 @@ bool message_colour(int fd)
     return !(no_color && *no_color) && isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
+/* Names in a message come from elsewhere: they may neither break the line nor reach the terminal as commands. */
+static void hide_controls(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+}
+
 static void say(const char *colour, const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
 static void say(const char *colour, const char *kind, const char *format, va_list args)
 {
     bool coloured = kind && message_colour(STDERR_FILENO);
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        return;
+    hide_controls(text);
     fprintf(stderr, "%s: ", TARE_NAME);
     if (kind)
         fprintf(stderr, "%s%s:%s ", coloured ? colour : "", kind, coloured ? PLAIN : "");
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", text);
+    free(text);
 }
 
 void cli_error(const char *format, ...)
@@ -57,6 +70,19 @@ void cli_note(const char *format, ...)
     va_start(args, format);
     say("", NULL, format, args);
     va_end(args);
+}
+
+bool message_print(const struct text *text)
+{
+    errno = 0;
+    fwrite(text_get(text), 1, text->length, stdout);
+    /* What did not fit into the buffer was written before the flush, and may have failed then. */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    if (errno == EPIPE)
+        return true;
+    cli_error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
+    return false;
 }
 
 int cli_usage_error(const struct cli_command *command, const char *format, ...)

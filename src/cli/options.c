@@ -129,11 +129,11 @@ static bool read_int(const struct cli_option *option, const char *name, struct c
     char *end;
     errno = 0;
     long long number = strtoll(value->text, &end, 10);
-    if (end == value->text || *end != '\0' || isspace((unsigned char)value->text[0]) || errno)
-        return err_set(err, "%s: '%s' is no whole number", name, value->text);
     bool bounded = option->low < option->high;
-    if (bounded && ((double)number < option->low || (double)number > option->high))
-        return err_set(err, "%s: %lld is not within %.0f .. %.0f", name, number, option->low, option->high);
+    if (end == value->text || *end != '\0' || isspace((unsigned char)value->text[0]) || (errno && !bounded))
+        return err_set(err, "%s: '%s' is no whole number", name, value->text);
+    if (bounded && (errno || (double)number < option->low || (double)number > option->high))
+        return err_set(err, "%s: %s is not within %.0f .. %.0f", name, value->text, option->low, option->high);
     value->integer = number;
     return true;
 }
@@ -144,7 +144,8 @@ static bool read_duration(const struct cli_option *option, const char *name, str
         return err_wrap(err, "%s", name);
     bool bounded = option->low < option->high;
     if (bounded && (value->seconds < option->low || value->seconds > option->high))
-        return err_set(err, "%s: %s is not within %g .. %g seconds", name, value->text, option->low, option->high);
+        return err_set(err, "%s: %s is not within %.16g .. %.16g seconds", name, value->text, option->low,
+                       option->high);
     return true;
 }
 
@@ -233,7 +234,9 @@ static bool unknown_option(const struct parser *parser, const char *arg)
         names[i] = parser->command->options[i].long_name;
     AUTO_FREE char *nearest = problem_nearest(arg, names, count);
     free(names);
-    return err_set(parser->err, "unknown option %s%s", arg, nearest);
+    const char *foreign = *nearest ? NULL : parser->command->foreign_options;
+    return err_set(parser->err, "unknown option %s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
+                   foreign ? foreign : "", foreign ? " stand behind --" : "");
 }
 
 static bool take_arguments(struct parser *parser, struct strv *operands)

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "cli/caller.h"
+#include "cli/message.h"
 
 #include <stdio.h>
 
@@ -36,9 +37,5 @@ bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, st
 
 bool reading_print(const struct text *text)
 {
-    fwrite(text_get(text), 1, text->length, stdout);
-    if (fflush(stdout) == 0)
-        return true;
-    cli_error("cannot write to standard output");
-    return false;
+    return message_print(text);
 }

@@ -31,6 +31,8 @@ static bool write_file(const char *file, int dir, const struct text *page, struc
 {
     if (!file)
         return fs_write_atomic(dir, "report.html", text_get(page), page->length, err);
+    if (fs_is_folder(file))
+        return err_set(err, "%s is a folder: name the page's file, such as %s/report.html", file, file);
     AUTO_FREE char *folder = fs_dirname(file);
     AUTO_FREE char *name = fs_basename(file);
     AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

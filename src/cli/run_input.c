@@ -57,8 +57,11 @@ static void read_registry(const struct run_wish *wish, struct run_input *input)
         registry_read(located.path, &input->registry, &input->problems);
         return;
     }
-    AUTO_FREE char *places = locate_looked_for();
-    problems_add(&input->problems, SEVERITY_ERROR, NULL, NULL, "there is no registry (looked for %s)", places);
+    /* Settings that cannot be read may name one, and may lie beside one: nothing is known of it yet. */
+    if (wish->settings_path && !input->settings.doc.root)
+        return;
+    AUTO_FREE char *nowhere = locate_nowhere();
+    problems_add(&input->problems, SEVERITY_ERROR, NULL, NULL, "%s", nowhere);
 }
 
 static void make_plan(const struct run_wish *wish, struct run_input *input)

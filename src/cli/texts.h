@@ -12,7 +12,10 @@ void help_command(const struct cli_command *command, struct text *out);
 /* Pages in man(7) roff: the program's (command NULL), or one command's. */
 void manual_page(const struct cli_command *command, struct text *out);
 
+/* What the shell is to source, or to find in its folder of completions. */
 void completion_bash(struct text *out);
+void completion_zsh(struct text *out);
+void completion_fish(struct text *out);
 
 /* "-ec, --experiment-config FILE" */
 void option_head(const struct cli_option *option, struct text *out);

@@ -466,6 +466,13 @@ static void read_root(const struct source *source, const json_t *root, struct se
                      shown);
         return;
     }
+    if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {
+        problems_add(
+            source->problems, SEVERITY_ERROR, source->doc, "$",
+            "this is a registry, not settings: it says what can be run, by 'models', and nothing of what to run, "
+            "by 'experiments'");
+        return;
+    }
     struct top top = {.global = {.mode = WRITTEN_NONE, .runs = 1, .max_retries = 2}, .seed = UNSAID};
     fields_read(source, "$", root, &top_table, &top);
     fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_FREE, not_at_top);

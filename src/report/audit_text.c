@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/value.h"
 #include "report/columns.h"
 #include "report/table.h"
 
@@ -223,13 +224,22 @@ static void say_meanings(const struct page *page)
     }
 }
 
+/* In per cent, however small: an empty cell would look as if it were not known. */
+static char *half_width_cell(const struct dataset_gpu *gpu)
+{
+    if (!gpu->energy_j.valid || !gpu->half_width_j.valid || gpu->energy_j.value <= 0)
+        return mem_strdup("");
+    return mem_printf("± %.2g %%", number_round(100 * gpu->half_width_j.value / gpu->energy_j.value, 2));
+}
+
 static void add_energy_row(const struct page *page, struct table *table, const struct dataset_experiment *experiment,
                            size_t name_columns)
 {
     static const struct reading none = {0};
     AUTO_FREE char *name = audit_text_fit(experiment->id, name_columns);
     AUTO_FREE char *recorded = columns_energy_cell(experiment->recorded[RECORDED_GPU_TOTAL], none);
-    AUTO_FREE char *energy = columns_energy_cell(experiment->gpu.energy_j, experiment->gpu.half_width_j);
+    AUTO_FREE char *energy = columns_energy_cell(experiment->gpu.energy_j, none);
+    AUTO_FREE char *half_width = half_width_cell(&experiment->gpu);
     AUTO_FREE char *seconds =
         experiment->duration_s.valid ? mem_printf("%.1f", experiment->duration_s.value) : mem_strdup("");
     table_add_row(table);
@@ -237,12 +247,8 @@ static void add_energy_row(const struct page *page, struct table *table, const s
     table_add_cell(table, seconds, NULL);
     add_share(table, experiment->gpu.sampled_share);
     table_add_cell(table, recorded, NULL);
-    /* The half-width apart from what it is of, so that the units stand below one another. */
-    char *between = strstr(energy, " ± ");
-    if (between)
-        *between = '\0';
     table_add_cell(table, energy, NULL);
-    table_add_cell(table, between ? between + 1 : "", NULL);
+    table_add_cell(table, half_width, NULL);
     table_add_cell(table, verdict_name(experiment->verdict), colours[experiment->verdict]);
     (void)page;
 }

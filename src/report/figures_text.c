@@ -48,6 +48,8 @@ static void heading(const struct page *page, const struct figures_group *group)
     text_addf(page->out, "%zu experiment%s: %zu counted", group->total, group->total == 1 ? "" : "s", group->count);
     if (group->failed)
         text_addf(page->out, ", %zu failed", group->failed);
+    if (group->not_ended)
+        text_addf(page->out, ", %zu not ended", group->not_ended);
     if (group->left_out)
         text_addf(page->out, ", %zu left out for their verdict", group->left_out);
     text_add_char(page->out, '\n');

@@ -191,6 +191,13 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
 {
     /* A run begins with its lock; in a folder without one nothing is made. */
     if (!has_file(dir, "run.db") && !has_file(dir, "run.lock")) {
+        if (has_file(dir, "summary.csv")) {
+            err_set(err,
+                    "%s holds results without a plan to go on with: there is no run.db; 'audit --repeat FILE' "
+                    "writes settings that repeat what is not clean",
+                    dir_path);
+            return NULL;
+        }
         errno = ENOENT;
         err_sys(err, "%s holds no run: open run.db", dir_path);
         return NULL;

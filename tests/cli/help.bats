@@ -75,9 +75,45 @@ load helpers
     done
 }
 
+@test "the program's manual names the environment that docs/commands.md tells users of" {
+    "$TARE" --man | sed 's/\\-/-/g' > program
+    for variable in CUDA_VISIBLE_DEVICES NO_COLOR COLUMNS LANG TARE_STATE_DIR XDG_STATE_HOME TARE_LOCK_DIR TARE_NVML; do
+        grep -q "^.fB.*$variable" program
+        grep -q "^| .*\`$variable\`" "$ROOT/docs/commands.md"
+    done
+}
+
 @test "an unknown manual page is a mistake" {
     run "$TARE" --man nonsense
     [ "$status" -eq 2 ]
+}
+
+@test "docs/commands.md has the exit codes of every command, and no others" {
+    for command in $("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }'); do
+        "$TARE" --man "$command"
+        echo "@$command"
+    done > manuals
+    python3 - "$ROOT/docs/commands.md" <<'END'
+import re, sys
+manuals = {}
+for manual in open("manuals").read().split(".TH ")[1:]:
+    command = manual.rsplit("\n@", 1)[1].strip()
+    status = manual.split(".SH EXIT STATUS\n")[1].split(".SH SEE ALSO")[0]
+    manuals[command] = set(re.findall(r"\.TP\n\\fB([^\\]+)", status))
+documented = {}
+table = open(sys.argv[1]).read().split("## Exit codes")[1].split("##")[0]
+for line in table.splitlines():
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    if not re.fullmatch(r"`[a-z-]+`", cells[0]):
+        continue
+    codes = {str(code) for code, cell in enumerate(cells[1:5]) if cell and "the command's own" not in cell}
+    codes |= set(re.findall(r"\b(?:1\d\d|128\+n)(?= )", cells[5]) if len(cells) > 5 else [])
+    documented[cells[0].strip("`")] = codes
+assert len(manuals) >= 19 and set(documented) == set(manuals), set(documented) ^ set(manuals)
+for command, codes in manuals.items():
+    told = codes - {"else"} | ({"143"} if "130" in codes else set())
+    assert documented[command] == told, (command, documented[command], told)
+END
 }
 
 @test "bash completes commands, options, choices and files" {
@@ -100,6 +136,55 @@ load helpers
     [ "$(complete_words "$NAME" run --containment s)" = sweep ]
     [ "$(complete_words "$NAME" run pl)" = plan.json ]
     [ "$(complete_words "$NAME" run -ec pl)" = plan.json ]
+}
+
+# Whatever a shell offers comes from the rows of the help.
+@test "the completions of zsh and fish have every command and every option of the help" {
+    "$TARE" --completion zsh > zsh
+    "$TARE" --completion fish > fish
+    [ "$(head -1 zsh)" = "#compdef $NAME" ]
+    commands=$("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }')
+    [ "$(wc -w <<< "$commands")" -ge 19 ]
+    for command in $commands; do
+        grep -q "^    '$command:" zsh
+        grep -q -- "^complete -c $NAME -n __fish_use_subcommand -f -a $command -d " fish
+        # The block of the command, up to the next one.
+        sed -n "/^        ($command)$/,/^            ;;$/p" zsh > block
+        for option in $("$TARE" "$command" --help | sed -n '/^Options:/,/^Exit codes:/p' |
+            sed -n 's/^  \(-[^ ]*, \)\{0,1\}\(--[^ ,]*\).*/\2/p'); do
+            grep -qE -- "[')*]$option(=?)\[" block || { echo "zsh: $command $option"; false; }
+            grep -q -- " -l ${option#--} " fish || { echo "fish: $command $option"; false; }
+        done
+    done
+}
+
+@test "zsh accepts its completion" {
+    command -v zsh > /dev/null || skip "zsh is not there"
+    "$TARE" --completion zsh > "_$NAME"
+    zsh -n "_$NAME"
+}
+
+@test "fish completes commands, options, choices and files" {
+    command -v fish > /dev/null || skip "fish is not there"
+    "$TARE" --completion fish > completion
+    touch plan.json
+    complete_words() {
+        HOME=$WORK fish --no-config -c "source completion; complete -C '$1'" | cut -f1
+    }
+    [ "$(complete_words "$NAME ru")" = run ]
+    [ "$(complete_words "$NAME run --max")" = --max-retries ]
+    [ "$(complete_words "$NAME -ec x --max")" = --max-retries ]
+    [ "$(complete_words "$NAME run --containment sw")" = sweep ]
+    [ "$(complete_words "$NAME run -ec pl")" = plan.json ]
+}
+
+@test "a shell that there is no completion for is told those that there are" {
+    run "$TARE" --completion tcsh
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--completion takes bash, zsh or fish, not tcsh" ]]
+    run "$TARE" --completion
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--completion takes bash, zsh or fish" ]]
 }
 
 @test "output that nobody reads is no crash" {

@@ -9,7 +9,8 @@ load helpers
     meson setup "$other" "$ROOT" -Dprogram_name=balance -Dtests=false > setup.log 2>&1 || { tail -20 setup.log; false; }
     ninja -C "$other" -j2 src/cli/balance > build.log 2>&1 || { tail -20 build.log; false; }
     balance=$other/src/cli/balance
-    for words in --help --version "run --help" "list --help" "exec --help" "--man" "--man run" "--completion bash"; do
+    for words in --help --version "run --help" "list --help" "exec --help" "--man" "--man run" "--completion bash" \
+        "--completion zsh" "--completion fish"; do
         # shellcheck disable=SC2086
         "$balance" $words > said
         grep -qi balance said

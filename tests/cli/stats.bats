@@ -191,7 +191,7 @@ END
     run -2 "$TARE" compare one
     run -2 "$TARE" compare one:batch_size= one
     run -2 "$TARE" compare one:batch_size=99 one
-    [[ "$output" == *"no successful experiment"* ]]
+    [[ "$output" == *"nothing there has batch_size=99 (there are "* ]]
     run -2 "$TARE" compare one one --carbon-intensity lots
     run -3 "$TARE" compare one nowhere
 }

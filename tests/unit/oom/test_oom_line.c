@@ -65,12 +65,11 @@ static void lines_that_only_speak_of_memory_are_none(void **state)
         "    if \"CUDA out of memory\" in str(e):",
         "    except RuntimeError as e: assert 'CUDA out of memory' in str(e)",
         "MemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000000,) and data type float64",
-        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with freed_by_count=0. The caller "
-        "indicates "
-        "that this is not a failure, but this may mean that there could be performance gains if more memory were "
-        "available.",
-        "OOM when allocating tensor with shape[9,9] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by "
-        "allocator cpu",
+        ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.19GiB with freed_by_count=0. The caller "
+         "indicates that this is not a failure, but this may mean that there could be performance gains if more memory "
+         "were available."),
+        ("OOM when allocating tensor with shape[9,9] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by "
+         "allocator cpu"),
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (of(lines[i]) != OOM_NONE)

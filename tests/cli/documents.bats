@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# What stands in the documents is true of this program: links, commands, options, the README's example.
+
+load helpers
+
+pages() { (cd "$ROOT" && ls -- *.md docs/*.md examples/*/README.md); }
+
+@test "every link between the documents leads to a file and a heading that are there" {
+    pages | python3 -c '
+import os, re, sys
+root = sys.argv[1]
+def anchors(path):
+    text = re.sub(r"```.*?```", "", open(path, encoding="utf-8").read(), flags=re.S)
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.M):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    return found
+wrong = []
+for page in sys.stdin.read().split():
+    text = open(os.path.join(root, page), encoding="utf-8").read()
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = os.path.normpath(os.path.join(root, os.path.dirname(page), name)) if name else os.path.join(root, page)
+        if not os.path.exists(path):
+            wrong.append((page, target, "no such file"))
+        elif anchor and path.endswith(".md") and anchor not in anchors(path):
+            wrong.append((page, target, "no such heading"))
+print(*wrong, sep="\n")
+sys.exit(bool(wrong))' "$ROOT"
+}
+
+@test "every command and option in the documents exists" {
+    "$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' > commands
+    while read -r command; do
+        "$TARE" "$command" --help > "$command.help"
+    done < commands
+    pages | python3 -c '
+import os, re, sys
+root = sys.argv[1]
+commands = open("commands").read().split()
+processes = ["meter"]  # what the program starts itself as
+options = {c: set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", open(c + ".help").read())) for c in commands}
+wrong, seen = [], 0
+for page in sys.stdin.read().split():
+    if page == "CHANGELOG.md":
+        continue  # of older versions too
+    text = open(os.path.join(root, page), encoding="utf-8").read()
+    # Lines of blocks, with or without a prompt, and what stands in backticks.
+    blocks = re.findall(r"```(?:sh)?\n(.*?)```", text, re.S)
+    lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
+    lines += re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
+    for line in lines:
+        for words in re.split(r"[|;&]| -- ", line):
+            match = re.match(r"\s*(?:\$ )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:build/src/cli/)?tare ([a-z-]+)(.*)", words)
+            if not match or match[1].isupper():
+                continue
+            command = "run" if match[1].startswith("-") else match[1]
+            if command in processes:
+                continue
+            if command not in commands:
+                wrong.append((page, words.strip()))
+                continue
+            seen += 1
+            # Behind the first word of exec stands somebody elses command.
+            unquoted = re.sub(r"'"'"'[^'"'"']*'"'"'|\"[^\"]*\"", "", match[2])
+            for option in re.findall(r"(?<=\s)--[a-z][\w-]*", unquoted):
+                if option not in options[command]:
+                    wrong.append((page, words.strip(), option))
+print(*wrong, sep="\n")
+print(seen, file=sys.stderr)
+sys.exit(bool(wrong) or seen < 100)' "$ROOT" "$NAME"
+}
+
+@test "the README's registry and settings are a plan" {
+    python3 - "$ROOT/README.md" <<'END'
+import re, sys
+registry, settings = re.findall(r"```json\n(.*?)```", open(sys.argv[1], encoding="utf-8").read(), re.S)
+open("registry.json", "w").write(registry)
+open("settings.json", "w").write(settings)
+END
+    mkdir -p src/mnist venvs/torch/bin
+    echo 'print("Test accuracy: 0.5")' > src/mnist/train.py
+    ln -s "$(command -v python3)" venvs/torch/bin/python
+    HOME=$WORK run --separate-stderr "$TARE" run settings.json --dry-run
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"experiments  20: 20 mutation"* ]]
+    [[ "$output" == *"$WORK/venvs/torch/bin/python $WORK/src/mnist/train.py --lr 0."* ]]
+}
+
+@test "the README in Chinese has the same sections, points, commands and examples" {
+    python3 - "$ROOT" <<'END'
+import re, sys
+def parts(name):
+    text = open(f"{sys.argv[1]}/{name}", encoding="utf-8").read()
+    blocks = re.findall(r"```\w*\n(.*?)```", text, re.S)
+    commands = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
+    outside = re.sub(r"```.*?```", "", text, flags=re.S)
+    return {"headings": len(re.findall(r"^## ", text, re.M)), "points": len(re.findall(r"^- ", outside, re.M)),
+            "rows": len(re.findall(r"^\| ", outside, re.M)), "commands": commands,
+            "links": set(re.findall(r"\]\(([^)]+)\)", outside)) - {"README.md", "README.zh.md"}}
+english, chinese = parts("README.md"), parts("README.zh.md")
+for key in english:
+    assert english[key] == chinese[key], (key, english[key] if key != "links" else english[key] ^ chinese[key], chinese[key])
+END
+}
