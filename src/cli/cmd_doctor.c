@@ -7,6 +7,7 @@
 #include "cli/gpus.h"
 #include "cli/message.h"
 #include "cli/meters.h"
+#include "cli/option_rows.h"
 #include "ui/width.h"
 
 #include <pwd.h>
@@ -19,12 +20,7 @@ enum { OPTION_OUTPUT, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which runs will put their results"},
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
 };

@@ -9,6 +9,7 @@
 #include "cli/governing.h"
 #include "cli/message.h"
 #include "cli/meters.h"
+#include "cli/option_rows.h"
 #include "config/size.h"
 #include "meter/time_scale.h"
 #include "report/feasibility_text.h"
@@ -36,14 +37,8 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
-
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONFIG] = {.short_name = "-c",
-                       .long_name = "--config",
-                       .argument = "REGISTRY",
-                       .type = CLI_FILE,
-                       .help = "the registry, instead of the one that is found"},
+    [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_PREDICT_ONLY] = {.long_name = "--predict-only",
                              .help =
                                  "run each model alone and foretell the pairs, but run no pair; --resume does later"},
@@ -61,33 +56,16 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .argument = "SIZE",
                            .type = CLI_TEXT,
                            .help = "foretell for a GPU with so much for trainings (8GiB), instead of for this one"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which the study gets its own"},
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the study gets its own"),
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "DIR",
                        .type = CLI_FOLDER,
                        .help = "go on with a study that was interrupted, or only foretold"},
-    [OPTION_STRICT] = {.short_name = "-S",
-                       .long_name = "--strict",
-                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
+    [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
-    [OPTION_CONTAINMENT] = {.long_name = "--containment",
-                            .argument = "LAYER",
-                            .type = CLI_CHOICE,
-                            .choices = containments,
-                            .default_text = "auto",
-                            .help = "what holds a job's processes together"},
-    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = gpu_hold_modes,
-                         .default_text = "wait",
-                         .help = "when another run holds a GPU that the jobs will see"},
+    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
+    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -119,9 +97,7 @@ static struct session_wish session_of(const struct cli_call *call, struct means 
         .part = true,
         .leaves_closing = true,
     };
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
-    wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
-    wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
+    run_session_take_options(&wish, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
     return wish;
 }
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/option_rows.h"
 #include "cli/reading_folders.h"
 #include "cli/report_page.h"
 #include "cli/report_snapshots.h"
@@ -29,10 +30,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .type = CLI_CHOICE,
                      .choices = languages,
                      .help = "of the page: en or zh, instead of what LANG asks for"},
-    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
-                       .argument = "GRAMS",
-                       .type = CLI_TEXT,
-                       .help = "grams of CO2e per kWh where this ran: adds what the GPU energies are worth"},
+    [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the GPU energies are worth"),
     [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
                           .help =
                               "also write the analysis of each memory snapshot beside it, which the page then links"},

@@ -398,6 +398,14 @@ static int open_and_run(struct session *session)
     return code;
 }
 
+void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+                              const struct cli_value *gpu_lock)
+{
+    containment_wish_parse(containment->text, &wish->containment);
+    wish->gpu_lock = gpu_hold_mode_parse(gpu_lock->text);
+    wish->gpu_lock_asked = gpu_lock->given;
+}
+
 int run_session(const struct session_wish *wish)
 {
     struct session session = {.wish = wish, .dir = -1};
