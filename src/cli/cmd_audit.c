@@ -138,10 +138,8 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
 {
     struct err err = {0};
     struct account account;
-    if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
+        return cli_failed(CLI_USAGE, &err);
     json_t *held = json_array(), *json = NULL;
     int code = check(expectations, dataset, held);
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {

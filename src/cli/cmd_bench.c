@@ -230,10 +230,8 @@ static int run(const struct cli_call *call)
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = call->values[OPTION_QUIET].given,
     };
-    if (!run_means_begin(&means_wish, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!run_means_begin(&means_wish, &means, &err))
+        return cli_failed(CLI_BROKEN, &err);
     struct bench_wish wish = make_wish(call);
     if (!bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);

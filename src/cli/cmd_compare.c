@@ -27,10 +27,8 @@ static int compare(const struct cli_value *values, struct versus *versus, struct
     int code = reading_folders(paths, count, values[OPTION_AS_ROOT].given, &versus->dataset);
     if (code != CLI_OK)
         return code;
-    if (!versus_make(versus, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!versus_make(versus, &err))
+        return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
         json_t *json = versus_json(versus, g_per_kwh);
         json_print_pretty(json, &text);

@@ -53,10 +53,8 @@ static int examine(const struct cli_call *call, struct host_meter *host)
     const struct passwd *user = getpwuid(geteuid());
     AUTO_FREE char *user_name = user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
     struct doctor_machine machine = {.root = gpus_root(), .uid = geteuid(), .user = user_name};
-    if (!containment_probe(CONTAINMENT_AUTO, &containment, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!containment_probe(CONTAINMENT_AUTO, &containment, &err))
+        return cli_failed(CLI_BROKEN, &err);
     doctor_containment(&machine, &containment, &findings);
     size_t gpu_users = doctor_state(&findings);
     doctor_gpus(&machine, gpu_users, &findings);
@@ -81,10 +79,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return examine(call, host);
 }
 

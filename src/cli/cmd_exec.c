@@ -140,10 +140,8 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
     AUTO(exec_energy_fini)
     struct exec_energy energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text};
     AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_wish(call);
-    if (!exec_gpu_memory_prepare(&gpu_memory, env, &err)) {
-        cli_error("%s", err.text);
-        return EXEC_OURS;
-    }
+    if (!exec_gpu_memory_prepare(&gpu_memory, env, &err))
+        return cli_failed(EXEC_OURS, &err);
     AUTO(containment_fini) struct containment containment;
     containment_assume(wish, &containment);
     struct job_request request = {.containment = &containment,
@@ -173,10 +171,8 @@ static int run_measured(const struct cli_call *call, enum containment_wish wish,
         struct err err = {0};
         meters_find(env, NULL, NULL, &meters);
         meters.options.host = host;
-        if (!meters_scale(&meters, &err)) {
-            cli_error("%s", err.text);
-            return EXEC_OURS;
-        }
+        if (!meters_scale(&meters, &err))
+            return cli_failed(EXEC_OURS, &err);
     }
     return run_program(call, wish, argv, env, energy ? &meters.options : NULL);
 }
@@ -190,10 +186,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     enum containment_wish wish = CONTAINMENT_AUTO;
     bool as_root = call->values[OPTION_AS_ROOT].given;
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    if (!caller_become_for_jobs(as_root, wish, &caller, &err)) {
-        cli_error("%s", err.text);
-        return EXEC_OURS;
-    }
+    if (!caller_become_for_jobs(as_root, wish, &caller, &err))
+        return cli_failed(EXEC_OURS, &err);
     if (caller.became && call->values[OPTION_VERBOSE].given)
         cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
                  caller.environment_from);

@@ -71,19 +71,15 @@ static int run(const struct cli_call *call)
     if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     json_t *json = read_folder(dir, &err);
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, &wish, &err);
     json_decref(json);
-    if (!written) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!written)
+        return cli_failed(CLI_BROKEN, &err);
     printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
     return CLI_OK;
 }

@@ -342,10 +342,8 @@ static int run(const struct cli_call *call)
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = is_quiet(call),
     };
-    if (!run_means_begin(&wish, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!run_means_begin(&wish, &means, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return run_as_caller(call, &means);
 }
 

@@ -197,10 +197,8 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
 {
     struct err err = {0};
     struct exec exec = {.wish = wish, .job = job_start(request, &err)};
-    if (!exec.job) {
-        cli_error("%s", err.text);
-        return EXEC_OURS;
-    }
+    if (!exec.job)
+        return cli_failed(EXEC_OURS, &err);
     note_born(&exec);
     if (!guardian_watch(guardian, job_identity(exec.job), &err) || !job_open_gate(exec.job, &err)) {
         cli_error("%s", err.text);

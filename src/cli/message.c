@@ -59,6 +59,12 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
+int cli_failed(int code, const struct err *err)
+{
+    cli_error("%s", err->text);
+    return code;
+}
+
 int cli_usage_error(const struct cli_command *command, const char *format, ...)
 {
     va_list args;
