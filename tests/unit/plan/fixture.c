@@ -68,6 +68,21 @@ void fixture_fini(struct fixture *fixture)
     free(fixture->folder);
 }
 
+int fixture_set_up(void **state)
+{
+    struct fixture *fixture = mem_alloc(sizeof *fixture);
+    fixture_init(fixture);
+    *state = fixture;
+    return 0;
+}
+
+int fixture_tear_down(void **state)
+{
+    fixture_fini(*state);
+    free(*state);
+    return 0;
+}
+
 void fixture_write(const struct fixture *fixture, const char *name, const char *text, bool executable)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", fixture->folder, name);
