@@ -125,7 +125,7 @@ static int check(const struct criteria *expectations, const struct dataset *data
         json_t *row = json_object();
         json_object_set_new(row, "criterion", json_text_or_null(expectations->items[i].text));
         json_object_set_new(row, "held", json_boolean(result.held));
-        json_object_set_new(row, "value", audit_json_reading(result.value));
+        json_set_reading(row, "value", result.value);
         json_object_set_new(row, "why", json_string(result.why));
         json_array_append_new(list, row);
         if (!result.held)
