@@ -9,18 +9,13 @@
 
 #include "base/clock.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *walk)
-{
-    (void)info, (void)flag, (void)walk;
-    return remove(path);
-}
 
 void play_scenario(struct played *played, double seconds_ago, const char *text)
 {
@@ -65,7 +60,7 @@ void play_end(struct played *played)
 {
     nvml_backend.sensor_close(played->sensor);
     nvml_backend.close(played->driver);
-    nftw(played->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(played->folder);
 }
 
 void play_user(struct played *played, int pid, const char *line)

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,12 +20,6 @@
 #include <unistd.h>
 
 static const int64_t PATIENCE_NS = 40 * NS_PER_S;
-
-static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *walk)
-{
-    (void)info, (void)flag, (void)walk;
-    return remove(path);
-}
 
 static void keep_gap(void *data, const struct meter_gap *gap)
 {
@@ -64,7 +59,7 @@ void bench_begin(struct bench *bench, double seconds_ago, const char *scenario)
 
 void bench_end(struct bench *bench)
 {
-    nftw(bench->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(bench->folder);
 }
 
 struct meter *bench_meter(struct bench *bench, const char *device)

@@ -10,7 +10,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,18 +54,10 @@ static void let_go(struct fixture *fixture)
     registry_fini(&fixture->registry);
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void fixture_fini(struct fixture *fixture)
 {
     let_go(fixture);
-    nftw(fixture->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->folder);
     free(fixture->folder);
 }
 
