@@ -7,7 +7,6 @@ base 0
 stats 1
 mutate 1
 pattern 1
-gpu 1
 oom 1
 contain 1
 allocator 1
@@ -43,7 +42,6 @@ bad=$(
     }
     owner 'sqlite3\.h' store
     owner 'libsmartcols(/libsmartcols)?\.h' 'report|cli'
-    owner 'systemd/sd-bus\.h' contain
     owner 'systemd/sd-event\.h' 'run|cli'
     owner 'systemd/sd-bus\.h' contain
     owner 'pcre2\.h' pattern

@@ -211,14 +211,3 @@ bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
     }
     return false;
 }
-
-uint64_t model_largest_free(const struct model *model)
-{
-    size_t queues = model->options.pool_count * 2 * model->options.stream_count;
-    uint64_t largest = 0;
-    struct free_place place;
-    for (size_t i = 0; i < queues; i++)
-        if (free_set_last(&model->free[i], &place) && free_set_get(&model->free[i], place)->size > largest)
-            largest = free_set_get(&model->free[i], place)->size;
-    return largest;
-}

@@ -99,9 +99,6 @@ const struct model_block *model_block(const struct model *model, uint32_t block)
 /* All blocks that are used, in no order: visit each once. *at begins with 0. */
 bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block);
 
-/* The largest request of the stream that can be answered without a new segment. */
-uint64_t model_largest_free(const struct model *model);
-
 /* The rules for sizes. */
 uint64_t model_round(const struct alloc_settings *settings, uint64_t requested);
 uint64_t model_segment_size(uint64_t rounded);

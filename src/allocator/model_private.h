@@ -103,7 +103,6 @@ uint32_t expandable_carve(struct model *model, const struct model_early *early, 
 uint32_t expandable_grow(struct model *model, const struct request *request);
 void expandable_unmap(struct model *model, uint32_t at);
 
-void release_segment(struct model *model, uint32_t at);
 void collect_garbage(struct model *model);
 bool release_oversize(struct model *model, const struct request *request);
 void release_cached(struct model *model);

@@ -7,7 +7,7 @@
 
 #define LARGE_HALF 0 /* of the common pool */
 
-void release_segment(struct model *model, uint32_t at)
+static void release_segment(struct model *model, uint32_t at)
 {
     const struct model_block *block = &model->blocks[at];
     const struct model_driver *driver = &model->options.driver;

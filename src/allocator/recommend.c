@@ -124,7 +124,9 @@ static const struct gpu_size sizes[] = {{8, "RTX 4060"},
                                         {180, "B200"},
                                         {288, "B300"}};
 
-uint64_t gpu_size_usable(const struct gpu_size *size)
+/* What of a GPU's nominal memory PyTorch can reserve: nine tenths (ECC and the driver keep some), less 0.7 GiB for the
+ * CUDA context and the libraries' own memory. */
+static uint64_t usable(const struct gpu_size *size)
 {
     return size->gib * GIB / 10 * 9 - 7 * GIB / 10;
 }
@@ -132,7 +134,7 @@ uint64_t gpu_size_usable(const struct gpu_size *size)
 const struct gpu_size *gpu_size_for(uint64_t reserved_bytes)
 {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (gpu_size_usable(&sizes[i]) >= reserved_bytes)
+        if (usable(&sizes[i]) >= reserved_bytes)
             return &sizes[i];
     return NULL;
 }

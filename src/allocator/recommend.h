@@ -28,10 +28,6 @@ void recommend_run(const struct snapshot *snapshot, size_t device, const struct 
                    struct recommendation *out);
 void recommend_fini(struct recommendation *recommendation);
 
-/* What of a GPU's nominal memory PyTorch can reserve: nine tenths (ECC and the driver keep some), less 0.7 GiB for the
- * CUDA context and the libraries' own memory. */
-uint64_t gpu_size_usable(const struct gpu_size *size);
-
 /* The smallest that holds so much; NULL: none does. */
 const struct gpu_size *gpu_size_for(uint64_t reserved_bytes);
 

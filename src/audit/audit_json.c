@@ -3,21 +3,6 @@
 #include "base/json.h"
 #include "tare_build.h"
 
-json_t *audit_json_reading(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
-
-static void set(json_t *object, const char *key, struct reading reading)
-{
-    json_object_set_new(object, key, audit_json_reading(reading));
-}
-
-static void set_count(json_t *object, const char *key, size_t count)
-{
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
 static json_t *time_json(bool known, int64_t local_ns)
 {
     char text[40];
@@ -36,8 +21,8 @@ static json_t *evidence_json(const struct dataset_evidence *evidence)
     json_object_set_new(out, "text", json_text_or_null(evidence->text));
     json_object_set_new(out, "meaning", json_text_or_null(kind ? kind->meaning : NULL));
     json_object_set_new(out, "remedy", json_text_or_null(kind ? kind->remedy : NULL));
-    set(out, "from_s", evidence->from_s);
-    set(out, "to_s", evidence->to_s);
+    json_set_reading(out, "from_s", evidence->from_s);
+    json_set_reading(out, "to_s", evidence->to_s);
     return out;
 }
 
@@ -45,27 +30,27 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     json_t *out = json_object();
-    set(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    set(out, "samples_sum_j", gpu->samples_sum_j);
-    set(out, "energy_j", gpu->energy_j);
-    set(out, "half_width_j", gpu->half_width_j);
+    json_set_reading(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
+    json_set_reading(out, "samples_sum_j", gpu->samples_sum_j);
+    json_set_reading(out, "energy_j", gpu->energy_j);
+    json_set_reading(out, "half_width_j", gpu->half_width_j);
     json_object_set_new(out, "source", json_text_or_null(gpu->source));
-    set(out, "window_s", gpu->window_s);
+    json_set_reading(out, "window_s", gpu->window_s);
     json_object_set_new(out, "window_from", json_text_or_null(gpu->window_from));
-    set_count(out, "samples", gpu->samples);
-    set(out, "sampled_share", gpu->sampled_share);
-    set(out, "longest_gap_s", gpu->longest_gap_s);
-    set(out, "power_mean_w", gpu->power_mean_w);
-    set(out, "power_min_w", gpu->power_min_w);
-    set(out, "power_max_w", gpu->power_max_w);
-    set(out, "power_cv_within", gpu->power_cv_within);
-    set(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
-    set(out, "utilisation_max_percent", gpu->utilisation_max_percent);
-    set(out, "early_utilisation_percent", gpu->early_utilisation_percent);
-    set(out, "idle_share", gpu->idle_share);
-    set(out, "temperature_start_c", gpu->temperature_start_c);
-    set(out, "temperature_mean_c", gpu->temperature_mean_c);
-    set(out, "temperature_max_c", gpu->temperature_max_c);
+    json_set_count(out, "samples", gpu->samples);
+    json_set_reading(out, "sampled_share", gpu->sampled_share);
+    json_set_reading(out, "longest_gap_s", gpu->longest_gap_s);
+    json_set_reading(out, "power_mean_w", gpu->power_mean_w);
+    json_set_reading(out, "power_min_w", gpu->power_min_w);
+    json_set_reading(out, "power_max_w", gpu->power_max_w);
+    json_set_reading(out, "power_cv_within", gpu->power_cv_within);
+    json_set_reading(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
+    json_set_reading(out, "utilisation_max_percent", gpu->utilisation_max_percent);
+    json_set_reading(out, "early_utilisation_percent", gpu->early_utilisation_percent);
+    json_set_reading(out, "idle_share", gpu->idle_share);
+    json_set_reading(out, "temperature_start_c", gpu->temperature_start_c);
+    json_set_reading(out, "temperature_mean_c", gpu->temperature_mean_c);
+    json_set_reading(out, "temperature_max_c", gpu->temperature_max_c);
     return out;
 }
 
@@ -81,18 +66,18 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
     json_object_set_new(out, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
-    set(out, "duration_s", experiment->duration_s);
+    json_set_reading(out, "duration_s", experiment->duration_s);
     json_object_set_new(out, "retries", json_integer(experiment->retries));
     for (size_t i = 0; i < experiment->param_count; i++)
         json_object_set_new(params, experiment->params[i].name, value_to_json(&experiment->params[i].value));
     for (size_t i = 0; i < experiment->metric_count; i++)
-        set(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
+        json_set_reading(metrics, experiment->metrics[i].name, experiment->metrics[i].value);
     json_object_set_new(out, "hyperparameters", params);
     json_object_set_new(out, "metrics", metrics);
     json_object_set_new(out, "error", json_text_or_null(experiment->error));
     json_object_set_new(out, "gpu", gpu_json(experiment));
-    set(out, "cpu_package_j", experiment->cpu_j);
-    set(out, "cpu_dram_j", experiment->dram_j);
+    json_set_reading(out, "cpu_package_j", experiment->cpu_j);
+    json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
@@ -104,13 +89,13 @@ static json_t *row_json(const struct account_row *row)
 {
     json_t *out = json_object();
     json_object_set_new(out, "name", json_text_or_null(row->name));
-    set_count(out, "total", row->total);
-    set_count(out, "succeeded", row->succeeded);
-    set_count(out, "failed", row->failed);
-    set(out, "success_rate", account_success_rate(row));
+    json_set_count(out, "total", row->total);
+    json_set_count(out, "succeeded", row->succeeded);
+    json_set_count(out, "failed", row->failed);
+    json_set_reading(out, "success_rate", account_success_rate(row));
     for (int i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
-        set_count(out, verdict_name((enum verdict)i), row->verdicts[i]);
-    set_count(out, "with_energy", row->with_energy);
+        json_set_count(out, verdict_name((enum verdict)i), row->verdicts[i]);
+    json_set_count(out, "with_energy", row->with_energy);
     json_object_set_new(out, "gpu_energy_j", row->with_energy ? json_real(row->energy_j) : json_null());
     json_object_set_new(out, "duration_s", json_real(row->duration_s));
     return out;
@@ -137,21 +122,21 @@ static json_t *split_json(const struct account_split *split)
     for (size_t i = 0; split->found && i < 3; i++)
         json_array_append_new(rows, row_json(&split->rows[i]));
     json_object_set_new(out, "rows", rows);
-    set_count(out, "without_time", split->unknown);
+    json_set_count(out, "without_time", split->unknown);
     return out;
 }
 
 static json_t *integrity_json(const struct dataset *dataset, const struct account_integrity *integrity)
 {
     json_t *out = json_object(), *problems = json_array();
-    set_count(out, "summary_rows", integrity->rows);
-    set_count(out, "folders", integrity->folders);
-    set_count(out, "folders_without_row", integrity->without_row);
-    set_count(out, "rows_without_folder", integrity->without_folder);
-    set_count(out, "duplicate_ids", integrity->duplicate_ids);
-    set_count(out, "malformed_ids", integrity->malformed_ids);
-    set_count(out, "experiments_with_damaged_files", integrity->damaged_files);
-    set_count(out, "experiments_without_time", integrity->without_end);
+    json_set_count(out, "summary_rows", integrity->rows);
+    json_set_count(out, "folders", integrity->folders);
+    json_set_count(out, "folders_without_row", integrity->without_row);
+    json_set_count(out, "rows_without_folder", integrity->without_folder);
+    json_set_count(out, "duplicate_ids", integrity->duplicate_ids);
+    json_set_count(out, "malformed_ids", integrity->malformed_ids);
+    json_set_count(out, "experiments_with_damaged_files", integrity->damaged_files);
+    json_set_count(out, "experiments_without_time", integrity->without_end);
     for (size_t i = 0; i < dataset->problem_count; i++) {
         json_t *problem = json_object();
         json_object_set_new(problem, "folder", json_text_or_null(dataset->folders[dataset->problems[i].folder].path));

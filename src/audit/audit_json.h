@@ -10,9 +10,6 @@
 /* A new reference; what it holds is in docs/audit.md. */
 json_t *audit_json(const struct dataset *dataset, const struct account *account);
 
-/* A reading as a number of JSON, or null. */
-json_t *audit_json_reading(struct reading reading);
-
 /* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
  * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,
  * audit_sampled_share. False: there is no summary.csv, or it cannot be read (err). */

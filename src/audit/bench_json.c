@@ -10,11 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void set_count(json_t *out, const char *key, size_t count)
-{
-    json_object_set_new(out, key, json_integer((json_int_t)count));
-}
-
 static json_t *evidence_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_array();
@@ -37,7 +32,7 @@ static json_t *run_json(const struct dataset_experiment *experiment)
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         json_object_set_new(out, bench_quantities[i],
-                            audit_json_reading(figures_value(experiment, bench_quantities[i])));
+                            json_reading_or_null(figures_value(experiment, bench_quantities[i])));
     json_object_set_new(out, "evidence", evidence_json(experiment));
     return out;
 }
@@ -47,20 +42,20 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     json_t *out = json_object(), *figures = json_array(), *runs = json_array();
     json_object_set_new(out, "name", json_text_or_null(command->name));
     json_object_set_new(out, "command", json_text_or_null(command->command));
-    set_count(out, "planned", command->planned);
-    set_count(out, "ran", command->ran);
-    set_count(out, "failed", command->failed);
-    set_count(out, "suspect", command->suspect);
-    set_count(out, "contaminated", command->contaminated);
-    set_count(out, "n", command->group ? command->group->count : 0);
+    json_set_count(out, "planned", command->planned);
+    json_set_count(out, "ran", command->ran);
+    json_set_count(out, "failed", command->failed);
+    json_set_count(out, "suspect", command->suspect);
+    json_set_count(out, "contaminated", command->contaminated);
+    json_set_count(out, "n", command->group ? command->group->count : 0);
     for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
         const struct figure *figure = bench_figure(command, bench_quantities[i]);
         if (figure)
             json_array_append_new(figures, figures_figure_json(figure));
     }
     json_object_set_new(out, "figures", figures);
-    json_object_set_new(out, "gpu_half_width_j", audit_json_reading(command->gpu_half_width_j));
-    json_object_set_new(out, "cpu_half_width_j", audit_json_reading(command->cpu_half_width_j));
+    json_set_reading(out, "gpu_half_width_j", command->gpu_half_width_j);
+    json_set_reading(out, "cpu_half_width_j", command->cpu_half_width_j);
     json_object_set_new(out, "against",
                         command->compared ? versus_json(&command->versus, (struct reading){0}) : json_null());
     for (size_t i = 0; i < bench->dataset.count; i++)

@@ -49,11 +49,6 @@ static bool make_place(struct bins *bins, int64_t t_s, size_t *place)
     return true;
 }
 
-void bins_add(struct bins *bins, int64_t t_s, double value)
-{
-    bins_add_all(bins, &t_s, &value, 1);
-}
-
 /* Nearly every sample is of a bin that is there, or of the next one. */
 void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values, size_t count)
 {

@@ -19,8 +19,7 @@ struct bins {
 };
 
 void bins_begin(struct bins *bins);
-void bins_add(struct bins *bins, int64_t t_s, double value); /* never before the first */
-void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values, size_t count);
+void bins_add_all(struct bins *bins, const int64_t *t_s, const double *values, size_t count); /* none before the first */
 
 struct bins_step {
     bool found;

@@ -69,11 +69,6 @@ void export_row(struct export_writer *writer, json_t *row)
     export_flush(writer);
 }
 
-static void set(json_t *row, const char *key, struct reading reading)
-{
-    json_object_set_new(row, key, audit_json_reading(reading));
-}
-
 /* What every table's rows begin with, to be joined by. */
 json_t *export_row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
@@ -96,30 +91,30 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     json_object_set_new(row, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
     json_object_set_new(row, "verdict", json_string(verdict_name(experiment->verdict)));
-    set(row, "duration_s", experiment->duration_s);
+    json_set_reading(row, "duration_s", experiment->duration_s);
     json_object_set_new(row, "retries", json_integer(experiment->retries));
-    set(row, "gpu_energy_j", experiment->gpu.energy_j);
-    set(row, "gpu_energy_half_width_j", experiment->gpu.half_width_j);
-    set(row, "gpu_energy_recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    set(row, "gpu_power_mean_w", experiment->gpu.power_mean_w);
-    set(row, "gpu_power_min_w", experiment->gpu.power_min_w);
-    set(row, "gpu_power_max_w", experiment->gpu.power_max_w);
-    set(row, "gpu_power_cv_within", experiment->gpu.power_cv_within);
-    set(row, "gpu_utilisation_mean_percent", experiment->gpu.utilisation_mean_percent);
-    set(row, "gpu_utilisation_max_percent", experiment->gpu.utilisation_max_percent);
-    set(row, "gpu_temperature_start_c", experiment->gpu.temperature_start_c);
-    set(row, "gpu_temperature_mean_c", experiment->gpu.temperature_mean_c);
-    set(row, "gpu_temperature_max_c", experiment->gpu.temperature_max_c);
-    set(row, "gpu_sm_clock_start_mhz", experiment->gpu.sm_clock_start_mhz);
-    set(row, "gpu_memory_clock_start_mhz", experiment->gpu.memory_clock_start_mhz);
-    set(row, "gpu_sm_clock_mean_mhz", experiment->gpu.sm_clock_mean_mhz);
-    set(row, "sampled_share", experiment->gpu.sampled_share);
-    set(row, "longest_gap_s", experiment->gpu.longest_gap_s);
-    set(row, "window_s", experiment->gpu.window_s);
-    set(row, "cpu_energy_j", experiment->cpu_j);
-    set(row, "dram_energy_j", experiment->dram_j);
-    set(row, "gpu_energy_net_j", experiment->gpu.net_j);
-    set(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
+    json_set_reading(row, "gpu_energy_j", experiment->gpu.energy_j);
+    json_set_reading(row, "gpu_energy_half_width_j", experiment->gpu.half_width_j);
+    json_set_reading(row, "gpu_energy_recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
+    json_set_reading(row, "gpu_power_mean_w", experiment->gpu.power_mean_w);
+    json_set_reading(row, "gpu_power_min_w", experiment->gpu.power_min_w);
+    json_set_reading(row, "gpu_power_max_w", experiment->gpu.power_max_w);
+    json_set_reading(row, "gpu_power_cv_within", experiment->gpu.power_cv_within);
+    json_set_reading(row, "gpu_utilisation_mean_percent", experiment->gpu.utilisation_mean_percent);
+    json_set_reading(row, "gpu_utilisation_max_percent", experiment->gpu.utilisation_max_percent);
+    json_set_reading(row, "gpu_temperature_start_c", experiment->gpu.temperature_start_c);
+    json_set_reading(row, "gpu_temperature_mean_c", experiment->gpu.temperature_mean_c);
+    json_set_reading(row, "gpu_temperature_max_c", experiment->gpu.temperature_max_c);
+    json_set_reading(row, "gpu_sm_clock_start_mhz", experiment->gpu.sm_clock_start_mhz);
+    json_set_reading(row, "gpu_memory_clock_start_mhz", experiment->gpu.memory_clock_start_mhz);
+    json_set_reading(row, "gpu_sm_clock_mean_mhz", experiment->gpu.sm_clock_mean_mhz);
+    json_set_reading(row, "sampled_share", experiment->gpu.sampled_share);
+    json_set_reading(row, "longest_gap_s", experiment->gpu.longest_gap_s);
+    json_set_reading(row, "window_s", experiment->gpu.window_s);
+    json_set_reading(row, "cpu_energy_j", experiment->cpu_j);
+    json_set_reading(row, "dram_energy_j", experiment->dram_j);
+    json_set_reading(row, "gpu_energy_net_j", experiment->gpu.net_j);
+    json_set_reading(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     export_row(writer, row);
 }
@@ -141,7 +136,7 @@ static void write_metrics(struct export_writer *writer, const struct dataset *da
     for (size_t i = 0; i < experiment->metric_count; i++) {
         json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
-        set(row, "value", experiment->metrics[i].value);
+        json_set_reading(row, "value", experiment->metrics[i].value);
         export_row(writer, row);
     }
 }
@@ -154,8 +149,8 @@ static void write_evidence(struct export_writer *writer, const struct dataset *d
         json_t *row = export_row_of(dataset, experiment);
         json_object_set_new(row, "kind", json_text_or_null(evidence->kind));
         json_object_set_new(row, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
-        set(row, "from_s", evidence->from_s);
-        set(row, "to_s", evidence->to_s);
+        json_set_reading(row, "from_s", evidence->from_s);
+        json_set_reading(row, "to_s", evidence->to_s);
         json_object_set_new(row, "text", json_text_or_null(evidence->text));
         export_row(writer, row);
     }
@@ -206,7 +201,7 @@ static void write_attempts(struct export_writer *writer, const struct dataset *d
     json_object_set_new(row, "attempt", json_integer(experiment->retries + 1));
     if (experiment->has_success)
         json_object_set_new(row, "outcome", json_string(experiment->success ? "succeeded" : "failed"));
-    set(row, "duration_s", experiment->duration_s);
+    json_set_reading(row, "duration_s", experiment->duration_s);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     json_array_append_new(list, row);
     write_list(writer, dataset, experiment, list, attempt_keys);

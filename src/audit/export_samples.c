@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/csv.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static void add_sample(const struct export_file *file, json_t *stamp, const char
     json_object_set_new(row, "timestamp", stamp);
     json_object_set_new(row, "device", json_string(device));
     json_object_set_new(row, "quantity", json_string(quantity));
-    json_object_set_new(row, "value", audit_json_reading(value));
+    json_set_reading(row, "value", value);
     export_row(file->writer, row);
 }
 

@@ -17,39 +17,29 @@ json_t *figures_interval_json(const struct stats_interval *interval)
     return out;
 }
 
-static void set(json_t *object, const char *key, struct reading reading)
-{
-    json_object_set_new(object, key, audit_json_reading(reading));
-}
-
-static void set_count(json_t *object, const char *key, size_t count)
-{
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
 json_t *figures_figure_json(const struct figure *figure)
 {
     json_t *out = json_object();
     json_object_set_new(out, "name", json_text_or_null(figure->name));
     json_object_set_new(out, "metric", json_boolean(figure->is_metric));
-    set_count(out, "n", figure->n);
-    set(out, "mean", figure->mean);
+    json_set_count(out, "n", figure->n);
+    json_set_reading(out, "mean", figure->mean);
     json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
-    set(out, "median", figure->median);
+    json_set_reading(out, "median", figure->median);
     json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
-    set(out, "deviation", figure->deviation);
-    set(out, "lowest", figure->lowest);
-    set(out, "highest", figure->highest);
+    json_set_reading(out, "deviation", figure->deviation);
+    json_set_reading(out, "lowest", figure->lowest);
+    json_set_reading(out, "highest", figure->highest);
     return out;
 }
 
 static json_t *spread_json(const struct audit_spread *spread, bool mixed)
 {
     json_t *out = json_object();
-    set(out, "value", spread->cv);
+    json_set_reading(out, "value", spread->cv);
     json_object_set_new(out, "of", json_string(mixed ? "mixed" : "identical"));
-    set_count(out, "runs", spread->values);
-    set_count(out, "sets", spread->sets);
+    json_set_count(out, "runs", spread->values);
+    json_set_count(out, "sets", spread->sets);
     return out;
 }
 
@@ -58,7 +48,7 @@ static json_t *effect_json(const struct figure_effect *effect)
     json_t *out = json_object();
     json_object_set_new(out, "hyperparameter", json_text_or_null(effect->param));
     json_object_set_new(out, "on", json_text_or_null(effect->target));
-    set_count(out, "n", effect->n);
+    json_set_count(out, "n", effect->n);
     json_object_set_new(out, "rho", json_real(effect->rank.rho));
     json_object_set_new(out, "interval", figures_interval_json(&effect->rank.interval));
     json_object_set_new(out, "p", json_real(effect->rank.p));
@@ -73,8 +63,8 @@ static json_t *front_json(const struct dataset *dataset, const struct figures_gr
         const struct dataset_experiment *experiment = &dataset->items[group->front[i]];
         json_t *row = json_object();
         json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
-        set(row, "gpu_energy_j", dataset_energy(experiment));
-        set(row, "quality", dataset_metric(experiment, group->quality));
+        json_set_reading(row, "gpu_energy_j", dataset_energy(experiment));
+        json_set_reading(row, "quality", dataset_metric(experiment, group->quality));
         json_array_append_new(out, row);
     }
     return out;
@@ -86,18 +76,18 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
     json_object_set_new(out, "model", json_text_or_null(group->like->model));
     json_object_set_new(out, "mode", json_string(group->like->parallel ? "parallel" : "sequential"));
-    set_count(out, "experiments", group->total);
-    set_count(out, "failed", group->failed);
-    set_count(out, "not_ended", group->not_ended);
-    set_count(out, "left_out", group->left_out);
-    set_count(out, "n", group->count);
+    json_set_count(out, "experiments", group->total);
+    json_set_count(out, "failed", group->failed);
+    json_set_count(out, "not_ended", group->not_ended);
+    json_set_count(out, "left_out", group->left_out);
+    json_set_count(out, "n", group->count);
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, figures_figure_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
     json_t *power = spread_json(&group->power_cv_between, group->mixed);
     json_object_set_new(power, "interval", figures_interval_json(&group->power_cv_interval));
     json_object_set_new(out, "power_cv_between", power);
-    set(out, "power_cv_within", group->power_cv_within);
+    json_set_reading(out, "power_cv_within", group->power_cv_within);
     json_object_set_new(out, "energy_cv_between", spread_json(&group->energy_cv_between, group->energy_mixed));
     json_object_set_new(out, "repeats_needed", group->repeats ? json_integer((json_int_t)group->repeats) : json_null());
     for (size_t i = 0; i < group->effect_count; i++)
@@ -121,7 +111,7 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
     json_object_set_new(out, "seed", json_integer((json_int_t)options->seed));
     json_object_set_new(out, "precision", json_real(options->precision));
     if (options->carbon_g_per_kwh.valid)
-        set(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
+        json_set_reading(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
     json_object_set_new(out, "groups", groups);

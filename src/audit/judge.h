@@ -7,9 +7,6 @@
 /* Adds to the evidence that reading the files gave, then sets every verdict. Once for a dataset. */
 void audit_judge(struct dataset *dataset);
 
-/* Same repository, model and mode. */
-bool audit_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b);
-
 /* The indices of the experiments, those of one kind together: groups[i] is where the i-th group begins in order,
  * groups[count] behind the last. The caller frees both. Within a group they stand in the dataset's order. */
 size_t audit_group(const struct dataset *dataset, size_t **order, size_t **groups);

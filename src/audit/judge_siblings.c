@@ -13,7 +13,8 @@ static const double far_share = 0.1, step_explained = 0.5, step_power_share = 0.
                     step_utilisation_points = 20;
 static const struct reading none = {0};
 
-bool audit_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b)
+/* Same repository, model and mode. */
+static bool are_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b)
 {
     return a->parallel == b->parallel && strcmp(a->repo, b->repo) == 0 && strcmp(a->model, b->model) == 0;
 }
@@ -45,7 +46,7 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
     qsort(places, dataset->count, sizeof *places, compare_kind);
     for (size_t i = 0; i < dataset->count; i++) {
         (*order)[i] = places[i].index;
-        if (i == 0 || !audit_siblings(places[i].experiment, places[i - 1].experiment))
+        if (i == 0 || !are_siblings(places[i].experiment, places[i - 1].experiment))
             (*groups)[count++] = i;
     }
     (*groups)[count] = dataset->count;

@@ -89,11 +89,6 @@ static inline void add(struct power *power, int64_t t_s, double watts)
     power->samples++;
 }
 
-void power_add(struct power *power, int64_t t_s, double watts)
-{
-    power_add_all(power, &t_s, &watts, 1);
-}
-
 /* Worked on as a copy of its own, which can stay in registers. */
 void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count)
 {

@@ -29,8 +29,7 @@ struct power {
 
 /* Without a window (begin_s of it not finite) it is that of the samples. */
 void power_begin(struct power *power, double begin_s, double end_s);
-void power_add(struct power *power, int64_t t_s, double watts);
-void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count); /* the same, faster */
+void power_add_all(struct power *power, const int64_t *t_s, const double *watts, size_t count);
 
 struct power_energy {
     struct reading energy_j, half_width_j;

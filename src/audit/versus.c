@@ -315,8 +315,8 @@ static json_t *quantity_json(const struct versus_quantity *quantity, struct read
     json_object_set_new(out, "name", json_string(quantity->name));
     json_object_set_new(out, "a_n", json_integer((json_int_t)quantity->a_count));
     json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
-    json_object_set_new(out, "a_mean", audit_json_reading(quantity->a_mean));
-    json_object_set_new(out, "b_mean", audit_json_reading(quantity->b_mean));
+    json_set_reading(out, "a_mean", quantity->a_mean);
+    json_set_reading(out, "b_mean", quantity->b_mean);
     json_object_set_new(out, "ratio", quantity->ratio.valid ? json_real(quantity->ratio.ratio) : json_null());
     json_object_set_new(out, "interval", figures_interval_json(&quantity->ratio.interval));
     json_object_set_new(out, "blocks", json_integer((json_int_t)quantity->blocks));
@@ -326,7 +326,7 @@ static json_t *quantity_json(const struct versus_quantity *quantity, struct read
         for (size_t i = 0; i < 2; i++)
             json_object_set_new(
                 out, i ? "b_co2e_g" : "a_co2e_g",
-                audit_json_reading((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
+                json_reading_or_null((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
     }
     return out;
 }
@@ -339,7 +339,7 @@ static json_t *side_json(const struct versus_side *side)
     json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
     json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
-        json_object_set_new(out, versus_condition_name(i), audit_json_reading(side->conditions[i]));
+        json_set_reading(out, versus_condition_name(i), side->conditions[i]);
     return out;
 }
 

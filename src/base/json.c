@@ -116,6 +116,21 @@ json_t *json_filled_or_null(const char *text)
     return json_text_or_null(text && text[0] ? text : NULL);
 }
 
+json_t *json_reading_or_null(struct reading reading)
+{
+    return reading.valid ? json_real(reading.value) : json_null();
+}
+
+void json_set_reading(json_t *object, const char *key, struct reading reading)
+{
+    json_object_set_new(object, key, json_reading_or_null(reading));
+}
+
+void json_set_count(json_t *object, const char *key, size_t count)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
 const json_t *json_get(const json_t *object, const char *key)
 {
     const json_t *found = json_object_get(object, key);

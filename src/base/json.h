@@ -3,6 +3,7 @@
 #define TARE_BASE_JSON_H
 
 #include "base/err.h"
+#include "base/reading.h"
 #include "base/text.h"
 
 #include <jansson.h>
@@ -48,6 +49,13 @@ bool json_to_reading(const json_t *json, double *out); /* false: neither */
 /* null for NULL, and for what is no UTF-8 (a path may be anything). */
 json_t *json_text_or_null(const char *text);
 json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
+
+/* null where it is not valid. */
+json_t *json_reading_or_null(struct reading reading);
+
+/* Into an object. */
+void json_set_reading(json_t *object, const char *key, struct reading reading);
+void json_set_count(json_t *object, const char *key, size_t count);
 
 /* What stands under key; NULL when nothing does, or null. */
 const json_t *json_get(const json_t *object, const char *key);

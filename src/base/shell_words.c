@@ -267,3 +267,20 @@ bool shell_words_split(const char *command, struct strv *out, struct err *err)
     text_fini(&splitter.mask);
     return ok;
 }
+
+void shell_words_quote(const char *word, struct text *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        text_add(out, word);
+        return;
+    }
+    text_add_char(out, '\'');
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            text_add(out, "'\\''");
+        else
+            text_add_char(out, *c);
+    }
+    text_add_char(out, '\'');
+}

@@ -6,9 +6,13 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/text.h"
 
 /* Fills out, which must be empty and is freed by the caller in each case. False: err says what is wrong, at which
  * character (from 1), and how to mend it. A command of blanks alone is a mistake. */
 bool shell_words_split(const char *command, struct strv *out, struct err *err);
+
+/* One word as a shell takes it: plain when no shell would read anything into it, else in single quotes. */
+void shell_words_quote(const char *word, struct text *out);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,11 +68,11 @@ void script_text(const struct script *script, struct text *out)
     text_add(out, "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=tasks/slurm-%A_%a.log\n");
     /* exec: so that the scheduler's TERM reaches the program that ends the job's tree, not a shell around it. */
     text_add(out, "exec ");
-    plan_shell_word(script->program, out);
+    shell_words_quote(script->program, out);
     if (script->offset > 0)
         text_addf(out, " run --task \"$((SLURM_ARRAY_TASK_ID + %zu))\" ", script->offset);
     else
         text_add(out, " run --task \"$SLURM_ARRAY_TASK_ID\" ");
-    plan_shell_word(script->run_dir, out);
+    shell_words_quote(script->run_dir, out);
     text_add_char(out, '\n');
 }

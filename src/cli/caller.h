@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "contain/contain.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -25,6 +26,9 @@ bool caller_become(bool as_root, struct caller *out, struct err *err);
 /* The same, for a command that starts jobs in cgroups: root's last work is to hand the user one in which this process can make them
  * (cgroup_delegate). Where that is refused, containment says later which layers held. */
 bool caller_become_with_cgroup(bool as_root, struct caller *out, struct err *err);
+
+/* The one of both that this containment needs. */
+bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err);
 void caller_fini(struct caller *caller);
 
 /* Fills out with NAME=VALUE from bytes of /proc/PID/environ (each ended by a NUL). What has no '=' or an empty name

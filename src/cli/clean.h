@@ -40,8 +40,6 @@ void clean_json(const struct clean_view *view, struct text *out);
 
 /* The caller frees. */
 char *clean_user_name(uid_t uid);
-char *clean_age_text(double age_s);  /* "13 d 04 h"; "?" unknown */
-char *clean_size_text(uint64_t bytes); /* "5.5 GiB" */
 
 /* "process 123 (python train.py) of user ada, 2 h 03 min old, with /dev/nvidia0 open": fresh. */
 char *clean_describe(const struct leftover *leftover);

@@ -160,10 +160,8 @@ static int end_shown(const struct clean *clean, const struct leftover *leftover,
     AUTO_FREE char *text = clean_describe(leftover);
     /* From here on it cannot be mistaken for another, however long the answer takes. */
     AUTO_CLOSE int pidfd = census_hold(&clean->roots, leftover->process, &err);
-    if (pidfd < 0) {
-        cli_error("%s", err.text);
-        return CLI_SOME_FAILED;
-    }
+    if (pidfd < 0)
+        return cli_failed(CLI_SOME_FAILED, &err);
     cli_note("%s", text);
     if (!yes && !confirmed()) {
         cli_note("nothing was ended");
@@ -181,10 +179,8 @@ int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, boo
         cli_error("--pid asks before it ends a process, and standard input is no terminal; --yes goes without");
         return CLI_USAGE;
     }
-    if (!clean_look(clean, &view, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!clean_look(clean, &view, &err))
+        return cli_failed(CLI_BROKEN, &err);
     const struct leftover *leftover = find(&view.leftovers, pid);
     if (!leftover)
         cli_error("process %d is none that is listed here: no leftover, and no GPU open that can be seen", (int)pid);

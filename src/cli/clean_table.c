@@ -21,7 +21,7 @@ char *clean_user_name(uid_t uid)
     return user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)uid);
 }
 
-char *clean_age_text(double age_s)
+static char *age_text(double age_s)
 {
     char text[32];
     if (age_s < 0)
@@ -33,7 +33,7 @@ char *clean_age_text(double age_s)
     return mem_strdup(text);
 }
 
-char *clean_size_text(uint64_t bytes)
+static char *size_text(uint64_t bytes)
 {
     double mib = (double)bytes / (1 << 20);
     return mib < 1023.5 ? mem_printf("%.0f MiB", mib) : mem_printf("%.1f GiB", mib / 1024);
@@ -94,10 +94,10 @@ static void add_row(struct table *table, const struct clean_view *view, const st
     const struct census_process *process = leftover->process;
     AUTO_FREE char *pid = mem_printf("%d", (int)process->stat.pid);
     AUTO_FREE char *user = clean_user_name(process->uid);
-    AUTO_FREE char *age = clean_age_text(process->age_s);
+    AUTO_FREE char *age = age_text(process->age_s);
     AUTO_FREE char *parent = parent_text(&view->leftovers, process);
     AUTO_FREE char *devices = devices_text(leftover, &view->memory);
-    AUTO_FREE char *memory = leftover->has_memory ? clean_size_text(leftover->memory_bytes) : mem_strdup("-");
+    AUTO_FREE char *memory = leftover->has_memory ? size_text(leftover->memory_bytes) : mem_strdup("-");
     AUTO_FREE char *command = columns ? short_command(process->command, columns) : NULL;
     table_add_row(table);
     table_add_cell(table, pid, NULL);
@@ -174,7 +174,7 @@ static bool is_foreign(const struct leftover *leftover, const struct leftover *l
 
 static void add_title(const struct leftover *leftover, struct text *out)
 {
-    AUTO_FREE char *age = clean_age_text(leftover->run_age_s);
+    AUTO_FREE char *age = age_text(leftover->run_age_s);
     if (leftover->kind == LEFTOVER_TAGGED) {
         text_add(out, "Left behind by " TARE_NAME ", by which run is not known:\n");
         return;
@@ -215,7 +215,7 @@ static void add_others(const struct clean_view *view, size_t width, struct text 
     if (live + foreign + leftovers->unseen == 0)
         text_add(out, "No other process that can be seen has a GPU open.\n");
     if (leftovers->unseen > 0) {
-        AUTO_FREE char *size = clean_size_text(leftovers->unseen_bytes);
+        AUTO_FREE char *size = size_text(leftovers->unseen_bytes);
         bool one = leftovers->unseen == 1;
         text_addf(out, "\n%zu more hold%s %s of GPU memory, not seen from here (in another container?);\n",
                   leftovers->unseen, one ? "s" : "", size);
@@ -255,7 +255,7 @@ char *clean_describe(const struct leftover *leftover)
 {
     const struct census_process *process = leftover->process;
     struct text text = {0};
-    AUTO_FREE char *age = clean_age_text(process->age_s);
+    AUTO_FREE char *age = age_text(process->age_s);
     AUTO_FREE char *user = clean_user_name(process->uid);
     AUTO_FREE char *command = short_command(process->command, DESCRIBED_COMMAND);
     AUTO_FREE char *devices = strv_join(&process->devices, " ");
@@ -266,7 +266,7 @@ char *clean_describe(const struct leftover *leftover)
     if (process->devices.count)
         text_addf(&text, ", with %s open", devices);
     if (leftover->has_memory) {
-        AUTO_FREE char *size = clean_size_text(leftover->memory_bytes);
+        AUTO_FREE char *size = size_text(leftover->memory_bytes);
         text_addf(&text, ", holding %s of GPU memory", size);
     }
     return text_take(&text);

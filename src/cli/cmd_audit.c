@@ -133,7 +133,7 @@ static int check(const struct criteria *expectations, const struct dataset *data
         json_t *row = json_object();
         json_object_set_new(row, "criterion", json_text_or_null(expectations->items[i].text));
         json_object_set_new(row, "held", json_boolean(result.held));
-        json_object_set_new(row, "value", audit_json_reading(result.value));
+        json_set_reading(row, "value", result.value);
         json_object_set_new(row, "why", json_string(result.why));
         json_array_append_new(list, row);
         if (!result.held)
@@ -174,10 +174,8 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
 {
     struct err err = {0};
     struct account account;
-    if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
+        return cli_failed(CLI_USAGE, &err);
     json_t *held = json_array(), *json = NULL;
     int code = check(expectations, dataset, held);
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {

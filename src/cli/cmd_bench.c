@@ -4,6 +4,7 @@
 #include "cli/bench_input.h"
 #include "cli/command.h"
 #include "cli/gpu_hold.h"
+#include "cli/option_rows.h"
 #include "cli/run_means.h"
 #include "cli/run_session.h"
 
@@ -37,9 +38,6 @@ enum {
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
-
-static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
-static const char *const verdicts[] = {"clean", "usable", "all", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_RUNS] = {.short_name = "-n",
@@ -116,25 +114,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                          .argument = "GOVERNOR",
                          .type = CLI_TEXT,
                          .help = "the CPU frequency governor that is set meanwhile"},
-    [OPTION_SEED] = {.short_name = "-s",
-                     .long_name = "--seed",
-                     .argument = "SEED",
-                     .type = CLI_INT,
-                     .low = 0,
-                     .high = 9007199254740991.0,
-                     .help = "the seed of the order within the blocks; not given: a fresh one, which is said"},
-    [OPTION_VERDICTS] = {.long_name = "--verdicts",
-                         .argument = "WHICH",
-                         .type = CLI_CHOICE,
-                         .choices = verdicts,
-                         .default_text = "usable",
-                         .help = "which runs count: those with a clean verdict, those not contaminated, or all"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which the bench gets its own"},
+    [OPTION_SEED] = OPTION_ROW_SEED("the seed of the order within the blocks; not given: a fresh one, which is said"),
+    [OPTION_VERDICTS] =
+        OPTION_ROW_VERDICTS("which runs count: those with a clean verdict, those not contaminated, or all"),
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the bench gets its own"),
     [OPTION_EXPORT_JSON] = {.long_name = "--export-json",
                             .argument = "FILE",
                             .type = CLI_FILE,
@@ -145,18 +128,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .help = "a row for each quantity of each command, into a file"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the tables at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "all of it as JSON on standard output, and nothing else there"},
-    [OPTION_CONTAINMENT] = {.long_name = "--containment",
-                            .argument = "LAYER",
-                            .type = CLI_CHOICE,
-                            .choices = containments,
-                            .default_text = "auto",
-                            .help = "what holds a command's processes together"},
-    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = gpu_hold_modes,
-                         .default_text = "wait",
-                         .help = "when another run holds a GPU that the commands will see"},
+    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
+    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the commands will see"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -212,15 +185,13 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
         .caller = &means->caller,
         .host = means->host,
         .governing = &means->governing,
-        .gpu_lock = gpu_hold_mode_parse(values[OPTION_GPU_LOCK].text),
-        .gpu_lock_asked = values[OPTION_GPU_LOCK].given,
         .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
         .kind = "bench",
         .stop_at_failure = !wish->ignore_failure,
         .leaves_closing = true,
         .run_dir = run_dir,
     };
-    containment_wish_parse(values[OPTION_CONTAINMENT].text, &session.containment);
+    run_session_take_options(&session, &values[OPTION_CONTAINMENT], &values[OPTION_GPU_LOCK]);
     return run_session(&session);
 }
 
@@ -259,10 +230,8 @@ static int run(const struct cli_call *call)
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = call->values[OPTION_QUIET].given,
     };
-    if (!run_means_begin(&means_wish, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!run_means_begin(&means_wish, &means, &err))
+        return cli_failed(CLI_BROKEN, &err);
     struct bench_wish wish = make_wish(call);
     if (!bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);

@@ -90,10 +90,8 @@ static int list(const struct clean *clean, bool json)
     struct err err = {0};
     struct clean_view view;
     AUTO_TEXT struct text text = {0};
-    if (!clean_look(clean, &view, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!clean_look(clean, &view, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (json)
         clean_json(&view, &text);
     else
@@ -112,10 +110,8 @@ static int clean_and_list(const struct cli_value *values, const struct clean *cl
 {
     struct err err = {0};
     int ended = CLI_OK;
-    if (values[OPTION_KILL].given && !clean_end_own(clean, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (values[OPTION_KILL].given && !clean_end_own(clean, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (values[OPTION_PID].given)
         ended = clean_end_one(clean, (pid_t)values[OPTION_PID].integer, (uint64_t)values[OPTION_START_TIME].integer,
                               values[OPTION_YES].given);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/message.h"
+#include "cli/option_rows.h"
 #include "cli/reading_folders.h"
 #include "report/versus_text.h"
 
@@ -13,10 +14,7 @@ enum { OPTION_JSON, OPTION_CARBON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
-    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
-                       .argument = "GRAMS",
-                       .type = CLI_TEXT,
-                       .help = "grams of CO2e per kWh where this ran: adds what the mean energies are worth"},
+    [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the mean energies are worth"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -29,10 +27,8 @@ static int compare(const struct cli_value *values, struct versus *versus, struct
     int code = reading_folders(paths, count, values[OPTION_AS_ROOT].given, &versus->dataset);
     if (code != CLI_OK)
         return code;
-    if (!versus_make(versus, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!versus_make(versus, &err))
+        return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
         json_t *json = versus_json(versus, g_per_kwh);
         json_print_pretty(json, &text);

@@ -7,6 +7,7 @@
 #include "cli/gpus.h"
 #include "cli/message.h"
 #include "cli/meters.h"
+#include "cli/option_rows.h"
 #include "ui/width.h"
 
 #include <pwd.h>
@@ -19,12 +20,7 @@ enum { OPTION_OUTPUT, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which runs will put their results"},
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
 };
@@ -53,10 +49,8 @@ static int examine(const struct cli_call *call, struct host_meter *host)
     const struct passwd *user = getpwuid(geteuid());
     AUTO_FREE char *user_name = user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)geteuid());
     struct doctor_machine machine = {.root = gpus_root(), .uid = geteuid(), .user = user_name};
-    if (!containment_probe(CONTAINMENT_AUTO, &containment, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!containment_probe(CONTAINMENT_AUTO, &containment, &err))
+        return cli_failed(CLI_BROKEN, &err);
     doctor_containment(&machine, &containment, &findings);
     size_t gpu_users = doctor_state(&findings);
     doctor_gpus(&machine, gpu_users, &findings);
@@ -81,10 +75,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return examine(call, host);
 }
 

@@ -6,24 +6,17 @@
 #include "cli/command.h"
 #include "cli/exec_energy.h"
 #include "cli/exec_gpu_memory.h"
+#include "cli/exec_job.h"
+#include "cli/exec_terminal.h"
 #include "cli/gpu_hold.h"
 #include "cli/meters.h"
+#include "cli/option_rows.h"
 #include "cli/registration.h"
-#include "contain/contain.h"
-#include "contain/guardian.h"
 #include "tare_build.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
-
-/* The codes that env(1) and timeout(1) use too. */
-enum { EXIT_TIMEOUT = 124, EXIT_OURS = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 enum {
     OPTION_TIMEOUT,
@@ -40,240 +33,6 @@ enum {
     OPTION_COUNT
 };
 
-enum { LEFTOVERS_SHOWN = 20 };
-
-/* What takes longer to die than this is not looked at a thousand times a second. */
-static const int64_t QUICK_NS = NS_PER_S / 4;
-
-struct exec {
-    struct job *job;
-    struct state *state; /* NULL: there is none */
-    bool foreground_tty, verbose, timed_out;
-    struct exec_energy energy;
-    struct exec_gpu_memory gpu_memory;
-    int signals;
-    int64_t timeout_ns, kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
-    int64_t grace_ns;
-};
-
-static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM};
-
-static bool is_ignored(int signal_number)
-{
-    struct sigaction action;
-    return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-/* Those that whoever started us wants ignored (nohup) stay so. */
-static int signals_open(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-        if (!is_ignored(forwarded[i]))
-            sigaddset(&set, forwarded[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* A second request to end, or the end of the grace, kills. */
-static void stop(struct exec *exec, int signal_number)
-{
-    if (exec->kill_ns) {
-        job_kill(exec->job);
-        return;
-    }
-    if (exec->verbose)
-        job_usage(exec->job);
-    job_signal(exec->job, signal_number);
-    job_signal(exec->job, SIGCONT); /* stopped ones hear it too */
-    exec->kill_ns = clock_monotonic_ns() + exec->grace_ns;
-}
-
-static void take_signals(struct exec *exec)
-{
-    struct signalfd_siginfo info;
-    while (read(exec->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        int signal_number = (int)info.ssi_signo;
-        /* What the terminal sends, it sends to the command as well. */
-        if (exec->foreground_tty && info.ssi_code == SI_KERNEL)
-            continue;
-        if (signal_number == SIGTERM)
-            stop(exec, SIGTERM);
-        else
-            job_signal_command(exec->job, signal_number);
-    }
-}
-
-static int times_wait_ms(const struct exec *exec)
-{
-    int64_t until = exec->kill_ns ? exec->kill_ns : exec->timeout_ns;
-    int64_t left = until - clock_monotonic_ns();
-    if (until == 0)
-        return -1;
-    return left <= 0 ? 0 : left > 1000000 * NS_PER_MS ? 1000000 : (int)(left / NS_PER_MS) + 1;
-}
-
-static int wait_ms(const struct exec *exec)
-{
-    int most = times_wait_ms(exec), tick = exec_energy_wait_ms(&exec->energy);
-    return most < 0 || (tick >= 0 && tick < most) ? tick : most;
-}
-
-static void check_times(struct exec *exec)
-{
-    int64_t now = clock_monotonic_ns();
-    if (exec->kill_ns && now >= exec->kill_ns) {
-        job_kill(exec->job);
-        exec->kill_ns = now + NS_PER_S;
-    } else if (exec->timeout_ns && !exec->timed_out && now >= exec->timeout_ns) {
-        exec->timed_out = true;
-        if (!exec->kill_ns)
-            stop(exec, SIGTERM);
-    }
-}
-
-static struct job_exit wait_for_end(struct exec *exec)
-{
-    struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
-                            {.fd = exec->signals, .events = POLLIN},
-                            {.fd = exec_energy_fd(&exec->energy), .events = POLLIN},
-                            {.fd = exec_energy_marks_fd(&exec->energy), .events = POLLIN}};
-    for (;;) {
-        if (poll(wait, sizeof wait / sizeof *wait, wait_ms(exec)) < 0 && errno != EINTR)
-            return (struct job_exit){0};
-        struct job_exit end = job_take_exit(exec->job);
-        if (end.ended)
-            return end;
-        take_signals(exec);
-        check_times(exec);
-        exec_energy_step(&exec->energy);
-    }
-}
-
-static void show_members(const char *what, const struct job_member *members, size_t count)
-{
-    for (size_t i = 0; i < count && i < LEFTOVERS_SHOWN; i++)
-        cli_note("%s: %s (pid %d, state %c%s%s)", what, members[i].command, (int)members[i].pid, members[i].state,
-                 members[i].wchan[0] ? ", in " : "", members[i].wchan);
-    if (count > LEFTOVERS_SHOWN)
-        cli_note("%s: %zu more", what, count - LEFTOVERS_SHOWN);
-}
-
-/* Ends what the command left behind, and sees that it is gone. A job that ended by itself has no leftovers and is not
- * killed. */
-static bool end_all(struct exec *exec)
-{
-    struct job_member members[LEFTOVERS_SHOWN];
-    struct pollfd end = {.fd = job_end_fd(exec->job), .events = POLLIN};
-    /* The init ends with its last child: usually now. */
-    bool ended = poll(&end, 1, 2) == 1;
-    size_t count = ended ? 0 : job_members(exec->job, members, LEFTOVERS_SHOWN);
-    if (exec->verbose) {
-        show_members("left behind and ended", members, count);
-        job_usage(exec->job);
-    }
-    int64_t start = clock_monotonic_ns(), took = 0;
-    if (!ended)
-        job_kill(exec->job);
-    for (int pause_ms = 0; took < JOB_PROOF_MAX_S * NS_PER_S; pause_ms = took < QUICK_NS ? 1 : 20) {
-        poll(&end, end.fd >= 0, pause_ms);
-        if (job_prove_step(exec->job, members, LEFTOVERS_SHOWN, &count))
-            return true;
-        job_kill(exec->job);
-        if (poll(&end, 1, 0) == 1)
-            poll(NULL, 0, pause_ms); /* only a cgroup or a sweep is waited for */
-        took = clock_monotonic_ns() - start;
-    }
-    cli_error("not everything of the command could be ended");
-    show_members("still there", members, count);
-    cli_note("nobody can end a process that sleeps uninterruptibly in the kernel; '%s clean' shows what is left",
-             TARE_NAME);
-    return false;
-}
-
-static void show_layers(const struct containment *layers)
-{
-    AUTO_FREE char *layers_text = containment_describe(layers);
-    cli_note("containment: %s: %s", layers_text,
-             containment_kernel_backed(layers) ? "kernel-backed" : "best effort, not guaranteed");
-    if (!layers->pidns && layers->pidns_reason)
-        cli_note("no pid namespace: %s", layers->pidns_reason);
-    if (!layers->cgroup && layers->cgroup_reason)
-        cli_note("no cgroup: %s", layers->cgroup_reason);
-}
-
-static void show_end(const struct exec *exec, int64_t proof_ns)
-{
-    struct job_usage usage = job_usage(exec->job);
-    show_layers(job_layers(exec->job));
-    if (usage.has_cpu)
-        cli_note("cpu time: %.3f s", usage.cpu_s);
-    if (usage.has_peak_memory)
-        cli_note("peak memory: %.1f MiB", (double)usage.peak_memory_bytes / 1048576);
-    if (usage.has_processes)
-        cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
-    cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
-}
-
-static int exit_code(const struct exec *exec, const struct job_exit *end, const char *name)
-{
-    if (end->exec_failed) {
-        cli_error("%s: %s", name, strerror(end->exec_errno));
-        return end->exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-    }
-    const char *hint = end->signalled || end->code != 0 ? setuid_hint(job_layers(exec->job)) : NULL;
-    if (hint && setuid_root_program(name))
-        cli_note("%s", hint);
-    if (exec->timed_out)
-        return EXIT_TIMEOUT;
-    return end->signalled ? 128 + end->code : end->code;
-}
-
-/* The guardian knows the job as well, so the command may start without this. */
-static void note_born(struct exec *exec)
-{
-    struct err err = {0};
-    if (exec->state && !state_job_born(exec->state, job_identity(exec->job), &err))
-        cli_warning("the job is not registered: %s", err.text);
-}
-
-static void note_gone(struct exec *exec)
-{
-    if (exec->state)
-        state_job_gone(exec->state, job_identity(exec->job), NULL);
-}
-
-static int run_job(struct exec *exec, struct guardian *guardian, const struct job_request *request)
-{
-    struct err err = {0};
-    exec->job = job_start(request, &err);
-    if (!exec->job) {
-        cli_error("%s", err.text);
-        return EXIT_OURS;
-    }
-    note_born(exec);
-    if (!guardian_watch(guardian, job_identity(exec->job), &err) || !job_open_gate(exec->job, &err)) {
-        cli_error("%s", err.text);
-        job_free(exec->job);
-        return EXIT_OURS;
-    }
-    exec_energy_begin(&exec->energy, exec->job);
-    struct job_exit end = wait_for_end(exec);
-    int64_t ended_ns = clock_monotonic_ns();
-    exec_energy_end(&exec->energy, exec->job);
-    bool gone = end_all(exec);
-    if (gone) {
-        guardian_release(guardian, job_identity(exec->job));
-        note_gone(exec);
-    }
-    if (exec->verbose && gone)
-        show_end(exec, clock_monotonic_ns() - ended_ns);
-    int code = gone ? exit_code(exec, &end, request->argv->items[0]) : EXIT_OURS;
-    job_free(exec->job);
-    return code;
-}
-
 /* 0: argv[0] is now the file to execute. */
 static int find_program(struct strv *argv)
 {
@@ -286,10 +45,10 @@ static int find_program(struct strv *argv)
     }
     if (strchr(name, '/') && access(name, F_OK) == 0) {
         cli_error("%s: not executable", name);
-        return EXIT_NOT_EXECUTABLE;
+        return EXEC_NOT_EXECUTABLE;
     }
     cli_error("%s: not found", name);
-    return EXIT_NOT_FOUND;
+    return EXEC_NOT_FOUND;
 }
 
 /* A descriptor that whoever started us had closed must not become some other file of ours. */
@@ -301,57 +60,29 @@ static bool open_closed_stdio(void)
     return true;
 }
 
-static bool has_terminal(void)
-{
-    AUTO_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    return fd >= 0;
-}
-
-/* An interactive job may have made a process group of its own the terminal's; that group is gone now. */
-static void take_terminal_back(pid_t group)
-{
-    AUTO_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    sigset_t set;
-    if (fd < 0 || group <= 0 || tcgetpgrp(fd) == group)
-        return;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTTOU);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    tcsetpgrp(fd, group);
-}
-
-static pid_t terminal_group(void)
-{
-    AUTO_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    return fd < 0 ? -1 : tcgetpgrp(fd);
-}
-
 /* 0, or the exit code. Before anything else is begun: while it waits, a signal simply ends it. */
 static int take_gpus(const struct cli_call *call, struct strv *env, struct gpu_hold **out)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t ends;
-    sigemptyset(&ends);
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (!is_ignored(ending[i]))
-            sigaddset(&ends, ending[i]);
+    exec_signals_heeded(ending, sizeof ending / sizeof *ending, &ends);
     struct gpu_hold_wish wish = {
         .mode = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
         .asked = call->values[OPTION_GPU_LOCK].given,
         .environment = env,
         .ends = &ends,
-        .failed = EXIT_OURS,
+        .failed = EXEC_OURS,
     };
     int code = gpu_hold_take(&wish, out, NULL);
     gpu_hold_tell_jobs(*out, env);
     return code;
 }
 
-static void fill_times(const struct cli_call *call, struct exec *exec)
+static void fill_times(const struct cli_call *call, struct exec_wish *wish)
 {
-    exec->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
+    wish->grace_ns = (int64_t)(call->values[OPTION_GRACE].seconds * 1e9);
     if (call->values[OPTION_TIMEOUT].given && call->values[OPTION_TIMEOUT].seconds > 0)
-        exec->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
+        wish->timeout_ns = clock_monotonic_ns() + (int64_t)(call->values[OPTION_TIMEOUT].seconds * 1e9);
 }
 
 static struct exec_gpu_memory gpu_memory_wish(const struct cli_call *call)
@@ -361,34 +92,57 @@ static struct exec_gpu_memory gpu_memory_wish(const struct cli_call *call)
                                     .trace = call->values[OPTION_GPU_MEMORY_TRACE].text};
 }
 
-/* The program is found, root given up. */
-static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
-                       struct strv *env, const struct gauge_options *gauge)
+/* From here on signals, and the terminal, are the command's. */
+static int run_job(const struct cli_call *call, struct exec_wish *wish, struct guardian *guardian,
+                   struct job_request *request)
+{
+    wish->foreground_tty = request->foreground_tty = exec_terminal_is_ours();
+    pid_t group = wish->foreground_tty ? exec_terminal_group() : -1;
+    wish->signals = exec_signals_open();
+    fill_times(call, wish);
+    int code = exec_job_run(wish, guardian, request);
+    exec_terminal_take_back(group);
+    close(wish->signals);
+    return code;
+}
+
+static int run_guarded(const struct cli_call *call, struct job_request *request, struct strv *env,
+                       struct exec_energy *energy, struct exec_gpu_memory *gpu_memory)
 {
     struct err err = {0};
-    struct exec exec = {.verbose = call->values[OPTION_VERBOSE].given,
-                        .energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text},
-                        .gpu_memory = gpu_memory_wish(call)};
-    if (!exec_energy_may_write(exec.energy.json_path, &err) || !exec_gpu_memory_prepare(&exec.gpu_memory, env, &err)) {
-        cli_error("%s", err.text);
-        return EXIT_OURS;
-    }
     struct state *state = registration_open();
     struct guardian *guardian = guardian_start(&err);
     if (!guardian) {
         cli_error("%s", err.text);
         registration_end(state);
-        exec_gpu_memory_fini(&exec.gpu_memory);
-        return EXIT_OURS;
+        return EXEC_OURS;
     }
-    exec.state = registration_begin(state, STATE_EXEC, NULL);
-    exec_energy_prepare(&exec.energy, env);
-    /* Who asks for no hangup (nohup) does not want one from the terminal's group either. */
-    exec.foreground_tty = !is_ignored(SIGHUP) && has_terminal();
-    pid_t group = exec.foreground_tty ? terminal_group() : -1;
-    exec.signals = signals_open();
-    fill_times(call, &exec);
-    struct containment containment;
+    struct exec_wish wish = {
+        .state = registration_begin(state, STATE_EXEC, NULL),
+        .energy = energy,
+        .verbose = call->values[OPTION_VERBOSE].given,
+    };
+    exec_energy_prepare(energy, env);
+    int code = run_job(call, &wish, guardian, request);
+    guardian_stop(guardian);
+    registration_end(wish.state);
+    exec_energy_show(energy, exec_gpu_memory_json(gpu_memory));
+    if (!call->values[OPTION_JSON].given)
+        exec_gpu_memory_show(gpu_memory);
+    return code;
+}
+
+/* The program is found, root given up. */
+static int run_program(const struct cli_call *call, enum containment_wish wish, const struct strv *argv,
+                       struct strv *env, const struct gauge_options *gauge)
+{
+    struct err err = {0};
+    AUTO(exec_energy_fini)
+    struct exec_energy energy = {.gauge = gauge, .json_path = call->values[OPTION_JSON].text};
+    AUTO(exec_gpu_memory_fini) struct exec_gpu_memory gpu_memory = gpu_memory_wish(call);
+    if (!exec_energy_may_write(energy.json_path, &err) || !exec_gpu_memory_prepare(&gpu_memory, env, &err))
+        return cli_failed(EXEC_OURS, &err);
+    AUTO(containment_fini) struct containment containment;
     containment_assume(wish, &containment);
     struct job_request request = {.containment = &containment,
                                   .argv = argv,
@@ -396,20 +150,8 @@ static int run_program(const struct cli_call *call, enum containment_wish wish, 
                                   .stdin_fd = STDIN_FILENO,
                                   .stdout_fd = STDOUT_FILENO,
                                   .stderr_fd = STDERR_FILENO,
-                                  .shared_fd = exec_gpu_memory_fd(&exec.gpu_memory),
-                                  .foreground_tty = exec.foreground_tty};
-    int code = run_job(&exec, guardian, &request);
-    take_terminal_back(group);
-    guardian_stop(guardian);
-    registration_end(exec.state);
-    exec_energy_show(&exec.energy, exec_gpu_memory_json(&exec.gpu_memory));
-    if (!call->values[OPTION_JSON].given)
-        exec_gpu_memory_show(&exec.gpu_memory);
-    exec_energy_fini(&exec.energy);
-    exec_gpu_memory_fini(&exec.gpu_memory);
-    close(exec.signals);
-    containment_fini(&containment);
-    return code;
+                                  .shared_fd = exec_gpu_memory_fd(&gpu_memory)};
+    return run_guarded(call, &request, env, &energy, &gpu_memory);
 }
 
 /* A JSON file without more is one of energy, as it was before there was anything else to tell. */
@@ -429,10 +171,8 @@ static int run_measured(const struct cli_call *call, enum containment_wish wish,
         struct err err = {0};
         meters_find(env, NULL, NULL, &meters);
         meters.options.host = host;
-        if (!meters_scale(&meters, &err)) {
-            cli_error("%s", err.text);
-            return EXIT_OURS;
-        }
+        if (!meters_scale(&meters, &err))
+            return cli_failed(EXEC_OURS, &err);
     }
     return run_program(call, wish, argv, env, energy ? &meters.options : NULL);
 }
@@ -446,12 +186,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     enum containment_wish wish = CONTAINMENT_AUTO;
     bool as_root = call->values[OPTION_AS_ROOT].given;
     containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish);
-    bool became = wish == CONTAINMENT_SWEEP ? caller_become(as_root, &caller, &err)
-                                            : caller_become_with_cgroup(as_root, &caller, &err);
-    if (!became) {
-        cli_error("%s", err.text);
-        return EXIT_OURS;
-    }
+    if (!caller_become_for_jobs(as_root, wish, &caller, &err))
+        return cli_failed(EXEC_OURS, &err);
     if (caller.became && call->values[OPTION_VERBOSE].given)
         cli_note("under sudo: the command runs as user %u, with %s environment", (unsigned)caller.uid,
                  caller.environment_from);
@@ -469,14 +205,12 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
 static int run(const struct cli_call *call)
 {
     if (!open_closed_stdio())
-        return EXIT_OURS;
+        return EXEC_OURS;
     struct host_meter *host = wants_energy(call) ? meters_open_host() : NULL;
     int code = run_with(call, host);
     host_meter_free(host);
     return code;
 }
-
-static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
 
 /* A year bounds both durations. */
 static const struct cli_option options[OPTION_COUNT] = {
@@ -495,18 +229,9 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .high = 31536000,
                       .default_text = "10s",
                       .help = "from the request to end (TERM) to the end by force (KILL)"},
-    [OPTION_CONTAINMENT] = {.long_name = "--containment",
-                            .argument = "MODE",
-                            .type = CLI_CHOICE,
-                            .choices = containments,
-                            .default_text = "auto",
-                            .help = "how to hold the processes together"},
-    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = gpu_hold_modes,
-                         .default_text = "off",
-                         .help = "take the locks of the GPUs that the command will see, as a run does"},
+    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("MODE", "how to hold the processes together"),
+    [OPTION_GPU_LOCK] =
+        OPTION_ROW_GPU_LOCK("off", "take the locks of the GPUs that the command will see, as a run does"),
     [OPTION_ENERGY] = {.short_name = "-e",
                        .long_name = "--energy",
                        .type = CLI_FLAG,

@@ -5,6 +5,7 @@
 #include "cli/feasibility.h"
 #include "cli/feasibility_steps.h"
 #include "cli/message.h"
+#include "cli/option_rows.h"
 #include "cli/preload.h"
 #include "cli/run_means.h"
 #include "config/size.h"
@@ -30,14 +31,8 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
-
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONFIG] = {.short_name = "-c",
-                       .long_name = "--config",
-                       .argument = "REGISTRY",
-                       .type = CLI_FILE,
-                       .help = "the registry, instead of the one that is found"},
+    [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_PREDICT_ONLY] = {.long_name = "--predict-only",
                              .help =
                                  "run each model alone and foretell the pairs, but run no pair; --resume does later"},
@@ -62,33 +57,16 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .help = "an earlier study's folder: models that it measured are not measured again"},
     [OPTION_NO_TRACK] = {.long_name = "--no-track-gpu-memory",
                          .help = "alone, too, go by the driver's samples: do not load libtare-cuda into the models"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which the study gets its own"},
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the study gets its own"),
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "DIR",
                        .type = CLI_FOLDER,
                        .help = "go on with a study that was interrupted, or only foretold"},
-    [OPTION_STRICT] = {.short_name = "-S",
-                       .long_name = "--strict",
-                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
+    [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
-    [OPTION_CONTAINMENT] = {.long_name = "--containment",
-                            .argument = "LAYER",
-                            .type = CLI_CHOICE,
-                            .choices = containments,
-                            .default_text = "auto",
-                            .help = "what holds a job's processes together"},
-    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = gpu_hold_modes,
-                         .default_text = "wait",
-                         .help = "when another run holds a GPU that the jobs will see"},
+    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
+    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
@@ -103,15 +81,13 @@ static struct study_steps steps_of(const struct cli_call *call, struct run_means
                     .host = means->host,
                     .governing = &means->governing,
                     .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given,
-                    .gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text),
-                    .gpu_lock_asked = call->values[OPTION_GPU_LOCK].given,
                     .part = true,
                     .leaves_closing = true},
         .quiet = call->values[OPTION_QUIET].given,
         .json = call->values[OPTION_JSON].given,
         .predict_only = call->values[OPTION_PREDICT_ONLY].given,
     };
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &steps.session.containment);
+    run_session_take_options(&steps.session, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
     return steps;
 }
 

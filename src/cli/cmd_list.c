@@ -2,15 +2,12 @@
 #include "cli/command.h"
 #include "cli/list.h"
 #include "cli/locate.h"
+#include "cli/option_rows.h"
 
 enum { OPTION_CONFIG, OPTION_CHECK, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONFIG] = {.short_name = "-c",
-                       .long_name = "--config",
-                       .argument = "REGISTRY",
-                       .type = CLI_FILE,
-                       .help = "the registry to show, instead of the one that is found"},
+    [OPTION_CONFIG] = OPTION_ROW_REGISTRY("the registry to show, instead of the one that is found"),
     [OPTION_CHECK] = {.long_name = "--check", .help = "tell what is still missing on this machine, and how to get it"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
@@ -20,10 +17,8 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
     if (call->values[OPTION_CHECK].given)
         return list_check(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);

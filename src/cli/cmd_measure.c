@@ -203,10 +203,8 @@ static int measure_here(const struct cli_call *call, struct watch *watch, struct
     }
     if (meters_scale(meters, &err))
         watch->measuring = measuring_new(&meters->options, &err);
-    if (!watch->measuring) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!watch->measuring)
+        return cli_failed(CLI_BROKEN, &err);
     watch->signals = open_signals();
     watch->for_ns = (int64_t)(call->values[OPTION_FOR].seconds * 1e9);
     int code = measure(watch, meters, call->values[OPTION_JSON].given);
@@ -221,10 +219,8 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     AUTO(caller_fini) struct caller caller = {0};
     AUTO(meters_fini) struct meters meters = {0};
     struct watch watch = {.pidfd = -1, .signals = -1};
-    if (!caller_become(false, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(false, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     if (call->values[OPTION_PID].given && !watch_process(&watch, (pid_t)call->values[OPTION_PID].integer))
         return CLI_USAGE;
     int code = CLI_OK;

@@ -108,10 +108,8 @@ static int look(const struct cli_call *call, const struct memory_question *quest
     struct memory_report report = {0};
     size_t device;
     int code = CLI_BROKEN;
-    if (!choose_device(call, snapshot, &device, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!choose_device(call, snapshot, &device, &err))
+        return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
         (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, &report, &err)))
         cli_error("%s", err.text);
@@ -130,10 +128,8 @@ static int run(const struct cli_call *call)
     struct snapshot snapshot;
     if (!read_question(call, &question, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    if (!snapshot_load(question.path, &snapshot, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!snapshot_load(question.path, &snapshot, &err))
+        return cli_failed(CLI_USAGE, &err);
     int code = look(call, &question, &snapshot);
     snapshot_fini(&snapshot);
     return code;

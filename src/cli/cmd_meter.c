@@ -48,10 +48,8 @@ static int probe(const char *library, const char *device)
 {
     struct err err = {0};
     struct rusage usage;
-    if (!gpu_probe(&nvml_backend, library, device, print_row, NULL, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!gpu_probe(&nvml_backend, library, device, print_row, NULL, &err))
+        return cli_failed(CLI_BROKEN, &err);
     getrusage(RUSAGE_SELF, &usage);
     printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
     return CLI_OK;

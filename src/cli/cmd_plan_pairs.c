@@ -138,10 +138,8 @@ static int plan(const struct cli_call *call, const struct registry *registry, do
     struct err err = {0};
     const char *file = call->values[OPTION_OUTPUT].text;
     AUTO(feasibility_fini) struct feasibility study = {0};
-    if (!read_studies(&call->values[OPTION_CURVES], &study, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!read_studies(&call->values[OPTION_CURVES], &study, &err))
+        return cli_failed(CLI_USAGE, &err);
     AUTO_FREE bool *use = mem_array(study.model_count + 1, sizeof *use);
     if (choose(&study, registry, use) == 0) {
         cli_error("none of the registry's models was measured");
@@ -166,10 +164,8 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--gpu-memory is needed: how much has the GPU?");
     if (!size_parse(size, &bytes, &err) || bytes == 0)
         return cli_usage_error(call->command, "--gpu-memory: %s", err.text[0] ? err.text : "a GPU without memory");
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     struct registry registry = {0};
     bool read = registry_read(call->operands.items[0], &registry, &problems);
     message_problems(&problems);

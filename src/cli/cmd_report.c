@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/option_rows.h"
 #include "cli/reading_folders.h"
 #include "cli/report_page.h"
 #include "cli/report_snapshots.h"
@@ -29,10 +30,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .type = CLI_CHOICE,
                      .choices = languages,
                      .help = "of the page: en or zh, instead of what LANG asks for"},
-    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
-                       .argument = "GRAMS",
-                       .type = CLI_TEXT,
-                       .help = "grams of CO2e per kWh where this ran: adds what the GPU energies are worth"},
+    [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the GPU energies are worth"),
     [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
                           .help =
                               "also write the analysis of each memory snapshot beside it, which the page then links"},
@@ -73,19 +71,15 @@ static int run(const struct cli_call *call)
     if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
     json_t *json = read_folder(dir, &err);
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, &wish, &err);
     json_decref(json);
-    if (!written) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!written)
+        return cli_failed(CLI_BROKEN, &err);
     printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
     return CLI_OK;
 }

@@ -5,6 +5,7 @@
 #include "cli/list.h"
 #include "cli/locate.h"
 #include "cli/message.h"
+#include "cli/option_rows.h"
 #include "cli/run_input.h"
 #include "cli/run_means.h"
 #include "cli/run_session.h"
@@ -43,9 +44,6 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const containments[] = {"auto", "pidns", "cgroup", "sweep", NULL};
-
-/* Seeds fit into 53 bits, so that JSON keeps them. */
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SETTINGS] = {.short_name = "-ec",
                          .long_name = "--experiment-config",
@@ -88,32 +86,15 @@ static const struct cli_option options[OPTION_COUNT] = {
                             .low = 0,
                             .high = 1000,
                             .help = "without settings: how often a failed experiment is tried again; 2 when not given"},
-    [OPTION_CONFIG] = {.short_name = "-c",
-                       .long_name = "--config",
-                       .argument = "REGISTRY",
-                       .type = CLI_FILE,
-                       .help = "the registry, instead of the one that is found"},
-    [OPTION_SEED] = {.short_name = "-s",
-                     .long_name = "--seed",
-                     .argument = "SEED",
-                     .type = CLI_INT,
-                     .low = 0,
-                     .high = 9007199254740991.0,
-                     .help = "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"},
+    [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
+    [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
     [OPTION_LIST] = {.short_name = "-l",
                      .long_name = "--list",
                      .help = "show what the registry offers, and run nothing"},
-    [OPTION_STRICT] = {.short_name = "-S",
-                       .long_name = "--strict",
-                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
+    [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_DRY_RUN] = {.long_name = "--dry-run",
                         .help = "show the whole plan with every command line, and run nothing"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which the run gets its own"},
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own"),
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "RUN_DIR",
                        .type = CLI_FOLDER,
@@ -131,18 +112,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the closing table, and errors"},
     [OPTION_JSON] = {.long_name = "--json",
                      .help = "each event as a line of JSON on standard output, and nothing else there"},
-    [OPTION_CONTAINMENT] = {.long_name = "--containment",
-                            .argument = "LAYER",
-                            .type = CLI_CHOICE,
-                            .choices = containments,
-                            .default_text = "auto",
-                            .help = "what holds a job's processes together"},
-    [OPTION_GPU_LOCK] = {.long_name = "--gpu-lock",
-                         .argument = "MODE",
-                         .type = CLI_CHOICE,
-                         .choices = gpu_hold_modes,
-                         .default_text = "wait",
-                         .help = "when another run holds a GPU that the jobs will see"},
+    [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a job's processes together"),
+    [OPTION_GPU_LOCK] = OPTION_ROW_GPU_LOCK("wait", "when another run holds a GPU that the jobs will see"),
     [OPTION_GPUS] = {.long_name = "--gpus",
                      .argument = "GPUS",
                      .type = CLI_TEXT,
@@ -268,16 +239,14 @@ static int run_session_in(const struct cli_call *call, struct run_means *means, 
         .caller = &means->caller,
         .host = means->host,
         .governing = &means->governing,
+        .gpus = call->values[OPTION_GPUS].text,
         .quiet = is_quiet(call),
         .json = call->values[OPTION_JSON].given,
     };
-    containment_wish_parse(call->values[OPTION_CONTAINMENT].text, &wish.containment);
-    wish.gpu_lock = gpu_hold_mode_parse(call->values[OPTION_GPU_LOCK].text);
-    wish.gpus = call->values[OPTION_GPUS].text;
     if (wish.gpus && !settings_gpus_are_list(wish.gpus))
         return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
                                wish.gpus);
-    wish.gpu_lock_asked = call->values[OPTION_GPU_LOCK].given;
+    run_session_take_options(&wish, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
     return run_session(&wish);
 }
 
@@ -379,10 +348,8 @@ static int run(const struct cli_call *call)
         .as_root = call->values[OPTION_AS_ROOT].given,
         .quiet = is_quiet(call),
     };
-    if (!run_means_begin(&wish, &means, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!run_means_begin(&wish, &means, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return run_as_caller(call, &means);
 }
 

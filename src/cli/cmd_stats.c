@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/message.h"
+#include "cli/option_rows.h"
 #include "cli/reading_folders.h"
 #include "report/figures_text.h"
 #include "ui/width.h"
@@ -21,17 +22,11 @@ enum {
     OPTION_COUNT
 };
 
-static const char *const verdicts[] = {"clean", "usable", "all", NULL};
-
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_CSV] = {.long_name = "--csv", .help = "as CSV, a row for each quantity of each model and mode"},
-    [OPTION_VERDICTS] = {.long_name = "--verdicts",
-                         .argument = "WHICH",
-                         .type = CLI_CHOICE,
-                         .choices = verdicts,
-                         .default_text = "usable",
-                         .help = "which experiments count: those with a clean verdict, those not contaminated, or all"},
+    [OPTION_VERDICTS] =
+        OPTION_ROW_VERDICTS("which experiments count: those with a clean verdict, those not contaminated, or all"),
     [OPTION_PRECISION] = {.long_name = "--precision",
                           .argument = "PERCENT",
                           .type = CLI_INT,
@@ -46,11 +41,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .high = 9007199254740991.0,
                      .default_text = "1",
                      .help = "of the bootstrap"},
-    [OPTION_CARBON] = {.long_name = "--carbon-intensity",
-                       .argument = "GRAMS",
-                       .type = CLI_TEXT,
-                       .help =
-                           "grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"},
+    [OPTION_CARBON] =
+        OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 

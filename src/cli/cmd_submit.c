@@ -8,6 +8,7 @@
 #include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/message.h"
+#include "cli/option_rows.h"
 #include "cli/run_folder.h"
 #include "cli/submit.h"
 #include "tare_build.h"
@@ -33,27 +34,10 @@ enum {
 };
 
 static const struct cli_option options[OPTION_COUNT] = {
-    [OPTION_CONFIG] = {.short_name = "-c",
-                       .long_name = "--config",
-                       .argument = "REGISTRY",
-                       .type = CLI_FILE,
-                       .help = "the registry, instead of the one that is found"},
-    [OPTION_SEED] = {.short_name = "-s",
-                     .long_name = "--seed",
-                     .argument = "SEED",
-                     .type = CLI_INT,
-                     .low = 0,
-                     .high = 9007199254740991.0,
-                     .help = "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"},
-    [OPTION_STRICT] = {.short_name = "-S",
-                       .long_name = "--strict",
-                       .help = "a hyperparameter that the model does not have is a mistake, not a warning"},
-    [OPTION_OUTPUT] = {.short_name = "-o",
-                       .long_name = "--output",
-                       .argument = "DIR",
-                       .type = CLI_FOLDER,
-                       .default_text = "results",
-                       .help = "the folder in which the run gets its own; every machine must see it"},
+    [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
+    [OPTION_SEED] = OPTION_ROW_SEED(OPTION_SEED_OF_PLAN),
+    [OPTION_STRICT] = OPTION_ROW_STRICT,
+    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own; every machine must see it"),
     [OPTION_AT_ONCE] = {.long_name = "--at-once",
                         .argument = "TASKS",
                         .type = CLI_INT,

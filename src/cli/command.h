@@ -99,6 +99,9 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* cli_error with what err says; gives code, the caller's exit code. */
+int cli_failed(int code, const struct err *err);
+
 /* cli_error, and a line that points to "NAME COMMAND --help"; gives CLI_USAGE. */
 int cli_usage_error(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -93,7 +93,7 @@ static void add_pressure(const struct doctor_machine *machine, struct findings *
     double worst = -1;
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
         struct reading share = pressure_of(machine, resources[i]);
-        json_object_set_new(finding.data, resources[i], share.valid ? json_real(share.value) : json_null());
+        json_set_reading(finding.data, resources[i], share);
         if (!share.valid)
             continue;
         text_addf(&text, "%s%s %.0f %%", text.length ? ", " : "", resources[i], share.value);

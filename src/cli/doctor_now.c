@@ -33,21 +33,16 @@ static struct finding begin(const struct doctor_gpu *gpu, const char *name)
     return finding;
 }
 
-static void put(struct finding *finding, const char *key, struct reading reading)
-{
-    json_object_set_new(finding->data, key, reading.valid ? json_real(reading.value) : json_null());
-}
-
 static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
 {
     struct reading busy = gpu->readings->of[GPU_UTILISATION_PERCENT], heat = gpu->readings->of[GPU_TEMPERATURE_C],
                    clock = gpu->readings->of[GPU_SM_CLOCK_MHZ], power = gpu_readings_power_w(gpu->readings);
     struct finding finding = begin(gpu, "gpu idle");
     struct text text = {0};
-    put(&finding, "utilisation_percent", busy);
-    put(&finding, "power_w", power);
-    put(&finding, "temperature_c", heat);
-    put(&finding, "sm_clock_mhz", clock);
+    json_set_reading(finding.data, "utilisation_percent", busy);
+    json_set_reading(finding.data, "power_w", power);
+    json_set_reading(finding.data, "temperature_c", heat);
+    json_set_reading(finding.data, "sm_clock_mhz", clock);
     text_addf(&text, "%s: ", gpu->label);
     if (busy.valid)
         text_addf(&text, "busy %.0f %% of the time", busy.value);
@@ -82,8 +77,7 @@ static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, 
     json_object_set_new(json, "command", json_text_or_null(seen ? who.command : NULL));
     json_object_set_new(json, "uid", seen ? json_integer(who.uid) : json_null());
     json_object_set_new(json, "orphan", seen ? json_boolean(who.orphan) : json_null());
-    json_object_set_new(json, "memory_bytes",
-                        user->memory_bytes.valid ? json_real(user->memory_bytes.value) : json_null());
+    json_object_set_new(json, "memory_bytes", json_reading_or_null(user->memory_bytes));
     json_array_append_new(list, json);
     text_addf(text, "%s%s", text->length ? "; " : "", words);
     if (user->memory_bytes.valid)
@@ -116,7 +110,7 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
     struct reading used = gpu->readings->of[GPU_MEMORY_USED_BYTES];
     double own = gpu->readings->of[GPU_MEMORY_RESERVED_BYTES].valid ? EMPTY_BYTES : EMPTY_WITH_DRIVER_BYTES;
     double excess = used.valid && !occupied->unknown ? used.value - occupied->known_bytes : 0;
-    put(finding, "memory_used_bytes", used);
+    json_set_reading(finding->data, "memory_used_bytes", used);
     if (occupied->compute.length > 0) {
         finding->mark = FINDING_WRONG;
         finding->text = mem_printf("%s: used by %s", gpu->label, occupied->compute.data);
@@ -185,7 +179,7 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
     finding.text = mem_printf("%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label,
                               errors.value, errors.value > 1 ? "s" : "");
     finding.mend = mem_strdup("nvidia-smi -q -d ECC,ROW_REMAPPER; then sudo nvidia-smi --gpu-reset");
-    put(&finding, "errors", errors);
+    json_set_reading(finding.data, "errors", errors);
     findings_add(out, finding);
 }
 

@@ -1,5 +1,6 @@
 /* The energy sensors: of each GPU as its meter finds them, and the host's counters. */
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "cli/doctor.h"
 #include "cli/doctor_look.h"
@@ -14,11 +15,6 @@ static const char sensor_section[] = "Sensors";
 
 static const double PROOF_S = 0.2;
 static const double TRIED_S = 60;
-
-static json_t *number(bool valid, double value)
-{
-    return valid ? json_real(value) : json_null();
-}
 
 static void describe(const struct doctor_look *look, struct finding *finding, const char *label)
 {
@@ -97,9 +93,9 @@ static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain
     finding.data = json_object();
     json_object_set_new(finding.data, "scope", json_string(rapl_scope_name(domain->scope)));
     json_object_set_new(finding.data, "source", json_string(rapl_source_name(domain->source)));
-    json_object_set_new(finding.data, "step_j", number(domain->quantum_j.valid, domain->quantum_j.value));
-    json_object_set_new(finding.data, "update_s", number(domain->update_s.valid, domain->update_s.value));
-    json_object_set_new(finding.data, "cost_s", number(domain->read_s.valid, domain->read_s.value));
+    json_set_reading(finding.data, "step_j", domain->quantum_j);
+    json_set_reading(finding.data, "update_s", domain->update_s);
+    json_set_reading(finding.data, "cost_s", domain->read_s);
     if (domain->available) {
         struct text text = {0};
         text_addf(&text, "energy of the %s (%s)", rapl_scope_name(domain->scope), rapl_source_name(domain->source));

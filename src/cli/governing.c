@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *governing_root(void)
+/* Where the machine's /sys is for this process: root looks at the machine itself, not where a user says that one is. */
+static const char *sys_root(void)
 {
     return geteuid() == 0 && getenv("SUDO_UID") ? "" : gpus_root();
 }
@@ -34,7 +35,7 @@ static char *former_names(const struct governor_change *change)
 char *governing_leftover_text(int folder)
 {
     struct governor_leftover leftover;
-    if (!governor_leftover_look(folder, governing_root(), &leftover))
+    if (!governor_leftover_look(folder, sys_root(), &leftover))
         return NULL;
     AUTO_FREE char *former = former_names(&leftover.change);
     char *text = mem_printf("the CPU frequency governor is still \"%s\", set by a run that was killed; it was %s",
@@ -47,7 +48,7 @@ bool governing_recover(int folder, struct err *err)
 {
     struct governor_leftover leftover;
     struct err why = {0};
-    bool back = governor_leftover_recover(folder, governing_root(), &leftover, &why);
+    bool back = governor_leftover_recover(folder, sys_root(), &leftover, &why);
     if (back) {
         AUTO_FREE char *former = former_names(&leftover.change);
         cli_note("the CPU frequency governor is %s again: a run that was killed had left it at \"%s\"", former,
@@ -63,7 +64,7 @@ bool governing_recover(int folder, struct err *err)
 
 void governing_begin(struct governing *out)
 {
-    const char *root = governing_root();
+    const char *root = sys_root();
     *out = (struct governing){.of_run = {.sysroot = root, .why = &out->why}};
     if (!governor_may_set(root))
         return;

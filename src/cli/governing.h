@@ -21,9 +21,6 @@ void governing_settle(struct governing *governing, const struct plan *plan);
 /* What was before is given back; warns where that cannot be. */
 void governing_end(struct governing *governing);
 
-/* Where the machine's /sys is for this process: root looks at the machine itself, not where a user says that one is. */
-const char *governing_root(void);
-
 /* What a dead run of this user left set, in words, or NULL; fresh. recover: gives it back, and says so; false: err. */
 char *governing_leftover_text(int folder);
 bool governing_recover(int folder, struct err *err);

@@ -11,6 +11,8 @@
 
 #include <jansson.h>
 
+struct table;
+
 /* What is asked for. */
 struct memory_question {
     const char *path;
@@ -63,6 +65,8 @@ void memory_page(const struct memory_report *report, struct text *out);
 
 /* Pieces of text. Sizes: "1.53 GiB", "21.3 MiB", "512 B". */
 char *memory_size_text(uint64_t bytes);
+void memory_size_cell(struct table *table, uint64_t bytes);
+void memory_count_cell(struct table *table, uint64_t count);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
 /* "backward (train.py:31)": the innermost frame outside of PyTorch itself; NULL: no stack was recorded. */

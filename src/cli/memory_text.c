@@ -77,13 +77,13 @@ static char *stream_name(const struct memory_report *report, uint16_t stream)
     return number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)stream);
 }
 
-static void add_size_cell(struct table *table, uint64_t bytes)
+void memory_size_cell(struct table *table, uint64_t bytes)
 {
     AUTO_FREE char *size = memory_size_text(bytes);
     table_add_cell(table, size, NULL);
 }
 
-static void add_count_cell(struct table *table, uint64_t count)
+void memory_count_cell(struct table *table, uint64_t count)
 {
     AUTO_FREE char *text = mem_printf("%" PRIu64, count);
     table_add_cell(table, text, NULL);
@@ -107,11 +107,11 @@ static void add_pools(const struct memory_report *report, struct text *out)
         table_add_cell(table, name, NULL);
         AUTO_FREE char *stream = stream_name(report, pool->stream);
         table_add_cell(table, stream, NULL);
-        add_size_cell(table, pool->sum.reserved);
-        add_size_cell(table, pool->sum.allocated);
-        add_size_cell(table, pool->sum.inactive_split);
-        add_size_cell(table, pool->sum.inactive_whole);
-        add_size_cell(table, pool->sum.largest_free);
+        memory_size_cell(table, pool->sum.reserved);
+        memory_size_cell(table, pool->sum.allocated);
+        memory_size_cell(table, pool->sum.inactive_split);
+        memory_size_cell(table, pool->sum.inactive_whole);
+        memory_size_cell(table, pool->sum.largest_free);
     }
     table_print(table, out);
     table_free(table);
@@ -144,9 +144,9 @@ static void add_groups(const struct memory_report *report, const char *title, co
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
         AUTO_FREE char *stack = stack_cell(report, groups[i].stack);
         table_add_row(table);
-        add_size_cell(table, groups[i].bytes);
-        add_count_cell(table, groups[i].count);
-        add_size_cell(table, groups[i].size_bytes);
+        memory_size_cell(table, groups[i].bytes);
+        memory_count_cell(table, groups[i].count);
+        memory_size_cell(table, groups[i].size_bytes);
         table_add_cell(table, stack, NULL);
     }
     if (count > 0)
@@ -186,11 +186,11 @@ static void add_suspects(const struct memory_report *report, struct text *out)
         const struct growth_suspect *suspect = &growth->suspects[i];
         AUTO_FREE char *stack = stack_cell(report, suspect->stack);
         table_add_row(table);
-        add_size_cell(table, suspect->bytes);
-        add_count_cell(table, suspect->count);
-        add_count_cell(table, suspect->spans);
-        add_size_cell(table, suspect->size_low);
-        add_size_cell(table, suspect->size_high);
+        memory_size_cell(table, suspect->bytes);
+        memory_count_cell(table, suspect->count);
+        memory_count_cell(table, suspect->spans);
+        memory_size_cell(table, suspect->size_low);
+        memory_size_cell(table, suspect->size_high);
         table_add_cell(table, stack, NULL);
     }
     table_print(table, out);

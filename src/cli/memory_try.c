@@ -4,22 +4,9 @@
 #include "cli/texts.h"
 #include "report/table.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define SHOWN_CONF 40
-
-static void add_size(struct table *table, uint64_t bytes)
-{
-    AUTO_FREE char *size = memory_size_text(bytes);
-    table_add_cell(table, size, NULL);
-}
-
-static void add_number(struct table *table, uint64_t number)
-{
-    AUTO_FREE char *text = mem_printf("%" PRIu64, number);
-    table_add_cell(table, text, NULL);
-}
 
 static char *short_text(const char *text, size_t columns)
 {
@@ -45,8 +32,8 @@ static struct table *tries_table(const struct memory_report *report)
         AUTO_FREE char *name = try_name(try);
         table_add_row(table);
         table_add_cell(table, name, NULL);
-        add_size(table, try->replay.stats.reserved.peak);
-        add_number(table, try->replay.stats.retries);
+        memory_size_cell(table, try->replay.stats.reserved.peak);
+        memory_count_cell(table, try->replay.stats.retries);
         table_add_cell(table, replay_outcome_text(try->replay.outcome), NULL);
     }
     return table;
@@ -111,9 +98,9 @@ static struct table *advice_table(const struct memory_report *report)
         AUTO_FREE char *size = gpu ? mem_printf("%u GB", gpu->gib) : mem_strdup("none");
         table_add_row(table);
         table_add_cell(table, shown, NULL);
-        add_size(table, advice->least_bytes);
-        add_number(table, advice->retries);
-        add_size(table, advice->free_run.stats.reserved.peak);
+        memory_size_cell(table, advice->least_bytes);
+        memory_count_cell(table, advice->retries);
+        memory_size_cell(table, advice->free_run.stats.reserved.peak);
         table_add_cell(table, size, NULL);
     }
     return table;

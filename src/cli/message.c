@@ -85,6 +85,12 @@ bool message_print(const struct text *text)
     return false;
 }
 
+int cli_failed(int code, const struct err *err)
+{
+    cli_error("%s", err->text);
+    return code;
+}
+
 int cli_usage_error(const struct cli_command *command, const char *format, ...)
 {
     va_list args;

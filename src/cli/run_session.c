@@ -341,10 +341,8 @@ static int open_run(struct session *session)
     if (code != 0)
         return code;
     bool opened = wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
-    if (!opened) {
-        cli_error("%s", err.text);
-        return wish->resume_dir ? CLI_USAGE : CLI_BROKEN;
-    }
+    if (!opened)
+        return cli_failed(wish->resume_dir ? CLI_USAGE : CLI_BROKEN, &err);
     if (wish->rerun && session->again.count == 0)
         return 0;
     if (wish->resume_dir)
@@ -366,20 +364,15 @@ static int nothing_to_repeat(struct session *session)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
                  session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
                  session->again.unjudged == 1 ? "it is" : "they are");
-    if (store_close(session->store, &err))
-        return CLI_OK;
-    cli_error("%s", err.text);
-    return CLI_BROKEN;
+    return store_close(session->store, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
 }
 
 static int open_and_run(struct session *session)
 {
     struct err err = {0};
     session->state = registration_open();
-    if (!containment_probe(session->wish->containment, &session->containment, &err)) {
-        cli_error("%s", err.text);
-        return CLI_USAGE;
-    }
+    if (!containment_probe(session->wish->containment, &session->containment, &err))
+        return cli_failed(CLI_USAGE, &err);
     /* Before the store starts its thread: the guardian is a plain fork. */
     session->guardian = guardian_start(&err);
     if (!session->guardian)
@@ -391,11 +384,17 @@ static int open_and_run(struct session *session)
         return nothing_to_repeat(session);
     session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
     code = run_and_close(session);
-    if (!store_close(session->store, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    if (!store_close(session->store, &err))
+        return cli_failed(CLI_BROKEN, &err);
     return code;
+}
+
+void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+                              const struct cli_value *gpu_lock)
+{
+    containment_wish_parse(containment->text, &wish->containment);
+    wish->gpu_lock = gpu_hold_mode_parse(gpu_lock->text);
+    wish->gpu_lock_asked = gpu_lock->given;
 }
 
 int run_session(const struct session_wish *wish)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct cli_value;
 struct governing;
 struct host_meter;
 
@@ -31,6 +32,10 @@ struct session_wish {
     char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */
     bool part;               /* of a command that goes on afterwards: the governor stays as it is set */
 };
+
+/* What --containment and --gpu-lock say. */
+void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+                              const struct cli_value *gpu_lock);
 
 /* Gives the exit code; everything has been said. */
 int run_session(const struct session_wish *wish);

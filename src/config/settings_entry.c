@@ -2,147 +2,9 @@
 
 #include "base/mem.h"
 #include "config/gpu_limit.h"
+#include "config/settings_job.h"
 
 #include <string.h>
-#include <strings.h>
-
-static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "parallel", NULL};
-static const char *const job_modes[] = {"mutation", "nonparallel", "default", NULL};
-
-#define JOB_ROWS                                                                                                       \
-    {.key = "repo",                                                                                                    \
-     .kind = FIELD_OTHER,                                                                                              \
-     .expected = "a text",                                                                                             \
-     .initial = "needed",                                                                                              \
-     .help = "a repository of the registry"},                                                                          \
-    {                                                                                                                  \
-        .key = "model", .kind = FIELD_OTHER, .expected = "a text", .initial = "needed",                                \
-        .help = "one of the repository's models"                                                                       \
-    }
-
-#define HYPERPARAMETERS_ROW                                                                                            \
-    {                                                                                                                  \
-        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, texts, true, false or null", \
-        .initial = "the registry's defaults",                                                                          \
-        .help = "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated" \
-    }
-
-#define MUTATE_ROWS                                                                                                    \
-    {.key = "mutate",                                                                                                  \
-     .kind = FIELD_OTHER,                                                                                              \
-     .expected = "\"all\", a name, or a list of names",                                                                \
-     .initial = "all",                                                                                                 \
-     .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
-    {                                                                                                                  \
-        .key = "mutate_params", .kind = FIELD_OTHER, .expected = "as mutate", .initial = "all",                        \
-        .help = "another name for mutate"                                                                              \
-    }
-
-#define RUNS_ROW(fallback)                                                                                             \
-    {                                                                                                                  \
-        .key = "runs_per_config", .kind = FIELD_INT, .offset = offsetof(struct level, runs), .high = 1000000,          \
-        .initial = fallback, .help = "how many experiments this entry makes"                                           \
-    }
-
-#define GPU_LIMIT_ROW(fallback)                                                                                        \
-    {                                                                                                                  \
-        .key = "gpu_memory_limit", .kind = FIELD_TEXT, .offset = offsetof(struct level, gpu_limit),                    \
-        .initial = fallback,                                                                                           \
-        .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
-                "refuses more, and shows a GPU of that size"                                                           \
-    }
-
-#define MODE_ROW(modes, fallback, meaning)                                                                             \
-    {                                                                                                                  \
-        .key = "mode", .kind = FIELD_NAME, .offset = offsetof(struct level, mode), .names = modes,                     \
-        .initial = fallback, .help = meaning                                                                           \
-    }
-
-static const struct field entry_rows[] = {
-    JOB_ROWS,
-    MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
-    MUTATE_ROWS,
-    HYPERPARAMETERS_ROW,
-    {.key = "foreground",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "needed in mode parallel",
-     .help = "the training that is measured"},
-    {.key = "background",
-     .kind = FIELD_OTHER,
-     .expected = "an object",
-     .initial = "needed in mode parallel",
-     .help = "the training that loads the GPU meanwhile, started again until the foreground is done"},
-    RUNS_ROW("the foreground's, else the file's"),
-    {.key = "max_retries",
-     .kind = FIELD_INT,
-     .offset = offsetof(struct level, max_retries),
-     .high = 1000,
-     .initial = "the file's",
-     .help = "how often a failed experiment is tried again"},
-    {.key = "governor",
-     .kind = FIELD_TEXT,
-     .offset = offsetof(struct level, governor),
-     .initial = "the file's",
-     .help = "CPU frequency governor during the experiment"},
-    {.key = "timeout",
-     .kind = FIELD_DURATION,
-     .offset = offsetof(struct level, timeout_s),
-     .initial = "the file's",
-     .help = "longest time of one attempt; 0: no limit"},
-    {.key = "isolation",
-     .kind = FIELD_NAME,
-     .offset = offsetof(struct level, isolation),
-     .names = isolations,
-     .initial = "that of `tare`",
-     .help = "exclusive: while one of its experiments runs, no other of the run does"},
-    GPU_LIMIT_ROW("the file's"),
-    {.key = "track_gpu_memory",
-     .kind = FIELD_BOOL,
-     .offset = offsetof(struct level, track_gpu_memory),
-     .initial = "the file's",
-     .help = "count every byte that the training allocates on its GPUs"},
-};
-
-static const struct field foreground_rows[] = {
-    JOB_ROWS,
-    MODE_ROW(job_modes, "mutation", "nonparallel is another name for mutation"),
-    MUTATE_ROWS,
-    HYPERPARAMETERS_ROW,
-    RUNS_ROW("the file's"),
-    GPU_LIMIT_ROW("the entry's"),
-};
-
-static const struct field background_rows[] = {
-    JOB_ROWS,
-    MODE_ROW(job_modes, "default", "a background is never mutated: anything but default is ignored with a warning"),
-    HYPERPARAMETERS_ROW,
-    GPU_LIMIT_ROW("the entry's"),
-};
-
-const struct field_table settings_entry_table = FIELD_TABLE("An entry of `experiments`", entry_rows);
-const struct field_table settings_foreground_table = FIELD_TABLE("`foreground`", foreground_rows);
-const struct field_table settings_background_table = FIELD_TABLE("`background`", background_rows);
-
-#define AT_THE_TOP   "it belongs at the top of the file"
-#define IN_THE_ENTRY "it belongs beside 'foreground', in the entry itself"
-
-static const struct misplaced not_in_entry[] = {{"use_deduplication", AT_THE_TOP},
-                                                {"historical_csvs", AT_THE_TOP},
-                                                {"tare", AT_THE_TOP},
-                                                {"experiments", AT_THE_TOP},
-                                                {"seed", "the seed of the plan stands at the top of the file, the "
-                                                         "seed of a training under 'hyperparameters'"},
-                                                {NULL, NULL}};
-static const struct misplaced not_in_foreground[] = {
-    {"max_retries", IN_THE_ENTRY}, {"governor", IN_THE_ENTRY}, {"timeout", IN_THE_ENTRY}, {NULL, NULL}};
-static const struct misplaced not_in_background[] = {{"mutate", "a background is never mutated"},
-                                                     {"mutate_params", "a background is never mutated"},
-                                                     {"runs_per_config", IN_THE_ENTRY},
-                                                     {"max_retries", IN_THE_ENTRY},
-                                                     {"governor", IN_THE_ENTRY},
-                                                     {"timeout", IN_THE_ENTRY},
-                                                     {NULL, NULL}};
 
 void settings_check_governor(const struct source *source, const char *path, const char *governor)
 {
@@ -166,143 +28,6 @@ void settings_read_gpu_limit(const struct source *source, const char *path, cons
     AUTO_FREE char *place = json_path_key(path, "gpu_memory_limit");
     problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
                  "'gpu_memory_limit': %s; expected an amount such as \"8GiB\", or a share such as \"50%%\"", err.text);
-}
-
-/* "repository" is a key of the person's own, but most likely meant as repo. */
-static const char *key_meant(const json_t *object, const char *key)
-{
-    const char *other;
-    json_t *value;
-    json_object_foreach((json_t *)object, other, value)
-    {
-        if (strncasecmp(other, key, strlen(key)) == 0)
-            return other;
-    }
-    return NULL;
-}
-
-static char *read_needed_text(const struct source *source, const char *path, const json_t *object, const char *key)
-{
-    const json_t *json = json_object_get(object, key);
-    if (!json) {
-        const char *other = key_meant(object, key);
-        AUTO_FREE char *hint = other ? mem_printf("; is '%s' meant?", other) : mem_strdup("");
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing%s", key, hint);
-        return mem_strdup("");
-    }
-    const struct field row = {.key = key, .kind = FIELD_TEXT};
-    AUTO_FREE char *place = json_path_key(path, key);
-    char *text = NULL;
-    return field_read(source, place, json, &row, &text) ? text : mem_strdup("");
-}
-
-static void add_name(const struct source *source, const char *path, const char *key, const char *name,
-                     struct strv *names)
-{
-    if (!*name)
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': a name is empty", key);
-    else if (strv_has(names, name))
-        problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'%s': '%s' is named twice", key, name);
-    else
-        strv_add(names, name);
-}
-
-/* "a, b" */
-static void add_names(const struct source *source, const char *path, const char *key, const char *text,
-                      struct strv *names)
-{
-    for (;;) {
-        size_t length = strcspn(text, ",");
-        const char *start = text + strspn(text, " ");
-        const char *end = text + length;
-        while (end > start && end[-1] == ' ')
-            end--;
-        AUTO_FREE char *name = mem_strndup(start, end > start ? (size_t)(end - start) : 0);
-        add_name(source, path, key, name, names);
-        if (!text[length])
-            return;
-        text += length + 1;
-    }
-}
-
-static void read_mutate(const struct source *source, const char *path, const json_t *json, const char *key,
-                        struct strv *names)
-{
-    if (json_is_string(json)) {
-        add_names(source, path, key, json_string_value(json), names);
-        return;
-    }
-    if (!json_is_array(json) || json_array_size(json) == 0) {
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
-                     "'%s': expected \"all\", a name, or a list of names, not %s", key, shown);
-        return;
-    }
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        AUTO_FREE char *item = json_path_index(path, i);
-        const json_t *name = json_array_get(json, i);
-        if (json_is_string(name)) {
-            add_name(source, item, key, json_string_value(name), names);
-            continue;
-        }
-        AUTO_FREE char *shown = field_shown(name);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a name, not %s", key, shown);
-    }
-}
-
-static void read_mutates(const struct source *source, const char *path, const json_t *object, struct job_settings *job)
-{
-    static const char *const keys[] = {"mutate", "mutate_params"};
-    const char *read = NULL;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!json_get(object, keys[i]))
-            continue;
-        if (job->mode != MODE_MUTATION) {
-            fields_warn_unused(source, path, object, keys[i], "the mode is 'default'");
-            continue;
-        }
-        AUTO_FREE char *place = json_path_key(path, keys[i]);
-        if (read)
-            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
-                                "'%s' and '%s' mean the same: keep one of them", keys[i], read);
-        else
-            read_mutate(source, place, json_object_get(object, keys[i]), keys[i], &job->mutate);
-        read = keys[i];
-    }
-}
-
-static void read_hyperparameters(const struct source *source, const char *path, const json_t *object,
-                                 struct job_settings *job)
-{
-    AUTO_FREE char *place = NULL;
-    const json_t *values = field_object(source, path, object, "hyperparameters", &place);
-    if (!values)
-        return;
-    job->params = mem_array(json_object_size(values), sizeof *job->params);
-    const char *name;
-    json_t *json;
-    json_object_foreach((json_t *)values, name, json)
-    {
-        struct value value = {0};
-        if (value_from_json(json, &value)) {
-            job->params[job->param_count++] = (struct setting_param){.name = mem_strdup(name), .value = value};
-            continue;
-        }
-        AUTO_FREE char *item = json_path_key(place, name);
-        AUTO_FREE char *shown = field_shown(json);
-        problems_add(source->problems, SEVERITY_ERROR, source->doc, item,
-                     "'%s': expected a number, a text, true, false or null, not %s", name, shown);
-    }
-}
-
-static void read_job(const struct source *source, const char *path, const json_t *object, enum mode mode,
-                     struct job_settings *job)
-{
-    job->json_path = mem_strdup(path);
-    job->mode = mode;
-    job->repo = read_needed_text(source, path, object, "repo");
-    job->model = read_needed_text(source, path, object, "model");
-    read_hyperparameters(source, path, object, job);
 }
 
 /* An entry that says nothing of its own is a comment; one whose keys look like misspelt ones is not. */
@@ -366,9 +91,9 @@ static void read_foreground(const struct source *source, const char *path, const
 {
     struct level said = {.mode = WRITTEN_MUTATION, .runs = UNSAID};
     fields_read(source, path, object, &settings_foreground_table, &said);
-    fields_check_keys(source, path, object, &settings_foreground_table, UNKNOWN_ARE_FREE, not_in_foreground);
-    read_job(source, path, object, job_mode(said.mode), job);
-    read_mutates(source, path, object, job);
+    fields_check_keys(source, path, object, &settings_foreground_table, UNKNOWN_ARE_FREE, settings_not_in_foreground);
+    settings_read_job(source, path, object, job_mode(said.mode), job);
+    settings_read_mutates(source, path, object, job);
     take_gpu_limit(source, path, &said, job);
     *runs = said.runs;
 }
@@ -378,10 +103,10 @@ static void read_background(const struct source *source, const char *path, const
 {
     struct level said = {.mode = WRITTEN_DEFAULT};
     fields_read(source, path, object, &settings_background_table, &said);
-    fields_check_keys(source, path, object, &settings_background_table, UNKNOWN_ARE_FREE, not_in_background);
+    fields_check_keys(source, path, object, &settings_background_table, UNKNOWN_ARE_FREE, settings_not_in_background);
     if (said.mode != WRITTEN_DEFAULT)
         fields_warn_unused(source, path, object, "mode", "a background is never mutated");
-    read_job(source, path, object, MODE_DEFAULT, job);
+    settings_read_job(source, path, object, MODE_DEFAULT, job);
     take_gpu_limit(source, path, &said, job);
 }
 
@@ -416,19 +141,8 @@ static void read_single(const struct source *source, const char *path, const jso
 {
     fields_warn_unused(source, path, json, "foreground", "the mode is not 'parallel'");
     fields_warn_unused(source, path, json, "background", "the mode is not 'parallel'");
-    read_job(source, path, json, job_mode(mode), job);
-    read_mutates(source, path, json, job);
-}
-
-/* Every text of a job is there, also when the file did not say it: the planner need not ask. */
-static void fill_job(struct job_settings *job, const char *path)
-{
-    if (!job->json_path)
-        job->json_path = mem_strdup(path);
-    if (!job->repo)
-        job->repo = mem_strdup("");
-    if (!job->model)
-        job->model = mem_strdup("");
+    settings_read_job(source, path, json, job_mode(mode), job);
+    settings_read_mutates(source, path, json, job);
 }
 
 static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit, bool track)
@@ -443,6 +157,22 @@ static int64_t first_said(int64_t a, int64_t b, int64_t c)
     return a != UNSAID ? a : b != UNSAID ? b : c;
 }
 
+/* What the entry says goes over what the file says; the entry keeps the governor of either. */
+static void take_levels(const struct source *source, const char *path, const struct level *said,
+                        const struct level *global, int isolation, struct entry_settings *entry)
+{
+    entry->max_retries = said->max_retries != UNSAID ? said->max_retries : global->max_retries;
+    entry->governor = said->governor ? said->governor : mem_strdup(global->governor);
+    entry->timeout_s = said->timeout_s >= 0 ? said->timeout_s : global->timeout_s;
+    entry->exclusive = (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
+    struct gpu_limit limit = {0};
+    bool track = said->track_gpu_memory || global->track_gpu_memory;
+    settings_read_gpu_limit(source, said->gpu_limit ? path : "$", said->gpu_limit ? said->gpu_limit : global->gpu_limit,
+                            &limit);
+    inherit_gpu_memory(&entry->foreground, &limit, track);
+    inherit_gpu_memory(&entry->background, &limit, track);
+}
+
 void settings_read_entry(const struct source *source, const char *path, const json_t *json, size_t index,
                          const struct level *global, struct settings *settings)
 {
@@ -452,7 +182,8 @@ void settings_read_entry(const struct source *source, const char *path, const js
                      shown);
         return;
     }
-    size_t misspelt = fields_check_keys(source, path, json, &settings_entry_table, UNKNOWN_ARE_FREE, not_in_entry);
+    size_t misspelt =
+        fields_check_keys(source, path, json, &settings_entry_table, UNKNOWN_ARE_FREE, settings_not_in_entry);
     if (is_comment(json, misspelt)) {
         warn_of_comment(source, path, json);
         return;
@@ -471,42 +202,21 @@ void settings_read_entry(const struct source *source, const char *path, const js
     entry->parallel = mode == WRITTEN_PARALLEL;
     if (entry->parallel) {
         read_parallel(source, path, json, entry, &foreground_runs);
-        fill_job(&entry->background, path);
+        settings_fill_job(&entry->background, path);
         entry->background.mode = MODE_DEFAULT;
     } else {
         read_single(source, path, json, mode, &entry->foreground);
     }
-    fill_job(&entry->foreground, path);
+    settings_fill_job(&entry->foreground, path);
+    take_levels(source, path, &said, global, settings->pool.isolation, entry);
     entry->runs = first_said(said.runs, foreground_runs, global->runs);
-    entry->max_retries = first_said(said.max_retries, global->max_retries, UNSAID);
-    entry->governor = said.governor ? said.governor : mem_strdup(global->governor);
-    entry->timeout_s = said.timeout_s >= 0 ? said.timeout_s : global->timeout_s;
-    entry->exclusive = (said.isolation != UNSAID ? said.isolation : settings->pool.isolation) == ISOLATION_EXCLUSIVE;
-    struct gpu_limit limit = {0};
-    settings_read_gpu_limit(source, said.gpu_limit ? path : "$", said.gpu_limit ? said.gpu_limit : global->gpu_limit,
-                            &limit);
-    inherit_gpu_memory(&entry->foreground, &limit, said.track_gpu_memory || global->track_gpu_memory);
-    inherit_gpu_memory(&entry->background, &limit, said.track_gpu_memory || global->track_gpu_memory);
     free(said.gpu_limit);
-}
-
-static void job_fini(struct job_settings *job)
-{
-    free(job->json_path);
-    free(job->repo);
-    free(job->model);
-    strv_fini(&job->mutate);
-    for (size_t i = 0; i < job->param_count; i++) {
-        free(job->params[i].name);
-        value_fini(&job->params[i].value);
-    }
-    free(job->params);
 }
 
 void settings_entry_fini(struct entry_settings *entry)
 {
     free(entry->json_path);
     free(entry->governor);
-    job_fini(&entry->foreground);
-    job_fini(&entry->background);
+    settings_job_fini(&entry->foreground);
+    settings_job_fini(&entry->background);
 }

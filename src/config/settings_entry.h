@@ -5,7 +5,7 @@
 #include "config/field.h"
 #include "config/settings.h"
 
-/* "mode" as it is written, in the order of settings_modes. */
+/* "mode" as it is written, in the order of the names that the rows of "mode" have. */
 enum written_mode { WRITTEN_MUTATION, WRITTEN_NONPARALLEL, WRITTEN_DEFAULT, WRITTEN_PARALLEL, WRITTEN_MIXED,
                     WRITTEN_NONE };
 
@@ -25,6 +25,9 @@ struct level {
 enum { UNSAID = -1 };
 
 extern const struct field_table settings_entry_table, settings_foreground_table, settings_background_table;
+
+/* Keys that people put there, and where they belong; a NULL key ends each. */
+extern const struct misplaced settings_not_in_entry[], settings_not_in_foreground[], settings_not_in_background[];
 
 /* Adds the entry to settings unless it holds nothing but comments. */
 void settings_read_entry(const struct source *source, const char *path, const json_t *json, size_t index,

@@ -14,6 +14,7 @@
 enum containment_wish { CONTAINMENT_AUTO, CONTAINMENT_PIDNS, CONTAINMENT_CGROUP, CONTAINMENT_SWEEP };
 bool containment_wish_parse(const char *name, enum containment_wish *out);
 const char *containment_wish_name(enum containment_wish wish);
+extern const char *const containment_wish_names[]; /* in the order of the enum; NULL-terminated */
 
 /* What this machine allows, found by doing it once. The sweep always belongs to it. */
 struct containment {

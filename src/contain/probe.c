@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const wish_names[] = {"auto", "pidns", "cgroup", "sweep"};
+const char *const containment_wish_names[] = {"auto", "pidns", "cgroup", "sweep", NULL};
 
 bool containment_wish_parse(const char *name, enum containment_wish *out)
 {
     for (int i = CONTAINMENT_AUTO; i <= CONTAINMENT_SWEEP; i++) {
-        if (strcmp(name, wish_names[i]) == 0) {
+        if (strcmp(name, containment_wish_names[i]) == 0) {
             *out = (enum containment_wish)i;
             return true;
         }
@@ -26,7 +26,7 @@ bool containment_wish_parse(const char *name, enum containment_wish *out)
 
 const char *containment_wish_name(enum containment_wish wish)
 {
-    return wish_names[wish];
+    return containment_wish_names[wish];
 }
 
 void containment_fini(struct containment *containment)

@@ -249,11 +249,3 @@ enum verdict verdict_with(enum verdict before, const char *kind)
     enum verdict alone = of_weight[evidence_weight(kind)];
     return alone > before ? alone : before;
 }
-
-enum verdict verdict_of(const char *const *found, size_t count)
-{
-    enum verdict verdict = VERDICT_CLEAN;
-    for (size_t i = 0; i < count; i++)
-        verdict = verdict_with(verdict, found[i]);
-    return verdict;
-}

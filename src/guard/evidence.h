@@ -45,7 +45,4 @@ bool verdict_parse(const char *name, enum verdict *out);
  * kind makes of CLEAN. */
 enum verdict verdict_with(enum verdict before, const char *kind);
 
-/* Of an attempt that was measured: clean without evidence. */
-enum verdict verdict_of(const char *const *found, size_t count);
-
 #endif

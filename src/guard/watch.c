@@ -111,7 +111,8 @@ static bool rose(struct reading *last, struct reading now)
     return more;
 }
 
-bool watch_xid_of_program(unsigned number)
+/* Whether the driver's critical error of this number is one that a program causes (docs.nvidia.com/deploy/xid-errors). */
+static bool xid_is_of_program(unsigned number)
 {
     /* Illegal addresses and instructions, a killed or crashed program, its video decoder, a misused link. */
     static const unsigned of_programs[] = {13, 31, 43, 45, 68, 69, 137};
@@ -129,7 +130,7 @@ static void look_at_errors(struct watch *watch, const struct guard_look *look)
             mem_printf("%s met a memory error that it could not correct", watch->device));
     if (rose(&watch->xids, guard_reading(look, GPU_XID_COUNT))) {
         unsigned xid = number.valid ? (unsigned)number.value : 0;
-        see(watch, watch_xid_of_program(xid) ? "xid_program" : "xid", NULL, look->t_ns,
+        see(watch, xid_is_of_program(xid) ? "xid_program" : "xid", NULL, look->t_ns,
             mem_printf("%s: the driver reported Xid %u", watch->device, xid));
     }
 }

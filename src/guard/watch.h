@@ -41,7 +41,4 @@ const struct watch_span *watch_news(struct watch *watch);
 void watch_end(struct watch *watch, int64_t end_ns);
 void watch_fini(struct watch *watch);
 
-/* Whether the driver's critical error of this number is one that a program causes (docs.nvidia.com/deploy/xid-errors). */
-bool watch_xid_of_program(unsigned number);
-
 #endif

@@ -11,12 +11,6 @@ static void set(json_t *json, const char *key, struct reading reading)
     json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
 }
 
-/* Energies, which have to add up. */
-static void set_exact(json_t *json, const char *key, struct reading reading)
-{
-    json_object_set_new(json, key, reading.valid ? json_real(reading.value) : json_null());
-}
-
 static void set_bytes(json_t *json, const char *key, struct reading reading)
 {
     json_object_set_new(json, key, reading.valid ? json_integer((json_int_t)reading.value) : json_null());
@@ -72,8 +66,8 @@ static json_t *figures_json(const struct gauge_figures *figures)
         json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
     json_object_set_new(json, "scope", json_string(gauge_scope_name(figures->scope)));
     json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
-    set_exact(json, "joules", window->energy_j);
-    set_exact(json, "kwh", window_kwh(window->energy_j));
+    json_set_reading(json, "joules", window->energy_j);
+    json_set_reading(json, "kwh", window_kwh(window->energy_j));
     set(json, "half_width_j", window->half_width_j);
     json_object_set_new(json, "sensor_uncertainty", json_string("unknown"));
     json_object_set_new(json, "gross", json_true());
@@ -84,7 +78,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     set(json, "power_max_w", window->power_max_w);
     set(json, "power_min_w", window->power_min_w);
     set(json, "power_cv_within", window->power_cv_within);
-    set_exact(json, "integral_j", window->integral_j);
+    json_set_reading(json, "integral_j", window->integral_j);
     set(json, "integral_half_width_j", window->integral_half_width_j);
     json_object_set_new(json, "flags", flags_json(window));
     if (figures->scope == GAUGE_GPU)

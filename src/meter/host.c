@@ -179,7 +179,7 @@ void host_meter_own(struct host_meter *meter, pid_t pid)
     meter->own[meter->own_count++] = (struct own){pid, stat.start_time, stat.cpu_ticks};
 }
 
-const char *host_resource_name(enum host_resource resource)
+static const char *resource_name(enum host_resource resource)
 {
     static const char *const names[] = {"cpu", "memory", "io"};
     return names[resource];
@@ -252,7 +252,7 @@ static void pressure_read(const struct host_meter *meter, struct host_edge *out)
 {
     for (int i = 0; i < HOST_RESOURCES; i++) {
         char path[40], bytes[512];
-        snprintf(path, sizeof path, "/proc/pressure/%s", host_resource_name((enum host_resource)i));
+        snprintf(path, sizeof path, "/proc/pressure/%s", resource_name((enum host_resource)i));
         ssize_t length = sysfs_read(meter->sysroot, path, bytes, sizeof bytes);
         if (length > 0)
             host_pressure_parse(bytes, (size_t)length, &out->pressure[i]);

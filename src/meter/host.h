@@ -48,7 +48,6 @@ size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start
 void host_meter_own(struct host_meter *meter, pid_t pid);
 
 enum host_resource { HOST_CPU, HOST_MEMORY, HOST_IO, HOST_RESOURCES };
-const char *host_resource_name(enum host_resource resource); /* "cpu", "memory", "io" */
 
 /* Everything at one moment; sums are since boot, or since the beginning of what was watched. */
 struct host_edge {

@@ -47,26 +47,23 @@ bool seen_add(struct seen *seen, const char *key); /* false: it was there */
 bool seen_has(const struct seen *seen, const char *key);
 size_t seen_count(const struct seen *seen);
 
-/* Draws one combination for params[0..count), each of which differs from its default, into values[0..count). context
- * stands before the combination in its key ("repo/model/mode"): the key is context and every value_key in the
- * params' order. What was drawn is added to seen. False (err set, nothing drawn) when no combination is left: err
- * then says how many exist. Small spaces are searched to the end (exactly), so "none left" is never a guess. Draws
- * follow the distributions; when a hundred of them in a row were seen before, what is left is drawn from uniformly. */
-bool mutate_draw(const struct param *const *params, size_t count, const char *context, struct seen *seen,
-                 struct rng *rng, struct value *values, struct err *err);
-
 /* The key that drawing makes, for history rows. The caller frees it. */
 char *mutate_key(const char *context, const struct value *values, size_t count);
 
-/* The same for many draws of one space, of which only the params with mutated[i] are drawn. The others keep
- * fixed[i], which takes part in the key at its place (and may be the default): so combinations of different mutated
- * params are told apart. params and mutated are borrowed for the mutation's life, fixed and context are copied. */
+/* Draws from one space, of which only the params with mutated[i] are drawn, each differing from its default. The others
+ * keep fixed[i] (may be NULL where all are drawn), which takes part in the key at its place (and may be the default): so
+ * combinations of different mutated params are told apart. context stands before the combination in its key
+ * ("repo/model/mode"): the key is context and every value_key in the params' order. params and mutated are borrowed for
+ * the mutation's life, fixed and context are copied. */
 struct mutation;
 struct mutation *mutation_new(const struct param *const *params, const bool *mutated, size_t count,
                               const struct value *fixed, const char *context);
 void mutation_free(struct mutation *mutation);
 
-/* values[0..count) get fresh copies of all values, drawn and fixed; the caller frees each with value_fini. */
+/* values[0..count) get fresh copies of all values, drawn and fixed; the caller frees each with value_fini. What was
+ * drawn is added to seen. False (err set, nothing drawn) when no combination is left: err then says how many exist.
+ * Small spaces are searched to the end (exactly), so "none left" is never a guess. Draws follow the distributions; when
+ * a hundred of them in a row were seen before, what is left is drawn from uniformly. */
 bool mutation_draw(struct mutation *mutation, struct seen *seen, struct rng *rng, struct value *values,
                    struct err *err);
 

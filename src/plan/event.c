@@ -42,13 +42,6 @@ void event_fini(struct event *event)
     *event = (struct event){0};
 }
 
-struct event event_copy(const struct event *event)
-{
-    struct event copy = *event;
-    json_incref(copy.data);
-    return copy;
-}
-
 const char *event_type_name(enum event_type type)
 {
     return type_names[type];

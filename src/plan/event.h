@@ -65,7 +65,6 @@ struct event {
 };
 
 void event_fini(struct event *event);
-struct event event_copy(const struct event *event); /* data is shared (reference counted): do not change it after */
 
 const char *event_type_name(enum event_type type); /* "attempt_started" */
 bool event_type_parse(const char *name, enum event_type *out);

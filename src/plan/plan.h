@@ -106,7 +106,4 @@ bool plan_head_from_json(const json_t *json, struct plan *out, struct err *err);
 /* The command as a person could paste it into a shell: NAME=VALUE of env, cd is not part of it. The caller frees it. */
 char *plan_job_shell(const struct plan_job *job);
 
-/* One word as a shell takes it: plain when no shell would read anything into it, else in single quotes. */
-void plan_shell_word(const char *word, struct text *out);
-
 #endif

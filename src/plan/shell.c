@@ -1,26 +1,10 @@
 /* A job's command as a person could paste it. */
 #include "plan/plan.h"
 
+#include "base/shell_words.h"
 #include "base/text.h"
 
 #include <string.h>
-
-void plan_shell_word(const char *word, struct text *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        text_add(out, word);
-        return;
-    }
-    text_add_char(out, '\'');
-    for (const char *c = word; *c; c++) {
-        if (*c == '\'')
-            text_add(out, "'\\''");
-        else
-            text_add_char(out, *c);
-    }
-    text_add_char(out, '\'');
-}
 
 static void add_environment(struct text *out, const char *entry)
 {
@@ -29,7 +13,7 @@ static void add_environment(struct text *out, const char *entry)
         return;
     text_add_bytes(out, entry, (size_t)(equals - entry) + 1);
     if (equals[1])
-        plan_shell_word(equals + 1, out);
+        shell_words_quote(equals + 1, out);
     text_add_char(out, ' ');
 }
 
@@ -41,7 +25,7 @@ char *plan_job_shell(const struct plan_job *job)
     if (job->path_prepend.count) {
         AUTO_FREE char *folders = strv_join(&job->path_prepend, ":");
         text_add(&out, "PATH=");
-        plan_shell_word(folders, &out);
+        shell_words_quote(folders, &out);
         text_add(&out, ":\"$PATH\" ");
     }
     for (size_t i = 0; i < job->argv.count; i++) {
@@ -51,7 +35,7 @@ char *plan_job_shell(const struct plan_job *job)
         if (i == 0 && strchr(job->argv.items[0], '=')) {
             text_add_char(&out, '\\');
         }
-        plan_shell_word(job->argv.items[i], &out);
+        shell_words_quote(job->argv.items[i], &out);
     }
     return text_take(&out);
 }

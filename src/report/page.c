@@ -76,11 +76,6 @@ static json_t *zone_json(const json_t *run)
     return localtime_r(&at, &local) ? json_integer(local.tm_gmtoff) : json_null();
 }
 
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
-
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
     json_t *head = json_object();
@@ -97,7 +92,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set_new(head, "zone_s", zone_json(run));
     json_object_set_new(head, "way", json_text_or_null(options->way));
     json_object_set_new(head, "files", page_files_of_run(options->dir));
-    json_object_set_new(head, "carbon_g_per_kwh", reading_json(options->carbon_g_per_kwh));
+    json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
     return head;

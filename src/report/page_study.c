@@ -30,11 +30,6 @@ static bool stretch_of(const struct study *study, const struct dataset_experimen
     return true;
 }
 
-static void set(json_t *object, const char *key, struct reading reading)
-{
-    json_object_set_new(object, key, audit_json_reading(reading));
-}
-
 static json_t *outcome_json(const struct dataset_experiment *experiment)
 {
     return json_text_or_null(!experiment->has_success ? NULL : experiment->success ? "succeeded" : "failed");
@@ -44,27 +39,27 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     json_t *out = json_object();
-    set(out, "joules", dataset_energy(experiment));
-    set(out, "half_width_j", gpu->half_width_j);
-    set(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
-    set(out, "power_mean_w", dataset_power(experiment));
-    set(out, "power_min_w", gpu->power_min_w);
-    set(out, "power_max_w", gpu->power_max_w);
-    set(out, "power_cv_within", gpu->power_cv_within);
-    set(out, "temperature_start_c", gpu->temperature_start_c);
-    set(out, "temperature_mean_c", gpu->temperature_mean_c);
-    set(out, "temperature_max_c", gpu->temperature_max_c);
-    set(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
-    set(out, "utilisation_max_percent", gpu->utilisation_max_percent);
-    set(out, "covered_share", gpu->sampled_share);
-    set(out, "longest_gap_s", gpu->longest_gap_s);
+    json_set_reading(out, "joules", dataset_energy(experiment));
+    json_set_reading(out, "half_width_j", gpu->half_width_j);
+    json_set_reading(out, "recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
+    json_set_reading(out, "power_mean_w", dataset_power(experiment));
+    json_set_reading(out, "power_min_w", gpu->power_min_w);
+    json_set_reading(out, "power_max_w", gpu->power_max_w);
+    json_set_reading(out, "power_cv_within", gpu->power_cv_within);
+    json_set_reading(out, "temperature_start_c", gpu->temperature_start_c);
+    json_set_reading(out, "temperature_mean_c", gpu->temperature_mean_c);
+    json_set_reading(out, "temperature_max_c", gpu->temperature_max_c);
+    json_set_reading(out, "utilisation_mean_percent", gpu->utilisation_mean_percent);
+    json_set_reading(out, "utilisation_max_percent", gpu->utilisation_max_percent);
+    json_set_reading(out, "covered_share", gpu->sampled_share);
+    json_set_reading(out, "longest_gap_s", gpu->longest_gap_s);
     return out;
 }
 
 static json_t *joules_json(struct reading joules)
 {
     json_t *out = json_object();
-    set(out, "joules", joules);
+    json_set_reading(out, "joules", joules);
     return out;
 }
 
@@ -77,8 +72,8 @@ static json_t *evidence_json(const struct dataset_experiment *experiment)
         json_object_set_new(item, "kind", json_text_or_null(evidence->kind));
         json_object_set_new(item, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
         json_object_set_new(item, "text", json_text_or_null(evidence->text));
-        set(item, "from_s", evidence->from_s);
-        set(item, "to_s", evidence->to_s);
+        json_set_reading(item, "from_s", evidence->from_s);
+        json_set_reading(item, "to_s", evidence->to_s);
         json_array_append_new(out, item);
     }
     return out;
@@ -90,7 +85,7 @@ static json_t *attempts_json(const struct dataset_experiment *experiment)
     json_t *out = json_array(), *attempt = json_object();
     json_object_set_new(attempt, "number", json_integer(experiment->retries + 1));
     json_object_set_new(attempt, "outcome", outcome_json(experiment));
-    set(attempt, "duration_seconds", experiment->duration_s);
+    json_set_reading(attempt, "duration_seconds", experiment->duration_s);
     json_object_set_new(attempt, "error", json_text_or_null(experiment->error));
     json_array_append_new(out, attempt);
     return out;
@@ -123,7 +118,7 @@ static json_t *metrics_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_object();
     for (size_t i = 0; i < experiment->metric_count; i++)
-        set(out, experiment->metrics[i].name, experiment->metrics[i].value);
+        json_set_reading(out, experiment->metrics[i].name, experiment->metrics[i].value);
     return out;
 }
 
@@ -153,7 +148,7 @@ static json_t *experiment_json(const struct study *study, const struct dataset_e
     json_object_set_new(out, "background", json_text_or_null(experiment->background));
     json_object_set_new(out, "hyperparameters", params_json(experiment));
     json_object_set_new(out, "performance_metrics", metrics_json(experiment));
-    set(out, "duration_seconds", experiment->duration_s);
+    json_set_reading(out, "duration_seconds", experiment->duration_s);
     json_object_set_new(out, "retries", json_integer(experiment->retries));
     json_object_set_new(out, "error_message", json_text_or_null(experiment->error));
     json_object_set_new(out, "spans", spans_json(study, experiment));

@@ -1,5 +1,6 @@
 #include "report/page_thin.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static void add_row(json_t *seconds, json_t *const lists[THIN_COLUMNS], const st
     json_array_append_new(seconds, json_real(row->seconds));
     for (size_t i = 0; i < THIN_COLUMNS; i++)
         if (lists[i])
-            json_array_append_new(lists[i], row->of[i].valid ? json_real(row->of[i].value) : json_null());
+            json_array_append_new(lists[i], json_reading_or_null(row->of[i]));
 }
 
 json_t *thin_json(const struct thin *thin, size_t points, const char *const names[THIN_COLUMNS])

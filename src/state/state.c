@@ -67,12 +67,6 @@ bool state_paths(struct strv *out, struct err *err)
     return true;
 }
 
-char *state_path(struct err *err)
-{
-    AUTO_STRV struct strv paths = {0};
-    return state_paths(&paths, err) ? mem_strdup(paths.items[0]) : NULL;
-}
-
 /* Of two places that could not be used. */
 static void tell_both(const struct err *first, const struct err *second, struct err *err)
 {

@@ -18,7 +18,6 @@ struct state;
  * a home), and behind it tare-UID in $TMPDIR or /tmp: for a home that cannot be written. For root under sudo root's home of the
  * user database, and /tmp: the environment is another user's. */
 bool state_paths(struct strv *out, struct err *err);
-char *state_path(struct err *err); /* the best of them; NULL: err; the caller frees */
 
 /* Opens the folder at path, making it (0700) where there is none. Refused: a link, somebody else's, one that others may write. */
 struct state *state_open(const char *path, struct err *err);

@@ -26,10 +26,8 @@ struct stats_rank {
 };
 struct stats_rank stats_spearman(const double *x, const double *y, size_t n);
 
-/* Adjusts p values, each in its place, for being many. Holm (1979): the chance of any false one; Benjamini and Hochberg
- * (1995): the share of false ones. */
+/* Adjusts p values, each in its place, for being many: the chance of any false one (Holm, 1979). */
 void stats_adjust_holm(double *p, size_t n);
-void stats_adjust_bh(double *p, size_t n);
 
 struct stats_change {
     size_t first; /* index of the first value behind the change */

@@ -94,12 +94,6 @@ static double median_distance(const double *x, size_t n, double from)
     return stats_quantile(distance, n, 0.5);
 }
 
-struct reading stats_mad(const double *x, size_t n)
-{
-    struct reading median = stats_median(x, n);
-    return median.valid ? known(1.4826 * median_distance(x, n, median.value)) : absent;
-}
-
 struct stats_robust stats_robust(const double *x, size_t n)
 {
     if (n < 3)

@@ -12,9 +12,6 @@ struct reading stats_deviation(const double *x, size_t n); /* of the sample, div
 struct reading stats_cv(const double *x, size_t n);        /* deviation over |mean|; n >= 2, mean not 0 */
 struct reading stats_median(const double *x, size_t n);    /* n >= 1 */
 
-/* Median distance from the median, times 1.4826 (a normal sample's deviation); n >= 1. */
-struct reading stats_mad(const double *x, size_t n);
-
 /* Hyndman and Fan (1996) type 7, what R, NumPy and Python's "inclusive" do. sorted: ascending; 0 <= p <= 1; n >= 1. */
 double stats_quantile(const double *sorted, size_t n, double p);
 

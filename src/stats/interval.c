@@ -16,13 +16,13 @@ const char *stats_method_name(enum stats_method method)
     return names[method];
 }
 
-static double mean_of(double *x, size_t n)
+static double mean_of(const double *x, size_t n)
 {
     return stats_mean(x, n).value;
 }
 
 /* What leaving out one value at a time tells of the skewness: Efron's acceleration. */
-static double acceleration(const double *x, size_t n, stats_figure *figure)
+static double acceleration(const double *x, size_t n)
 {
     AUTO_FREE double *without = mem_array(n, sizeof *without);
     AUTO_FREE double *rest = mem_array(n, sizeof *rest);
@@ -30,7 +30,7 @@ static double acceleration(const double *x, size_t n, stats_figure *figure)
     for (size_t i = 0; i < n; i++) {
         memcpy(rest, x, i * sizeof *x);
         memcpy(rest + i, x + i + 1, (n - i - 1) * sizeof *x);
-        without[i] = figure(rest, n - 1);
+        without[i] = mean_of(rest, n - 1);
         mean += without[i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
@@ -50,20 +50,18 @@ static double share_below(const double *figures, double own)
     return below / (STATS_RESAMPLES + 1.0);
 }
 
-struct stats_interval stats_bootstrap(const double *x, size_t n, stats_figure *figure, struct rng *rng)
+/* BCa (Efron 1987) of the mean, its tails widened for small samples as Hesterberg (2015, section 3.3) does for percentiles. */
+static struct stats_interval bootstrap(const double *x, size_t n, struct rng *rng)
 {
-    if (n < 2)
-        return (struct stats_interval){0};
     AUTO_FREE double *figures = mem_array(STATS_RESAMPLES, sizeof *figures);
     AUTO_FREE double *drawn = mem_array(n, sizeof *drawn);
     for (size_t i = 0; i < STATS_RESAMPLES; i++) {
         for (size_t k = 0; k < n; k++)
             drawn[k] = x[rng_below(rng, n)];
-        figures[i] = figure(drawn, n);
+        figures[i] = mean_of(drawn, n);
     }
-    memcpy(drawn, x, n * sizeof *x);
-    double bias = special_normal_quantile(share_below(figures, figure(drawn, n)));
-    double skew = acceleration(x, n, figure);
+    double bias = special_normal_quantile(share_below(figures, mean_of(x, n)));
+    double skew = acceleration(x, n);
     /* A resample's deviation is sqrt((n-1)/n) of what it should be, and the normal's quantile is below Student's. */
     double wide = sqrt((double)n / (double)(n - 1)) * special_t_quantile(1 - tail, (double)(n - 1));
     double low = special_normal_cdf(bias + (bias - wide) / (1 - skew * (bias - wide)));
@@ -78,7 +76,7 @@ struct stats_interval stats_mean_interval(const double *x, size_t n, struct rng 
     if (n < 2)
         return (struct stats_interval){0};
     if (n >= STATS_BOOTSTRAP_LEAST)
-        return stats_bootstrap(x, n, mean_of, rng);
+        return bootstrap(x, n, rng);
     double mean = stats_mean(x, n).value;
     double half = special_t_quantile(1 - tail, (double)(n - 1)) * stats_deviation(x, n).value / sqrt((double)n);
     return (struct stats_interval){mean - half, mean + half, STATS_T};

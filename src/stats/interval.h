@@ -19,16 +19,9 @@ struct stats_interval {
     enum stats_method method; /* STATS_NONE: too little is known for one */
 };
 
-/* A figure of a sample; x may be sorted by it. */
-typedef double stats_figure(double *x, size_t n);
-
 /* From this many values on a bootstrap of the mean covers what it says; below, Student's t does. */
 #define STATS_BOOTSTRAP_LEAST 8
 #define STATS_RESAMPLES       4000
-
-/* BCa (Efron 1987), its tails widened for small samples as Hesterberg (2015, section 3.3) does for percentiles. n >=
- * 2. */
-struct stats_interval stats_bootstrap(const double *x, size_t n, stats_figure *figure, struct rng *rng);
 
 /* Of the mean: the bootstrap from STATS_BOOTSTRAP_LEAST values on, else Student's t; n >= 2. */
 struct stats_interval stats_mean_interval(const double *x, size_t n, struct rng *rng);

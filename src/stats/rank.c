@@ -20,13 +20,19 @@ static int compare_value(const void *a, const void *b)
     return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Ranks from 1, ties at their mean; less the mean of all ranks. False: all are equal. */
-static bool centred_ranks(const double *x, size_t n, double *out)
+static struct ranked *ascending(const double *x, size_t n)
 {
-    AUTO_FREE struct ranked *sorted = mem_array(n, sizeof *sorted);
+    struct ranked *sorted = mem_array(n ? n : 1, sizeof *sorted);
     for (size_t i = 0; i < n; i++)
         sorted[i] = (struct ranked){x[i], i};
     qsort(sorted, n, sizeof *sorted, compare_value);
+    return sorted;
+}
+
+/* Ranks from 1, ties at their mean; less the mean of all ranks. False: all are equal. */
+static bool centred_ranks(const double *x, size_t n, double *out)
+{
+    AUTO_FREE struct ranked *sorted = ascending(x, n);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && sorted[to].value == sorted[from].value;)
             to++;
@@ -101,15 +107,6 @@ struct stats_rank stats_spearman(const double *x, const double *y, size_t n)
     return out;
 }
 
-static struct ranked *ascending(const double *p, size_t n)
-{
-    struct ranked *sorted = mem_array(n ? n : 1, sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (struct ranked){p[i], i};
-    qsort(sorted, n, sizeof *sorted, compare_value);
-    return sorted;
-}
-
 void stats_adjust_holm(double *p, size_t n)
 {
     AUTO_FREE struct ranked *sorted = ascending(p, n);
@@ -117,15 +114,5 @@ void stats_adjust_holm(double *p, size_t n)
     for (size_t i = 0; i < n; i++) {
         highest = fmax(highest, fmin(1, sorted[i].value * (double)(n - i)));
         p[sorted[i].index] = highest;
-    }
-}
-
-void stats_adjust_bh(double *p, size_t n)
-{
-    AUTO_FREE struct ranked *sorted = ascending(p, n);
-    double lowest = 1;
-    for (size_t i = n; i-- > 0;) {
-        lowest = fmin(lowest, sorted[i].value * (double)n / (double)(i + 1));
-        p[sorted[i].index] = lowest;
     }
 }

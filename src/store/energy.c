@@ -120,7 +120,7 @@ json_t *energy_metrics(const json_t *block)
     bool measured = json_array_size(json_object_get(block, "devices")) > 0;
     for (size_t i = 0; measured && i < ENERGY_COLUMNS; i++) {
         struct reading cell = energy_cell(block, i);
-        json_object_set_new(json, columns[i].metric, cell.valid ? json_real(cell.value) : json_null());
+        json_set_reading(json, columns[i].metric, cell);
     }
     return json;
 }
@@ -154,11 +154,6 @@ void energy_epoch_read(sqlite3_stmt *row, int first, struct energy_epoch *out)
     };
 }
 
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
-
 static struct reading joules(int64_t mj, bool valid)
 {
     return (struct reading){(double)mj / 1000, valid};
@@ -171,15 +166,15 @@ static struct reading mib(struct reading bytes)
 
 void energy_epoch_json(const struct energy_epoch *epoch, json_t *out)
 {
-    json_object_set_new(out, "gpu_energy_j", reading_json(joules(epoch->gpu_mj, epoch->has_gpu)));
-    json_object_set_new(out, "gpu_half_width_j", reading_json(epoch->gpu_half_width_j));
-    json_object_set_new(out, "gpu_power_w", reading_json(epoch->gpu_power_w));
-    json_object_set_new(out, "gpu_mem_peak_mib", reading_json(mib(epoch->gpu_memory_bytes)));
-    json_object_set_new(out, "cpu_energy_j", reading_json(joules(epoch->cpu_mj, epoch->has_cpu)));
-    json_object_set_new(out, "cpu_half_width_j", reading_json(epoch->cpu_half_width_j));
-    json_object_set_new(out, "dram_energy_j", reading_json(joules(epoch->dram_mj, epoch->has_dram)));
-    json_object_set_new(out, "dram_half_width_j", reading_json(epoch->dram_half_width_j));
-    json_object_set_new(out, "host_mem_peak_mib", reading_json(mib(epoch->host_memory_bytes)));
+    json_set_reading(out, "gpu_energy_j", joules(epoch->gpu_mj, epoch->has_gpu));
+    json_set_reading(out, "gpu_half_width_j", epoch->gpu_half_width_j);
+    json_set_reading(out, "gpu_power_w", epoch->gpu_power_w);
+    json_set_reading(out, "gpu_mem_peak_mib", mib(epoch->gpu_memory_bytes));
+    json_set_reading(out, "cpu_energy_j", joules(epoch->cpu_mj, epoch->has_cpu));
+    json_set_reading(out, "cpu_half_width_j", epoch->cpu_half_width_j);
+    json_set_reading(out, "dram_energy_j", joules(epoch->dram_mj, epoch->has_dram));
+    json_set_reading(out, "dram_half_width_j", epoch->dram_half_width_j);
+    json_set_reading(out, "host_mem_peak_mib", mib(epoch->host_memory_bytes));
 }
 
 void energy_epoch_head(struct text *out)

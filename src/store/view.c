@@ -36,7 +36,8 @@ void view_fini(struct view *view)
     *view = (struct view){0};
 }
 
-bool view_ended(const struct store_experiment *experiment)
+/* Whether the experiment came to an end that stands: one that was interrupted is done again. */
+static bool has_ended(const struct store_experiment *experiment)
 {
     return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
 }
@@ -107,8 +108,8 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
 {
     /* The table lets every experiment that is done start again, or be planned so; only one that was interrupted or is planned
      * again may start, and only one whose result stands may be planned again. */
-    bool refused = (event->type == EVENT_EXPERIMENT_STARTED && view_ended(now)) ||
-                   (event->type == EVENT_EXPERIMENT_AGAIN && !view_ended(now));
+    bool refused = (event->type == EVENT_EXPERIMENT_STARTED && has_ended(now)) ||
+                   (event->type == EVENT_EXPERIMENT_AGAIN && !has_ended(now));
     if (refused || !state_next(now->state, event->type, after))
         return err_set(err, "%s does not fit: experiment %lld is %s", event_type_name(event->type),
                        (long long)event->experiment, state_name(now->state));

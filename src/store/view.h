@@ -20,9 +20,6 @@ bool view_check(const struct view *view, const struct event *event, enum experim
 /* Takes the event in; it was checked. */
 void view_apply(struct view *view, const struct event *event, enum experiment_state after);
 
-/* Whether the experiment came to an end that stands: one that was interrupted is done again. */
-bool view_ended(const struct store_experiment *experiment);
-
 /* The event's "outcome", OUTCOME_NONE when it has none. */
 enum outcome event_outcome(const struct event *event);
 

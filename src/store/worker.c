@@ -21,7 +21,7 @@ void work_list_add(struct work_list *list, struct work_item *item)
     list->last = item;
 }
 
-void work_item_free(struct work_item *item)
+static void work_item_free(struct work_item *item)
 {
     event_fini(&item->event);
     free(item);

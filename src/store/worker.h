@@ -30,7 +30,6 @@ struct work_list {
 };
 
 void work_list_add(struct work_list *list, struct work_item *item);
-void work_item_free(struct work_item *item);
 void work_list_free(struct work_list *list);
 
 struct worker {

@@ -1,6 +1,6 @@
-# A machine whose GPUs are played by the fake driver, with processes planted on them. Load it with: load guard
+# A machine whose GPUs are played by the fake driver, with processes planted on them. Load it with: load ../cli/guard
 
-load gpus
+load ../cli/gpus
 
 LIBRARY=${BUILD_DIR:-$ROOT/build}/tests/fake/libnvidia-ml.so.1
 

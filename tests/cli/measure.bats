@@ -357,57 +357,90 @@ fault * hang'
     if grep -q 'Energy' err; then return 1; fi
 }
 
-# What a python program that this makes does: two workers that burn a tenth of a second of CPU time each, until told to end.
+# family.py LAST: a process that has used a second of CPU time has two children, which use 0.3 s each when told and then
+# wait without using any. "measure --pid" looks at them until it is interrupted after that, or until they have ended.
 family() {
     cat >family.py <<'END'
-import os, time
+import json, os, pty, signal, subprocess, sys, time
+
+orders = [os.pipe(), os.pipe()]
+heard, to_us = os.pipe()
+
 def burn(seconds):
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
-for worker in range(2):
-    if os.fork() == 0:
-        while not os.path.exists("burn"):
-            time.sleep(0.01)
-        burn(0.3)
-        open("burnt%d" % worker, "w").close()
-        while not os.path.exists("go"):
-            time.sleep(0.01)
-        os._exit(0)
-burn(1)
-open("there", "w").close()
-os.wait()
-os.wait()
+
+def child(orders):
+    os.read(orders, 1)
+    burn(0.3)
+    os.write(to_us, b"burnt")
+    os.read(orders, 1)
+    os._exit(0)
+
+def parent():
+    burn(1)
+    for theirs, _ in orders:
+        if os.fork() == 0:
+            child(theirs)
+    os.write(to_us, b"there")
+    os.wait()
+    os.wait()
+    os._exit(0)
+
+def hear(word):
+    assert os.read(heard, 5) == word
+
+def order(what):
+    for _, ours in orders:
+        os.write(ours, what)
+
+# What "measure" says when it has begun it says to a terminal alone: its first look is over then.
+def measure(pid):
+    terminal, its = pty.openpty()
+    meter = subprocess.Popen([os.environ["TARE"], "measure", "--json", "--pid", str(pid)], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=its)
+    os.close(its)
+    said = b""
+    while b"measuring" not in said:
+        said += os.read(terminal, 1000)
+    return meter
+
+pid = os.fork()
+if pid == 0:
+    parent()
+hear(b"there")
+meter = measure(pid)
+if sys.argv[1] == "signal":
+    order(b"b")
+    hear(b"burnt")
+    hear(b"burnt")
+    meter.send_signal(signal.SIGINT)
+else:
+    order(b"bx")
+page = json.load(meter.stdout)
+assert meter.wait() == 0
+host = page["host"]
+assert page["gpu"] is None and page["ended_by"] == sys.argv[1], page
+assert page["process"]["pid"] == pid and page["process"]["name"].startswith("python"), page
+# Seen at the first look, or at the last one; the second that the parent had used before it is in neither.
+assert host["processes_peak"] == 3, host
+assert (0.5 if sys.argv[1] == "signal" else 0) <= host["cpu_s"] < 0.95, host
+if sys.argv[1] == "signal":
+    order(b"x")
+os.waitpid(pid, 0)
 END
+    TARE=$TARE python3 family.py "$1" 3>&-
 }
 
 @test "measure --pid tells what the process and its descendants use from then on, sensors or not" {
     unset TARE_NVML
-    family
-    python3 family.py 3>&- &
-    local pid=$!
-    wait_until test -e there
-    "$TARE" measure --json --pid $pid >page.json 3>&- &
-    local meter=$! code=0
-    # Its first look comes right after it has blocked the signals that end it, which is all that can be seen of it.
-    wait_until grep -q '^SigBlk:.*[1-9a-f]' /proc/$meter/status
-    sleep 2
-    touch burn
-    wait_until test -e burnt0
-    wait_until test -e burnt1
-    sleep 2.5 # a look a second, less often where looking costs much
-    touch go
-    wait $meter || code=$?
-    is $code 0
-    python3 - <<'END'
-import json
-page = json.load(open("page.json"))
-host = page["host"]
-assert page["ended_by"] == "process" and page["gpu"] is None and page["process"]["name"].startswith("python"), page
-# The second that the parent had used before is not in it; what it uses to wait is.
-assert 0.5 <= host["cpu_s"] < 0.95, host
-assert host["processes_peak"] == 3, host
-END
+    family signal
+}
+
+@test "measure --pid keeps what it saw of a process when that has ended" {
+    unset TARE_NVML
+    family process
 }
 
 @test "measure says nothing of processes where none is named" {

@@ -71,5 +71,16 @@ summary() {
         "$(run_dir)/summary.csv" "$1"
 }
 
+# verdicts WORD...: gives the experiments these verdicts, in the plan's order: which evidence a machine gives by itself, no
+# test can know. "-": none.
+verdicts() {
+    python3 - "$(run_dir)/run.db" "$@" <<'END'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    for number, verdict in enumerate(sys.argv[2:], 1):
+        db.execute("UPDATE experiments SET verdict = nullif(?, '-') WHERE number = ?", (verdict, number))
+END
+}
+
 # is TEXT EXPECTED
 is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }

@@ -5,17 +5,6 @@ load ../cli/runs
 
 setup_file() { command -v python3 >/dev/null || skip "python3 is missing"; }
 
-# verdicts WORD...: gives the experiments these verdicts, in the plan's order: which evidence a machine gives by itself, no
-# test can know. "-": none.
-verdicts() {
-    python3 - "$(run_dir)/run.db" "$@" <<'END'
-import sqlite3, sys
-with sqlite3.connect(sys.argv[1]) as db:
-    for number, verdict in enumerate(sys.argv[2:], 1):
-        db.execute("UPDATE experiments SET verdict = nullif(?, '-') WHERE number = ?", (verdict, number))
-END
-}
-
 # experiment NUMBER EXPRESSION: of its experiment.json as j, and that of "tare" in it as t.
 experiment() {
     python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); t = j["tare"]; print(eval(sys.argv[2]))' \

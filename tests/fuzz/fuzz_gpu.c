@@ -1,20 +1,9 @@
 /* Any bytes read as what the driver says of a GPU, as a lock's holder, as the names of holders, as
  * CUDA_VISIBLE_DEVICES: the first byte says which. */
+#include "fuzz.h"
 #include "gpu/devices.h"
 #include "gpu/holder.h"
 #include "gpu/visible.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool true_always)
-{
-    if (!true_always)
-        abort();
-}
 
 static void check_printable(const char *text, size_t size)
 {
@@ -99,15 +88,6 @@ static void visible(const char *bytes, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(const char *, size_t) = {information, holder, names, visible};
-    if (size == 0)
-        return 0;
-    /* A copy of its exact size, so that one byte too far is seen. */
-    char *bytes = malloc(size > 1 ? size - 1 : 1);
-    if (!bytes)
-        return 0;
-    memcpy(bytes, data + 1, size - 1);
-    parsers[data[0] % 4](bytes, size - 1);
-    free(bytes);
-    return 0;
+    static fuzz_parser *const parsers[] = {information, holder, names, visible};
+    return fuzz_one_of(data, size, parsers, sizeof parsers / sizeof *parsers);
 }

@@ -1,19 +1,8 @@
 /* Any bytes read as the kernel's files on load, use and devices: the first byte says which. */
+#include "fuzz.h"
 #include "meter/host_parse.h"
 #include "meter/rapl.h"
 #include "meter/sysfs.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool true_always)
-{
-    if (!true_always)
-        abort();
-}
 
 static void load(const char *bytes, size_t count)
 {
@@ -82,15 +71,6 @@ static void counter(const char *bytes, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(const char *, size_t) = {load, pressure, devices, process, sysfs, counter};
-    if (size == 0)
-        return 0;
-    /* A copy of its exact size, so that one byte too far is seen. */
-    char *bytes = malloc(size > 1 ? size - 1 : 1);
-    if (!bytes)
-        return 0;
-    memcpy(bytes, data + 1, size - 1);
-    parsers[data[0] % 6](bytes, size - 1);
-    free(bytes);
-    return 0;
+    static fuzz_parser *const parsers[] = {load, pressure, devices, process, sysfs, counter};
+    return fuzz_one_of(data, size, parsers, sizeof parsers / sizeof *parsers);
 }

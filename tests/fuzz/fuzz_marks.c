@@ -1,23 +1,13 @@
 /* Any bytes through the parser of mark lines, the limits and the cutting: the first byte says how far apart lines come. What is
  * parsed reads back from how it would be written; the parts of each name fill the attempt without gap or overlap. */
+#include "fuzz.h"
 #include "meter/epochs.h"
 #include "meter/mark_line.h"
 #include "meter/marks.h"
 
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define START_NS INT64_C(5000000000)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool true_always)
-{
-    if (!true_always)
-        abort();
-}
 
 static void check_mark(const struct mark *mark, int64_t now_ns)
 {

@@ -3,18 +3,7 @@
 #include "contain/mountinfo.h"
 #include "contain/procfs.h"
 #include "contain/thaw.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool true_always)
-{
-    if (!true_always)
-        abort();
-}
+#include "fuzz.h"
 
 static void stat_line(const char *bytes, size_t count)
 {
@@ -85,15 +74,6 @@ static void numbers(const char *bytes, size_t count)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(const char *, size_t) = {stat_line, mounts, own_cgroup, cgroup_path, numbers};
-    if (size == 0)
-        return 0;
-    /* A copy of its exact size, so that one byte too far is seen. */
-    char *bytes = malloc(size > 1 ? size - 1 : 1);
-    if (!bytes)
-        return 0;
-    memcpy(bytes, data + 1, size - 1);
-    parsers[data[0] % 5](bytes, size - 1);
-    free(bytes);
-    return 0;
+    static fuzz_parser *const parsers[] = {stat_line, mounts, own_cgroup, cgroup_path, numbers};
+    return fuzz_one_of(data, size, parsers, sizeof parsers / sizeof *parsers);
 }

@@ -3,19 +3,9 @@
  * the order of events is tried as freely as their bytes. Whatever the trace says, the model's figures hold together. */
 #include "allocator/recommend.h"
 #include "allocator/usage.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 #define EVENTS_MAX 4000 /* longer ones only cost time */
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static const char *const confs[] = {"",
                                     "expandable_segments:True",

@@ -1,26 +1,7 @@
 /* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its
  * bounds. */
-#include "base/cleanup.h"
 #include "config/settings.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_problems(const struct problems *problems, bool good)
-{
-    if (good != (problems->errors == 0))
-        abort();
-    for (size_t i = 0; i < problems->count; i++) {
-        AUTO_FREE char *line = problem_format(&problems->items[i]);
-        if (strpbrk(line, "\r\n\x1b"))
-            abort();
-        if (problems->items[i].path && !problems->items[i].place.line)
-            abort();
-    }
-}
+#include "problems.h"
 
 static void check_job(const struct job_settings *job)
 {

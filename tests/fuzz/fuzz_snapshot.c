@@ -1,17 +1,6 @@
 /* Any bytes read as a memory snapshot: refused with a place, or read into structs that hold together. */
 #include "allocator/usage.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "fuzz.h"
 
 static void check_segments(const struct snapshot *snapshot)
 {

@@ -30,7 +30,7 @@ static void add(void *at, const struct trace_rows *rows)
         for (size_t i = 0; i < sum->columns; i++)
             sum->values += rows->columns[i].kinds[row] == FIGURE_IS ? rows->columns[i].values[row] : 0;
         if (rows->columns[0].kinds[row] == FIGURE_IS && fabs(rows->columns[0].values[row]) < 1e6)
-            power_add(&sum->power, rows->t_s[row], rows->columns[0].values[row]);
+            power_add_all(&sum->power, &rows->t_s[row], &rows->columns[0].values[row], 1);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Any text split into words as a shell does; the words in quotes of their own split into the same. */
+/* Any text split into words as a shell does; the words, quoted again where they need it, split into the same. */
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/text.h"
@@ -8,18 +8,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void add_quoted(struct text *out, const char *word)
-{
-    text_add(out, " '");
-    for (const char *c = word; *c; c++) {
-        if (*c == '\'')
-            text_add(out, "'\\''");
-        else
-            text_add_char(out, *c);
-    }
-    text_add_char(out, '\'');
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -35,8 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (words.count == 0)
         abort();
-    for (size_t i = 0; i < words.count; i++)
-        add_quoted(&quoted, words.items[i]);
+    for (size_t i = 0; i < words.count; i++) {
+        text_add_char(&quoted, ' ');
+        shell_words_quote(words.items[i], &quoted);
+    }
     if (!shell_words_split(text_get(&quoted), &again, &err) || again.count != words.count)
         abort();
     for (size_t i = 0; i < words.count; i++)

@@ -4,8 +4,9 @@
 #include "base/mem.h"
 #include "base/strv.h"
 
+#include "../folder.h"
+
 #include <dirent.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,12 +26,6 @@ struct data {
     struct strv pickles, outcomes; /* names without their endings, sorted; outcomes: all that have a .json */
     const char *missing;           /* why there is nothing */
 };
-
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *walk)
-{
-    (void)stat, (void)kind, (void)walk;
-    return remove(path);
-}
 
 static bool unpack(const char *archive, const char *folder)
 {
@@ -85,7 +80,7 @@ static int open_data(void **state)
 static int close_data(void **state)
 {
     struct data *data = *state;
-    nftw(data->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(data->folder);
     strv_fini(&data->pickles);
     strv_fini(&data->outcomes);
     free(data);

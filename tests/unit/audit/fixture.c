@@ -13,8 +13,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#include "../folder.h"
+
 #include <fcntl.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,19 +41,11 @@ void fixture_begin(struct fixture *fixture)
     assert_true(fixture->dir >= 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void fixture_end(struct fixture *fixture)
 {
     close(fixture->dir);
     text_fini(&fixture->rows);
-    nftw(fixture->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->path);
 }
 
 void fixture_path(const struct fixture *fixture, size_t index, const char *name, char out[256])

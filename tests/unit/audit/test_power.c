@@ -12,6 +12,11 @@
 #include <math.h>
 #include <stdio.h>
 
+static void power_add(struct power *power, int64_t t_s, double watts)
+{
+    power_add_all(power, &t_s, &watts, 1);
+}
+
 static void near(double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance))

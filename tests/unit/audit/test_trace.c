@@ -191,6 +191,11 @@ static void all_rows_are_handed_over_once_and_in_order(void **state)
     assert_int_equal(total.calls, (ROWS + TRACE_ROWS - 1) / TRACE_ROWS);
 }
 
+static void bins_add(struct bins *bins, int64_t t_s, double value)
+{
+    bins_add_all(bins, &t_s, &value, 1);
+}
+
 /* 100,000 seconds at 10, then 60,000 at 30: in spans of 256 s the step stands where it is, to one of them. */
 static void a_long_trace_keeps_its_step_in_few_bins(void **state)
 {

@@ -9,10 +9,11 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include "../folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,19 +42,11 @@ static int make_place(void **state)
     return place->dir < 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
-{
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 static int remove_place(void **state)
 {
     struct place *place = *state;
     close(place->dir);
-    int result = nftw(place->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    int result = folder_remove(place->path);
     free(place);
     return result;
 }

@@ -13,8 +13,9 @@
 #include "cli/doctor.h"
 #include "tare_build.h"
 
+#include "../folder.h"
+
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,17 +32,9 @@ static int setup(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
-    nftw(*state, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(*state);
     free(*state);
     return 0;
 }

@@ -8,7 +8,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "config/problem.h"
+#include "base/cleanup.h"
+#include "config/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,18 @@ static inline void expect_problems(const struct problems *problems, const char *
         free(line);
     }
     assert_int_equal(problems->count, wanted);
+}
+
+/* Of a registry that is named "r"; it is read to its end where all that is wrong are warnings. */
+static inline void expect_registry(const char *text, const char *const *lines)
+{
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO(registry_fini) struct registry registry;
+    bool warned_only = true;
+    for (const char *const *line = lines; *line; line++)
+        warned_only &= !strstr(*line, "error: ");
+    assert_int_equal(registry_parse("r", text, strlen(text), &registry, &problems), warned_only);
+    expect_problems(&problems, lines);
 }
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__ __VA_OPT__(,) NULL})

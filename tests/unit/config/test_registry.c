@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "config/registry.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -190,12 +191,6 @@ static char *make_tree(char folder[64])
     return realpath(folder, NULL);
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)type, (void)where;
-    return remove(path);
-}
-
 static void make_folder(const char *root, const char *name)
 {
     AUTO_FREE char *path = mem_printf("%s/%s", root, name);
@@ -232,7 +227,7 @@ static void a_path_is_relative_to_the_registry_then_to_the_working_folder(void *
     }
     if (before)
         assert_int_equal(chdir(before), 0);
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(folder);
 }
 
 static void folders_before_path_are_relative_to_the_registry_then_to_the_repository(void **state)
@@ -253,7 +248,7 @@ static void folders_before_path_are_relative_to_the_registry_then_to_the_reposit
         AUTO_FREE char *found = join(&registry.repos[0].path_prepend);
         assert_string_equal(found, wanted);
     }
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(folder);
 }
 
 int main(void)

@@ -9,17 +9,6 @@
     "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"small\", \"large\"],\n" rest "}}}"
 #define COMMIT "0123456789abcdef0123456789abcdef01234567"
 
-static void expect(const char *text, const char *const *lines)
-{
-    AUTO(problems_fini) struct problems problems = {0};
-    AUTO(registry_fini) struct registry registry;
-    bool warned_only = true;
-    for (const char *const *line = lines; *line; line++)
-        warned_only &= !strstr(*line, "error: ");
-    assert_int_equal(registry_parse("r", text, strlen(text), &registry, &problems), warned_only);
-    expect_problems(&problems, lines);
-}
-
 static void what_a_machine_must_have_is_read(void **state)
 {
     (void)state;
@@ -70,53 +59,59 @@ static void a_registry_that_says_nothing_needs_nothing(void **state)
 static void every_mistake_of_a_source_is_told_with_its_place(void **state)
 {
     (void)state;
-    expect(REGISTRY("\"source\": 3"),
-           LINES("r:2:11: error: 'source': expected an object, not 3 (at $.models.r.source)"));
-    expect(REGISTRY("\"source\": {}"),
-           LINES("r:2:11: error: 'url' is missing: what git clones (at $.models.r.source)"));
+    expect_registry(REGISTRY("\"source\": 3"),
+                    LINES("r:2:11: error: 'source': expected an object, not 3 (at $.models.r.source)"));
+    expect_registry(REGISTRY("\"source\": {}"),
+                    LINES("r:2:11: error: 'url' is missing: what git clones (at $.models.r.source)"));
     /* git would take the first for an option, the second for a program to start. */
-    expect(REGISTRY("\"source\": {\"url\": \"--upload-pack=x\"}"),
-           LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
-                 "\"--upload-pack=x\" (at $.models.r.source.url)"));
-    expect(REGISTRY("\"source\": {\"url\": \"ext::sh -c x\"}"),
-           LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
-                 "\"ext::sh -c x\" (at $.models.r.source.url)"));
-    expect(REGISTRY("\"source\": {\"url\": \"https://a b\"}"),
-           LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
-                 "\"https://a b\" (at $.models.r.source.url)"));
+    expect_registry(
+        REGISTRY("\"source\": {\"url\": \"--upload-pack=x\"}"),
+        LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
+              "\"--upload-pack=x\" (at $.models.r.source.url)"));
+    expect_registry(
+        REGISTRY("\"source\": {\"url\": \"ext::sh -c x\"}"),
+        LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
+              "\"ext::sh -c x\" (at $.models.r.source.url)"));
+    expect_registry(
+        REGISTRY("\"source\": {\"url\": \"https://a b\"}"),
+        LINES("r:2:19: error: 'url': expected an address that git clones (https://..., ssh://..., git@...), not "
+              "\"https://a b\" (at $.models.r.source.url)"));
     /* A branch moves, and so does what a short name stands for. */
-    expect(REGISTRY("\"source\": {\"url\": \"git@h:r\", \"commit\": \"main\"}"),
-           LINES("r:2:40: error: 'commit': expected the 40 (or 64) hexadecimal digits of a commit, not \"main\" (at "
-                 "$.models.r.source.commit)"));
-    expect(REGISTRY("\"source\": {\"url\": \"git@h:r\", \"license\": \"MIT\"}"),
-           LINES("r:2:30: warning: 'license' is no known key; did you mean 'licence'? (at $.models.r.source.license)"));
+    expect_registry(
+        REGISTRY("\"source\": {\"url\": \"git@h:r\", \"commit\": \"main\"}"),
+        LINES("r:2:40: error: 'commit': expected the 40 (or 64) hexadecimal digits of a commit, not \"main\" (at "
+              "$.models.r.source.commit)"));
+    expect_registry(
+        REGISTRY("\"source\": {\"url\": \"git@h:r\", \"license\": \"MIT\"}"),
+        LINES("r:2:30: warning: 'license' is no known key; did you mean 'licence'? (at $.models.r.source.license)"));
 }
 
 static void every_mistake_of_data_is_told_with_its_place(void **state)
 {
     (void)state;
-    expect(REGISTRY("\"data\": {}"),
-           LINES("r:2:9: error: 'data': expected a list of at most 1000 objects, not an empty object (at "
-                 "$.models.r.data)"));
-    expect(REGISTRY("\"data\": [\"x\", {}]"),
-           LINES("r:2:10: error: 'data': expected an object, not \"x\" (at $.models.r.data[0])",
-                 "r:2:15: error: 'path' is missing: a file or folder (at $.models.r.data[1])"));
-    expect(REGISTRY("\"data\": [{\"path\": \"d\", \"size\": \"big\", \"models\": [\"larg\"]}]"),
-           LINES("r:2:32: error: 'size': expected bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes, "
-                 "not \"big\" (at $.models.r.data[0].size)",
-                 "r:2:49: error: 'models': 'larg' is none of the repository's models; did you mean 'large'? (at "
-                 "$.models.r.data[0].models)"));
-    expect(REGISTRY("\"data\": [{\"path\": \"d\", \"get\": \"a\\u001b[2J\"}]"),
-           LINES("r:2:31: error: 'get': expected a text without control characters, not \"a\\u001b[2J\" (at "
-                 "$.models.r.data[0].get)"));
+    expect_registry(REGISTRY("\"data\": {}"),
+                    LINES("r:2:9: error: 'data': expected a list of at most 1000 objects, not an empty object (at "
+                          "$.models.r.data)"));
+    expect_registry(REGISTRY("\"data\": [\"x\", {}]"),
+                    LINES("r:2:10: error: 'data': expected an object, not \"x\" (at $.models.r.data[0])",
+                          "r:2:15: error: 'path' is missing: a file or folder (at $.models.r.data[1])"));
+    expect_registry(
+        REGISTRY("\"data\": [{\"path\": \"d\", \"size\": \"big\", \"models\": [\"larg\"]}]"),
+        LINES("r:2:32: error: 'size': expected bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes, "
+              "not \"big\" (at $.models.r.data[0].size)",
+              "r:2:49: error: 'models': 'larg' is none of the repository's models; did you mean 'large'? (at "
+              "$.models.r.data[0].models)"));
+    expect_registry(REGISTRY("\"data\": [{\"path\": \"d\", \"get\": \"a\\u001b[2J\"}]"),
+                    LINES("r:2:31: error: 'get': expected a text without control characters, not \"a\\u001b[2J\" (at "
+                          "$.models.r.data[0].get)"));
 }
 
 static void a_module_is_a_name_and_never_a_line_of_code(void **state)
 {
     (void)state;
-    expect(REGISTRY("\"requires\": [{}]"),
-           LINES("r:2:14: error: 'modules' is missing: names of Python modules (at $.models.r.requires[0])"));
-    expect(
+    expect_registry(REGISTRY("\"requires\": [{}]"),
+                    LINES("r:2:14: error: 'modules' is missing: names of Python modules (at $.models.r.requires[0])"));
+    expect_registry(
         REGISTRY("\"requires\": [{\"modules\": [\"os; x()\", \".a\", \"a.\", \"1a\", \"scikit-learn\", \"_a.b1\"]}]"),
         LINES("r:2:26: error: 'modules': 'os; x()' is no name of a Python module (at "
               "$.models.r.requires[0].modules)",

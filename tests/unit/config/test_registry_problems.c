@@ -3,23 +3,6 @@
 #include "base/cleanup.h"
 #include "config/registry.h"
 
-static bool has_errors(const char *const *lines)
-{
-    for (; *lines; lines++)
-        if (strstr(*lines, "error: "))
-            return true;
-    return false;
-}
-
-static void expect(const char *text, const char *const *lines)
-{
-    AUTO(problems_fini) struct problems problems = {0};
-    AUTO(registry_fini) struct registry registry;
-    bool good = registry_parse("r", text, strlen(text), &registry, &problems);
-    expect_problems(&problems, lines);
-    assert_int_equal(good, !has_errors(lines));
-}
-
 /* A repository that is right but for what stands behind its models, in line 2; a hyperparameter alone in line 2. */
 #define REPO(rest)  "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\"]" rest "}}}"
 #define PARAM(rest) REPO(", \"supported_hyperparams\": {\"x\":\n{" rest "}}")
@@ -28,30 +11,31 @@ static void expect(const char *text, const char *const *lines)
 static void the_root_is_an_object_with_models(void **state)
 {
     (void)state;
-    expect("\"x\"", LINES("r:1:3: error: '[' or '{' expected near '\"x\"'"));
-    expect("[]", LINES("r:1:1: error: expected an object (the registry), not an empty list (at $)"));
-    expect("{}", LINES("r:1:1: error: 'models' is missing: the repositories (at $)"));
-    expect("{\"model\": {}}", LINES("r:1:2: warning: 'model' is no known key; did you mean 'models'? (at $.model)",
-                                    "r:1:1: error: 'models' is missing: the repositories (at $)"));
-    expect("{\"models\": 3}", LINES("r:1:12: error: 'models': expected an object, not 3 (at $.models)"));
-    expect("{\"models\": {}}", LINES("r:1:12: error: 'models': there is no repository in it (at $.models)"));
-    expect("{\"models\": {\"a\": 3}}",
-           LINES("r:1:18: error: expected an object (a repository), not 3 (at $.models.a)"));
+    expect_registry("\"x\"", LINES("r:1:3: error: '[' or '{' expected near '\"x\"'"));
+    expect_registry("[]", LINES("r:1:1: error: expected an object (the registry), not an empty list (at $)"));
+    expect_registry("{}", LINES("r:1:1: error: 'models' is missing: the repositories (at $)"));
+    expect_registry("{\"model\": {}}",
+                    LINES("r:1:2: warning: 'model' is no known key; did you mean 'models'? (at $.model)",
+                          "r:1:1: error: 'models' is missing: the repositories (at $)"));
+    expect_registry("{\"models\": 3}", LINES("r:1:12: error: 'models': expected an object, not 3 (at $.models)"));
+    expect_registry("{\"models\": {}}", LINES("r:1:12: error: 'models': there is no repository in it (at $.models)"));
+    expect_registry("{\"models\": {\"a\": 3}}",
+                    LINES("r:1:18: error: expected an object (a repository), not 3 (at $.models.a)"));
 }
 
 static void what_is_missing_is_told(void **state)
 {
     (void)state;
-    expect("{\"models\": {\"a b\":\n{}}}",
-           LINES("r:2:1: error: 'path' is missing (at $.models[\"a b\"])",
-                 "r:2:1: error: 'train_script' is missing (at $.models[\"a b\"])",
-                 "r:2:1: error: 'models' is missing: a list of names (at $.models[\"a b\"])"));
+    expect_registry("{\"models\": {\"a b\":\n{}}}",
+                    LINES("r:2:1: error: 'path' is missing (at $.models[\"a b\"])",
+                          "r:2:1: error: 'train_script' is missing (at $.models[\"a b\"])",
+                          "r:2:1: error: 'models' is missing: a list of names (at $.models[\"a b\"])"));
 }
 
 static void wrong_types_in_a_repository_are_told_at_once(void **state)
 {
     (void)state;
-    expect(
+    expect_registry(
         "{\"models\": {\"r\": {\n\"path\": 1,\n\"train_script\": [],\n\"models\": \"m\",\n\"model_flag\": 2,\n"
         "\"python\": \"\",\n\"command_prefix\": \"nice\",\n\"path_prepend\": 4,\n\"env\": {\"1A\": \"x\"},\n"
         "\"exit_code\": \"ignore\",\n\"required_args\": {\"d\": 5},\n\"supported_hyperparams\": [],\n"
@@ -79,33 +63,33 @@ static void wrong_types_in_a_repository_are_told_at_once(void **state)
 static void unknown_keys_are_warnings_but_notes_are_not(void **state)
 {
     (void)state;
-    expect(REPO(",\n\"pyton\": \"x\",\n\"zebra\": 1,\n\"note\": \"n\",\n\"_x\": 1,\n\"performance_metrics\":\n"
-                "{\"log_pattern\": {}}"),
-           LINES("r:2:1: warning: 'pyton' is no known key; did you mean 'python'? (at $.models.r.pyton)",
-                 "r:3:1: warning: 'zebra' is no known key (at $.models.r.zebra)",
-                 "r:7:2: warning: 'log_pattern' is no known key; did you mean 'log_patterns'? "
-                 "(at $.models.r.performance_metrics.log_pattern)"));
+    expect_registry(REPO(",\n\"pyton\": \"x\",\n\"zebra\": 1,\n\"note\": \"n\",\n\"_x\": 1,\n\"performance_metrics\":\n"
+                         "{\"log_pattern\": {}}"),
+                    LINES("r:2:1: warning: 'pyton' is no known key; did you mean 'python'? (at $.models.r.pyton)",
+                          "r:3:1: warning: 'zebra' is no known key (at $.models.r.zebra)",
+                          "r:7:2: warning: 'log_pattern' is no known key; did you mean 'log_patterns'? "
+                          "(at $.models.r.performance_metrics.log_pattern)"));
 }
 
 static void names_are_plain(void **state)
 {
     (void)state;
-    expect("{\"models\": {\n\"a\\u0001\": {\"path\": \"p\", \"train_script\": \"t\",\n"
-           "\"models\": [\"a/b\", \"\", \"c\",\n\"c\", 7]}, \"\": 3}}",
-           LINES("r:2:1: error: the repository's name holds a control character (at $.models[\"a\\u0001\"])",
-                 "r:3:19: error: the model's name is empty (at $.models[\"a\\u0001\"].models[1])",
-                 "r:4:1: error: 'models': 'c' stands there twice (at $.models[\"a\\u0001\"].models[3])",
-                 "r:4:6: error: 'models': expected a name, not 7 (at $.models[\"a\\u0001\"].models[4])",
-                 "r:4:11: error: the repository's name is empty (at $.models[\"\"])",
-                 "r:4:15: error: expected an object (a repository), not 3 (at $.models[\"\"])"));
+    expect_registry("{\"models\": {\n\"a\\u0001\": {\"path\": \"p\", \"train_script\": \"t\",\n"
+                    "\"models\": [\"a/b\", \"\", \"c\",\n\"c\", 7]}, \"\": 3}}",
+                    LINES("r:2:1: error: the repository's name holds a control character (at $.models[\"a\\u0001\"])",
+                          "r:3:19: error: the model's name is empty (at $.models[\"a\\u0001\"].models[1])",
+                          "r:4:1: error: 'models': 'c' stands there twice (at $.models[\"a\\u0001\"].models[3])",
+                          "r:4:6: error: 'models': expected a name, not 7 (at $.models[\"a\\u0001\"].models[4])",
+                          "r:4:11: error: the repository's name is empty (at $.models[\"\"])",
+                          "r:4:15: error: expected an object (a repository), not 3 (at $.models[\"\"])"));
 }
 
 static void every_mistake_in_marks_is_told(void **state)
 {
     (void)state;
-    expect(REPO(",\n\"marks\": [\"epoch\"]"),
-           LINES("r:2:10: error: 'marks': expected an object, not a list of 1 (at $.models.r.marks)"));
-    expect(
+    expect_registry(REPO(",\n\"marks\": [\"epoch\"]"),
+                    LINES("r:2:10: error: 'marks': expected an object, not a list of 1 (at $.models.r.marks)"));
+    expect_registry(
         REPO(",\n\"marks\": {\n\"an epoch\": \"x\",\n\"a\": 3,\n\"b\": \"\",\n\"c\": {},\n\"d\": {\"strat\": \"x\"},\n"
              "\"e\": {\"start\": 1, \"end\": []},\n\"fine\": \"x\"}"),
         LINES("r:3:1: error: 'an epoch' is no name of a mark: expected 1 to 64 letters, digits, '_', '-' and '.', the "
@@ -118,19 +102,21 @@ static void every_mistake_in_marks_is_told(void **state)
               "r:7:6: error: 'd': neither 'start' nor 'end': at least one of them is needed (at $.models.r.marks.d)",
               "r:8:16: error: 'start': expected a regular expression, not 1 (at $.models.r.marks.e.start)",
               "r:8:26: error: 'end': expected a regular expression, not an empty list (at $.models.r.marks.e.end)"));
-    expect(REPO(",\n\"mark\": {\"epoch\": \"x\"}"),
-           LINES("r:2:1: warning: 'mark' is no known key; did you mean 'marks'? (at $.models.r.mark)"));
+    expect_registry(REPO(",\n\"mark\": {\"epoch\": \"x\"}"),
+                    LINES("r:2:1: warning: 'mark' is no known key; did you mean 'marks'? (at $.models.r.mark)"));
 }
 
 static void interpreters_exclude_each_other(void **state)
 {
     (void)state;
-    expect(REPO(",\n\"python\": \"a\",\n\"venv\": \"b\""),
-           LINES("r:3:1: error: 'python' and 'venv' exclude each other: at most one of python, venv and conda_env "
-                 "(at $.models.r.venv)"));
-    expect(REPO(",\n\"conda_env\": \"a\",\n\"venv\": \"b\""),
-           LINES("r:2:1: error: 'venv' and 'conda_env' exclude each other: at most one of python, venv and conda_env "
-                 "(at $.models.r.conda_env)"));
+    expect_registry(
+        REPO(",\n\"python\": \"a\",\n\"venv\": \"b\""),
+        LINES("r:3:1: error: 'python' and 'venv' exclude each other: at most one of python, venv and conda_env "
+              "(at $.models.r.venv)"));
+    expect_registry(
+        REPO(",\n\"conda_env\": \"a\",\n\"venv\": \"b\""),
+        LINES("r:2:1: error: 'venv' and 'conda_env' exclude each other: at most one of python, venv and conda_env "
+              "(at $.models.r.conda_env)"));
 }
 
 static void bad_patterns_are_told_with_the_character(void **state)
@@ -170,33 +156,38 @@ static void bad_patterns_are_told_with_the_character(void **state)
 static void a_hyperparameter_is_an_object_with_a_type(void **state)
 {
     (void)state;
-    expect(REPO(", \"supported_hyperparams\": {\n\"x\": 3, \"all\":\n{\"type\": \"int\", \"default\": 1, \"range\": "
-                "[1, 2]}}"),
-           LINES("r:2:6: error: expected an object (a hyperparameter), not 3 (at " AT_X ")",
-                 "r:2:9: error: a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one "
-                 "(at $.models.r.supported_hyperparams.all)"));
-    expect(PARAM("\"default\": 1"),
-           LINES("r:2:1: error: 'type' is missing: \"int\", \"float\" or \"choice\" (at " AT_X ")"));
-    expect(
+    expect_registry(
+        REPO(", \"supported_hyperparams\": {\n\"x\": 3, \"all\":\n{\"type\": \"int\", \"default\": 1, \"range\": "
+             "[1, 2]}}"),
+        LINES("r:2:6: error: expected an object (a hyperparameter), not 3 (at " AT_X ")",
+              "r:2:9: error: a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one "
+              "(at $.models.r.supported_hyperparams.all)"));
+    expect_registry(PARAM("\"default\": 1"),
+                    LINES("r:2:1: error: 'type' is missing: \"int\", \"float\" or \"choice\" (at " AT_X ")"));
+    expect_registry(
         PARAM("\"type\": \"flaot\", \"default\": 1, \"range\": [1, 2]"),
         LINES("r:2:10: error: 'type': expected \"int\", \"float\" or \"choice\", not \"flaot\"; did you mean 'float'? "
               "(at " AT_X ".type)"));
-    expect(PARAM("\"type\": \"int\", \"default\": 1, \"range\": [1, 2], \"flags\": \"-x\""),
-           LINES("r:2:48: warning: 'flags' is no known key; did you mean 'flag'? (at " AT_X ".flags)"));
+    expect_registry(PARAM("\"type\": \"int\", \"default\": 1, \"range\": [1, 2], \"flags\": \"-x\""),
+                    LINES("r:2:48: warning: 'flags' is no known key; did you mean 'flag'? (at " AT_X ".flags)"));
 }
 
 static void the_default_has_the_type(void **state)
 {
     (void)state;
-    expect(PARAM("\"type\": \"int\", \"range\": [1, 2]"), LINES("r:2:1: error: 'default' is missing (at " AT_X ")"));
-    expect(PARAM("\"type\": \"int\", \"range\": [1, 2], \"default\": 1.5"),
-           LINES("r:2:45: error: 'default': expected a whole number (the type is int), not 1.5 (at " AT_X ".default)"));
-    expect(PARAM("\"type\": \"float\", \"range\": [1, 2], \"default\": \"1\""),
-           LINES("r:2:47: error: 'default': expected a number (the type is float), not \"1\" (at " AT_X ".default)"));
-    expect(PARAM("\"type\": \"choice\", \"choices\": [1], \"default\": {}"),
-           LINES("r:2:47: error: 'default': expected a number, a text, true, false or null, not an empty object "
-                 "(at " AT_X ".default)"));
-    expect(
+    expect_registry(PARAM("\"type\": \"int\", \"range\": [1, 2]"),
+                    LINES("r:2:1: error: 'default' is missing (at " AT_X ")"));
+    expect_registry(
+        PARAM("\"type\": \"int\", \"range\": [1, 2], \"default\": 1.5"),
+        LINES("r:2:45: error: 'default': expected a whole number (the type is int), not 1.5 (at " AT_X ".default)"));
+    expect_registry(
+        PARAM("\"type\": \"float\", \"range\": [1, 2], \"default\": \"1\""),
+        LINES("r:2:47: error: 'default': expected a number (the type is float), not \"1\" (at " AT_X ".default)"));
+    expect_registry(
+        PARAM("\"type\": \"choice\", \"choices\": [1], \"default\": {}"),
+        LINES("r:2:47: error: 'default': expected a number, a text, true, false or null, not an empty object "
+              "(at " AT_X ".default)"));
+    expect_registry(
         PARAM("\"type\": \"choice\", \"choices\": [\"adam\", \"sgd\"], \"default\": \"adan\""),
         LINES("r:2:59: warning: 'default': 'adan' is none of the choices; did you mean 'adam'? (at " AT_X ".default)"));
 }
@@ -205,70 +196,76 @@ static void ranges_are_checked(void **state)
 {
     (void)state;
 #define RANGE(type, range, rest) PARAM("\"default\": 3, \"type\": \"" type "\", \"range\": " range rest)
-    expect(PARAM("\"default\": 3, \"type\": \"int\""),
-           LINES("r:2:1: error: 'range' is missing: [low, high] (at " AT_X ")"));
-    expect(RANGE("int", "3", ""), LINES("r:2:40: error: 'range': expected [low, high], not 3 (at " AT_X ".range)"));
-    expect(RANGE("int", "[1, 2, 3]", ""),
-           LINES("r:2:40: error: 'range': expected [low, high], not a list of 3 (at " AT_X ".range)"));
-    expect(RANGE("int", "[0.5, 2]", ""), LINES("r:2:41: error: 'range': expected a whole number (the type is int), not "
-                                               "0.5 (at " AT_X ".range[0])"));
-    expect(RANGE("int", "[1, 1e300]", ""),
-           LINES("r:2:44: error: 'range': expected a whole number (the type is int), not "
-                 "1e300 (at " AT_X ".range[1])"));
-    expect(RANGE("float", "[\"a\", null]", ""),
-           LINES("r:2:43: error: 'range': expected a number, not \"a\" (at " AT_X ".range[0])",
-                 "r:2:48: error: 'range': expected a number, not null (at " AT_X ".range[1])"));
-    expect(RANGE("int", "[15, 5]", ""),
-           LINES("r:2:40: error: 'range': expected [low, high], but 15.0 is more than 5.0 (at " AT_X ".range)"));
-    expect(
+    expect_registry(PARAM("\"default\": 3, \"type\": \"int\""),
+                    LINES("r:2:1: error: 'range' is missing: [low, high] (at " AT_X ")"));
+    expect_registry(RANGE("int", "3", ""),
+                    LINES("r:2:40: error: 'range': expected [low, high], not 3 (at " AT_X ".range)"));
+    expect_registry(RANGE("int", "[1, 2, 3]", ""),
+                    LINES("r:2:40: error: 'range': expected [low, high], not a list of 3 (at " AT_X ".range)"));
+    expect_registry(RANGE("int", "[0.5, 2]", ""),
+                    LINES("r:2:41: error: 'range': expected a whole number (the type is int), not "
+                          "0.5 (at " AT_X ".range[0])"));
+    expect_registry(RANGE("int", "[1, 1e300]", ""),
+                    LINES("r:2:44: error: 'range': expected a whole number (the type is int), not "
+                          "1e300 (at " AT_X ".range[1])"));
+    expect_registry(RANGE("float", "[\"a\", null]", ""),
+                    LINES("r:2:43: error: 'range': expected a number, not \"a\" (at " AT_X ".range[0])",
+                          "r:2:48: error: 'range': expected a number, not null (at " AT_X ".range[1])"));
+    expect_registry(
+        RANGE("int", "[15, 5]", ""),
+        LINES("r:2:40: error: 'range': expected [low, high], but 15.0 is more than 5.0 (at " AT_X ".range)"));
+    expect_registry(
         RANGE("float", "[0, 1]", ", \"distribution\": \"log_uniform\""),
         LINES("r:2:42: error: 'range': log_uniform needs a range above 0, but it begins at 0.0; \"zero_probability\" "
               "draws zeros (at " AT_X ".range)"));
-    expect(
+    expect_registry(
         RANGE("float", "[-2.5, 1]", ", \"distribution\": \"log_uniform\""),
         LINES("r:2:42: error: 'range': log_uniform needs a range above 0, but it begins at -2.5 (at " AT_X ".range)"));
-    expect(RANGE("float", "[1, 1]", ""), LINES());
+    expect_registry(RANGE("float", "[1, 1]", ""), LINES());
 }
 
 static void distributions_are_checked(void **state)
 {
     (void)state;
 #define NORMAL(rest) RANGE("int", "[1, 5]", ", \"distribution\": \"normal\",\n" rest)
-    expect(
+    expect_registry(
         RANGE("int", "[1, 5]", ",\n\"distribution\": \"log-uniform\",\n\"zero_probability\": 1.5"),
         LINES(
             "r:3:17: error: 'distribution': expected \"uniform\", \"log_uniform\" or \"normal\", not \"log-uniform\"; "
             "did you mean 'log_uniform'? (at " AT_X ".distribution)",
             "r:4:21: error: 'zero_probability': expected a number from 0.0 to 1.0, not 1.5 (at " AT_X
             ".zero_probability)"));
-    expect(NORMAL("\"mean\": 9"), LINES("r:3:9: error: 'mean': expected a number within the range (at " AT_X ".mean)"));
-    expect(NORMAL("\"deviation\": 0"),
-           LINES("r:3:14: error: 'deviation': expected a number above 0, not 0 (at " AT_X ".deviation)"));
-    expect(NORMAL("\"deviation\": 1, \"std\": 1"),
-           LINES("r:3:24: error: 'std' and 'deviation' mean the same: keep one of them (at " AT_X ".std)"));
-    expect(RANGE("int", "[1, 5]", ",\n\"mean\": 2,\n\"choices\": [1]"),
-           LINES("r:4:1: warning: 'choices' is not used here: the type is not 'choice' (at " AT_X ".choices)",
-                 "r:3:1: warning: 'mean' is not used here: the distribution is not 'normal' (at " AT_X ".mean)"));
+    expect_registry(NORMAL("\"mean\": 9"),
+                    LINES("r:3:9: error: 'mean': expected a number within the range (at " AT_X ".mean)"));
+    expect_registry(NORMAL("\"deviation\": 0"),
+                    LINES("r:3:14: error: 'deviation': expected a number above 0, not 0 (at " AT_X ".deviation)"));
+    expect_registry(NORMAL("\"deviation\": 1, \"std\": 1"),
+                    LINES("r:3:24: error: 'std' and 'deviation' mean the same: keep one of them (at " AT_X ".std)"));
+    expect_registry(RANGE("int", "[1, 5]", ",\n\"mean\": 2,\n\"choices\": [1]"),
+                    LINES("r:4:1: warning: 'choices' is not used here: the type is not 'choice' (at " AT_X ".choices)",
+                          "r:3:1: warning: 'mean' is not used here: the distribution is not 'normal' (at " AT_X
+                          ".mean)"));
 }
 
 static void choices_are_checked(void **state)
 {
     (void)state;
 #define CHOICE(rest) PARAM("\"default\": 1, \"type\": \"choice\",\n" rest)
-    expect(CHOICE("\"flag\": \"-x\""),
-           LINES("r:2:1: error: 'choices' is missing: the values to draw from (at " AT_X ")"));
-    expect(CHOICE("\"choices\": []"),
-           LINES("r:3:12: error: 'choices': expected a list of 1 to 1000 values, not an empty list (at " AT_X
-                 ".choices)"));
-    expect(CHOICE("\"choices\": [1, \"a\", 1.0, [], null, \"a\"]"),
-           LINES("r:3:21: error: 'choices': 1.0 stands there twice (at " AT_X ".choices[2])",
-                 "r:3:26: error: 'choices': expected a number, a text, true, false or null, not an empty list (at " AT_X
-                 ".choices[3])",
-                 "r:3:36: error: 'choices': \"a\" stands there twice (at " AT_X ".choices[5])"));
-    expect(CHOICE("\"choices\": [1, 2],\n\"range\": [1, 2],\n\"zero_probability\": 0.5"),
-           LINES("r:4:1: warning: 'range' is not used here: the type is 'choice' (at " AT_X ".range)",
-                 "r:5:1: warning: 'zero_probability' is not used here: the type is 'choice' (at " AT_X
-                 ".zero_probability)"));
+    expect_registry(CHOICE("\"flag\": \"-x\""),
+                    LINES("r:2:1: error: 'choices' is missing: the values to draw from (at " AT_X ")"));
+    expect_registry(CHOICE("\"choices\": []"),
+                    LINES("r:3:12: error: 'choices': expected a list of 1 to 1000 values, not an empty list (at " AT_X
+                          ".choices)"));
+    expect_registry(
+        CHOICE("\"choices\": [1, \"a\", 1.0, [], null, \"a\"]"),
+        LINES("r:3:21: error: 'choices': 1.0 stands there twice (at " AT_X ".choices[2])",
+              "r:3:26: error: 'choices': expected a number, a text, true, false or null, not an empty list (at " AT_X
+              ".choices[3])",
+              "r:3:36: error: 'choices': \"a\" stands there twice (at " AT_X ".choices[5])"));
+    expect_registry(CHOICE("\"choices\": [1, 2],\n\"range\": [1, 2],\n\"zero_probability\": 0.5"),
+                    LINES("r:4:1: warning: 'range' is not used here: the type is 'choice' (at " AT_X ".range)",
+                          "r:5:1: warning: 'zero_probability' is not used here: the type is 'choice' (at " AT_X
+                          ".zero_probability)"));
 }
 
 static void what_is_right_is_read_beside_what_is_wrong(void **state)

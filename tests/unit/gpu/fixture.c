@@ -4,8 +4,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include "../folder.h"
+
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +21,10 @@ int fixture_setup(void **out)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 int fixture_teardown(void **out)
 {
     struct fixture *fixture = *out;
-    nftw(fixture->top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->top);
     free(fixture);
     return 0;
 }

@@ -3,12 +3,7 @@
 #define TARE_TEST_GPU_PLAYED_H
 
 #include "gpu/sensor.h"
-#include "scenario.h"
-
-#include <math.h>
-
-/* cmocka compares floats in single precision only. */
-#define assert_near(a, b, within) assert_true(fabs((double)(a) - (double)(b)) <= (within))
+#include "../scenario_file.h"
 
 struct played {
     char folder[64];
@@ -17,7 +12,7 @@ struct played {
     struct fake_scenario truth;
 };
 
-/* The text, with ORIGIN replaced by seconds_ago before now and FOLDER by the folder; opens device of library. NULL
+/* As scenario_file; opens device of library. NULL
  * library: the fake one. */
 void play(struct played *played, const char *library, const char *device, double seconds_ago, const char *text);
 /* Only the scenario: the caller opens. */

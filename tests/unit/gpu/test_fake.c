@@ -8,14 +8,13 @@
 
 #include "scenario.h"
 
+#include "../near.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* cmocka compares floats in single precision only. */
-#define assert_near(a, b, within) assert_true(fabs((double)(a) - (double)(b)) <= (within))
 
 #define S INT64_C(1000000000)
 

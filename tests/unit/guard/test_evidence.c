@@ -11,6 +11,15 @@
 
 #include <cmocka.h>
 
+/* Of an attempt that was measured: clean without evidence. */
+static enum verdict verdict_of(const char *const *found, size_t count)
+{
+    enum verdict verdict = VERDICT_CLEAN;
+    for (size_t i = 0; i < count; i++)
+        verdict = verdict_with(verdict, found[i]);
+    return verdict;
+}
+
 static void the_weights_are_those_of_the_documentation(void **state)
 {
     (void)state;

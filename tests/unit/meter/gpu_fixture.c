@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -19,12 +20,6 @@
 #include <unistd.h>
 
 static const int64_t PATIENCE_NS = 40 * NS_PER_S;
-
-static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *walk)
-{
-    (void)info, (void)flag, (void)walk;
-    return remove(path);
-}
 
 static void keep_gap(void *data, const struct meter_gap *gap)
 {
@@ -37,34 +32,14 @@ static void keep_gap(void *data, const struct meter_gap *gap)
 
 void bench_begin(struct bench *bench, double seconds_ago, const char *scenario)
 {
-    char path[128], why[256] = "";
     *bench = (struct bench){.folder = "/tmp/meter-test.XXXXXX"};
-    assert_non_null(mkdtemp(bench->folder));
-    snprintf(path, sizeof path, "%s/users", bench->folder);
-    assert_int_equal(mkdir(path, 0755), 0);
-    snprintf(path, sizeof path, "%s/scenario", bench->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "origin_ns %" PRId64 "\nusers %s/users\n", clock_monotonic_ns() - (int64_t)(seconds_ago * 1e9),
-            bench->folder);
-    for (const char *at = scenario; *at;) {
-        const char *word = strstr(at, "FOLDER");
-        size_t length = word ? (size_t)(word - at) : strlen(at);
-        fwrite(at, 1, length, file);
-        if (word)
-            fputs(bench->folder, file);
-        at += length + (word ? 6 : 0);
-    }
-    assert_int_equal(fclose(file), 0);
-    setenv("TARE_FAKE_NVML", path, 1);
-    if (!fake_scenario_read(path, &bench->truth, why))
-        fail_msg("%s", why);
+    scenario_file(bench->folder, seconds_ago, scenario, &bench->truth);
     bench->options = (struct meter_options){.program = PROGRAM, .library = FAKE_NVML, .gap = keep_gap, .data = bench};
 }
 
 void bench_end(struct bench *bench)
 {
-    nftw(bench->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(bench->folder);
 }
 
 struct meter *bench_meter(struct bench *bench, const char *device)

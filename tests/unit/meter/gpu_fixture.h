@@ -3,12 +3,7 @@
 #define TARE_TEST_GPU_FIXTURE_H
 
 #include "meter/meter.h"
-#include "scenario.h"
-
-#include <math.h>
-
-/* cmocka compares floats in single precision only. */
-#define assert_near(a, b, within) assert_true(fabs((double)(a) - (double)(b)) <= (within))
+#include "../scenario_file.h"
 
 enum { GAPS_MAX = 16 };
 

@@ -5,8 +5,9 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include "../folder.h"
+
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +25,9 @@ static inline void sysroot_init(struct sysroot *root)
     assert_int_equal(chmod(root->top, 0755), 0);
 }
 
-static inline int sysroot_remove_one(const char *path, const struct stat *status, int kind, struct FTW *at)
-{
-    (void)status;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 static inline void sysroot_fini(struct sysroot *root)
 {
-    assert_int_equal(nftw(root->top, sysroot_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(folder_remove(root->top), 0);
 }
 
 /* Writes the file anew, and the folders above it; what has it open sees the new text. */

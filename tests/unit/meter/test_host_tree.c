@@ -6,12 +6,15 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "contain/contain.h"
+#include "contain/procfs.h"
 #include "meter/host_job.h"
 #include "meter/host_parse.h"
 
 #include "sysroot.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -102,12 +105,27 @@ static void born(struct family *family, int which)
         puppet(family, which);
 }
 
-static uint64_t told(const struct family *family, int which, char order)
+/* Until it waits for its next order: while it is on a CPU, the kernel has not told all of its CPU time yet. */
+static void await_sleep(pid_t pid)
+{
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct proc_stat stat;
+    for (int64_t until_ns = clock_monotonic_ns() + 60 * NS_PER_S; clock_monotonic_ns() < until_ns; poll(NULL, 0, 1))
+        if (proc_stat_read(proc, pid, &stat) && stat.state == 'S')
+            return;
+    fail_msg("process %d does not come to rest", (int)pid);
+}
+
+static uint64_t told(struct family *family, int which, char order)
 {
     uint64_t answer = 0;
     assert_int_equal(write(family->ends[which], &order, 1), 1);
-    if (order != 'x')
-        assert_int_equal(read(family->ends[which], &answer, sizeof answer), sizeof answer);
+    if (order == 'x')
+        return 0;
+    assert_int_equal(read(family->ends[which], &answer, sizeof answer), sizeof answer);
+    if (order == 'f')
+        family->pids[which + 1] = (pid_t)answer;
+    await_sleep(family->pids[which]);
     return answer;
 }
 

@@ -9,10 +9,9 @@
 #include "base/clock.h"
 #include "meter/rhythm.h"
 
-#include <math.h>
+#include "../near.h"
 
-/* cmocka compares floats in single precision only. */
-#define assert_near(a, b, within) assert_true(fabs((double)(a) - (double)(b)) <= (within))
+#include <math.h>
 
 /* Rows of a call's beginning and end in ms, and what it gave. */
 static struct reading period_of(const int (*rows)[3], size_t count)

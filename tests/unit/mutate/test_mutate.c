@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "mutate/mutate.h"
+#include "fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/value.h"
-#include "mutate/mutate.h"
+#include "fixture.h"
 
 #include <math.h>
 

@@ -10,7 +10,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <ftw.h>
+#include "../folder.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,19 +54,26 @@ static void let_go(struct fixture *fixture)
     registry_fini(&fixture->registry);
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void fixture_fini(struct fixture *fixture)
 {
     let_go(fixture);
-    nftw(fixture->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->folder);
     free(fixture->folder);
+}
+
+int fixture_set_up(void **state)
+{
+    struct fixture *fixture = mem_alloc(sizeof *fixture);
+    fixture_init(fixture);
+    *state = fixture;
+    return 0;
+}
+
+int fixture_tear_down(void **state)
+{
+    fixture_fini(*state);
+    free(*state);
+    return 0;
 }
 
 void fixture_write(const struct fixture *fixture, const char *name, const char *text, bool executable)

@@ -18,6 +18,10 @@ struct fixture {
 void fixture_init(struct fixture *fixture);
 void fixture_fini(struct fixture *fixture);
 
+/* The same around each test of a group, whose state it then is. */
+int fixture_set_up(void **state);
+int fixture_tear_down(void **state);
+
 /* Makes folders and a file below the folder. */
 void fixture_write(const struct fixture *fixture, const char *name, const char *text, bool executable);
 

@@ -15,21 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_up(void **state)
-{
-    struct fixture *fixture = mem_alloc(sizeof *fixture);
-    fixture_init(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_fini(*state);
-    free(*state);
-    return 0;
-}
-
 #define ENTRY(epochs, runs)                                                                                            \
     "{'repo': 'toy', 'model': 'net', 'mode': 'default', 'runs_per_config': " #runs                                     \
     ", 'hyperparameters': {'epochs': " #epochs "}}"
@@ -122,7 +107,7 @@ static void an_entry_without_an_experiment_leaves_the_plan_as_it_was(void **stat
     assert_string_equal(first, second);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {

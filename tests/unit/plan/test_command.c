@@ -14,21 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int set_up(void **state)
-{
-    struct fixture *fixture = mem_alloc(sizeof *fixture);
-    fixture_init(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_fini(*state);
-    free(*state);
-    return 0;
-}
-
 /* Plans one experiment of repository "r" in folder toy, with more keys of the registry's entry and of the settings. */
 static void plan_with(struct fixture *fixture, const char *repo_keys, const char *settings_keys)
 {
@@ -235,7 +220,7 @@ static void a_repository_that_nothing_runs_in_is_not_checked(void **state)
     assert_int_equal(fixture->problems.count, 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {

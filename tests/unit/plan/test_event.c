@@ -217,18 +217,6 @@ static void json_that_is_no_event_is_refused(void **state)
     event_fini(&event);
 }
 
-static void a_copy_outlives_its_original(void **state)
-{
-    (void)state;
-    struct event event = sample();
-    struct event copy = event_copy(&event);
-    event_fini(&event);
-    assert_null(event.data);
-    assert_int_equal(copy.experiment, 17);
-    assert_string_equal(json_string_value(json_object_get(copy.data, "outcome")), "failed");
-    event_fini(&copy);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,7 +230,6 @@ int main(void)
         cmocka_unit_test(pauses_evidence_and_notes_leave_every_state),
         cmocka_unit_test(an_event_survives_the_way_through_json),
         cmocka_unit_test(json_that_is_no_event_is_refused),
-        cmocka_unit_test(a_copy_outlives_its_original),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,21 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_up(void **state)
-{
-    struct fixture *fixture = mem_alloc(sizeof *fixture);
-    fixture_init(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_fini(*state);
-    free(*state);
-    return 0;
-}
-
 #define COLUMNS                                                                                                        \
     "experiment_id,timestamp,repository,model,training_success,hyperparam_epochs,hyperparam_lr,"                       \
     "hyperparam_optimizer,hyperparam_other,hyperparam_seed,perf_accuracy\n"
@@ -161,7 +146,7 @@ static void a_broken_history_is_an_error_with_its_line(void **state)
     }
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {

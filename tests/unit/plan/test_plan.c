@@ -13,21 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_up(void **state)
-{
-    struct fixture *fixture = mem_alloc(sizeof *fixture);
-    fixture_init(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture_fini(*state);
-    free(*state);
-    return 0;
-}
-
 static void assert_value(const struct plan_experiment *experiment, const char *name, const char *expected)
 {
     AUTO_FREE char *value = fixture_value(experiment, name);
@@ -449,7 +434,7 @@ static void no_runs_give_an_empty_plan(void **state)
     assert_int_equal(fixture->plan.count, 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, fixture_set_up, fixture_tear_down)
 
 int main(void)
 {

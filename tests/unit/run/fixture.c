@@ -4,9 +4,10 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include "../folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,19 +41,11 @@ int world_make(void **state)
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int flag, struct FTW *at)
-{
-    (void)status;
-    (void)flag;
-    (void)at;
-    return remove(path);
-}
-
 int world_remove(void **state)
 {
     struct world *world = *state;
     close(world->dir);
-    nftw(world->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(world->root);
     free(world->root);
     free(world->dir_path);
     plan_fini(&world->plan);

@@ -5,10 +5,11 @@
 #include "contain/contain.h"
 #include "contain/guardian.h"
 
+#include "../folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,18 +34,10 @@ int fixture_setup(void **out)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 int fixture_teardown(void **out)
 {
     struct fixture *fixture = *out;
-    nftw(fixture->top, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(fixture->top);
     free(fixture);
     return 0;
 }

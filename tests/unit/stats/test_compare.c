@@ -57,27 +57,20 @@ static void ties_share_their_mean_rank(void **state)
     assert_false(stats_spearman(tied, plain, 2).valid);
 }
 
-/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % their procedure rejects four, Bonferroni's
- * (and Holm's) three. */
+/* The 15 p values of Benjamini and Hochberg (1995), section 3.2: at 5 % Bonferroni's procedure (and Holm's) rejects three. */
 static void many_tests_are_corrected_as_in_the_paper(void **state)
 {
     (void)state;
     static const double p[15] = {0.0344, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0001,
                                  0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
-    double bh[15], holm[15];
-    size_t bh_rejected = 0, holm_rejected = 0;
-    memcpy(bh, p, sizeof p);
+    double holm[15];
+    size_t rejected = 0;
     memcpy(holm, p, sizeof p);
-    stats_adjust_bh(bh, 15);
     stats_adjust_holm(holm, 15);
-    for (int i = 0; i < 15; i++) {
-        bh_rejected += bh[i] <= 0.05;
-        holm_rejected += holm[i] <= 0.05;
-    }
-    assert_int_equal(bh_rejected, 4);
-    assert_int_equal(holm_rejected, 3);
-    near(bh[3], 0.0095 * 15 / 4, 1e-15);
-    near(bh[7], 0.0001 * 15, 1e-15);
+    for (int i = 0; i < 15; i++)
+        rejected += holm[i] <= 0.05;
+    assert_int_equal(rejected, 3);
+    near(holm[7], 0.0001 * 15, 1e-15);
     near(holm[1], 0.0004 * 14, 1e-15);
     near(holm[2], 0.0019 * 13, 1e-15);
     near(holm[14], 1, 0);

@@ -3,8 +3,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include "../folder.h"
+
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,16 +27,10 @@ void run_make(struct run *run)
     assert_true(run->dir >= 0);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
 void run_remove(struct run *run)
 {
     close(run->dir);
-    nftw(run->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(run->path);
     free(run->path);
 }
 
@@ -156,13 +151,32 @@ void outcome_done(void *context, bool ok, const struct err *err)
         seen->err = *err;
 }
 
+/* The caller frees. */
+static char *double_quoted(const char *text)
+{
+    char *copy = mem_strdup(text);
+    for (char *c = copy; *c; c++)
+        if (*c == '\'')
+            *c = '"';
+    return copy;
+}
+
+void assert_json(const json_t *actual, const char *expected)
+{
+    AUTO_FREE char *text = double_quoted(expected);
+    json_t *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
+    assert_non_null(wanted);
+    if (!json_equal(actual, wanted)) {
+        char *is = json_dumps(actual, JSON_ENCODE_ANY);
+        fail_msg("%s instead of %s", is, text);
+    }
+    json_decref(wanted);
+}
+
 void add_as(struct store *store, int64_t session, enum event_type type, int64_t experiment, int64_t attempt,
             int64_t monotonic_ns, const char *data, store_done_fn *done, void *context)
 {
-    char *text = mem_strdup(data ? data : "{}");
-    for (char *c = text; *c; c++)
-        if (*c == '\'')
-            *c = '"';
+    AUTO_FREE char *text = double_quoted(data ? data : "{}");
     json_error_t error;
     struct event event = {.type = type,
                           .monotonic_ns = monotonic_ns,
@@ -171,7 +185,6 @@ void add_as(struct store *store, int64_t session, enum event_type type, int64_t 
                           .experiment = experiment,
                           .attempt = attempt,
                           .data = json_loads(text, 0, &error)};
-    free(text);
     if (!event.data)
         fail_msg("%s: %s", data, error.text);
     store_add(store, &event, done, context);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "store/store.h"
 
+#include <jansson.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 
@@ -49,5 +50,8 @@ void play_attempt(struct store *store, int64_t experiment, int64_t attempt, bool
 /* The first cell of the query over run.db (opened anew) as text; the caller frees. Closed runs only. */
 char *ask(const struct run *run, const char *sql);
 void assert_answer(const struct run *run, const char *sql, const char *expected);
+
+/* The same values; expected is JSON with ' for ". */
+void assert_json(const json_t *actual, const char *expected);
 
 #endif

@@ -89,23 +89,6 @@ static void an_interrupted_experiment_is_no_row_until_it_ends_for_good(void **st
     run_remove(&run);
 }
 
-static void assert_json(const json_t *actual, const char *expected)
-{
-    char text[4096];
-    assert_true(strlen(expected) < sizeof text);
-    strcpy(text, expected);
-    for (char *c = text; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    json_t *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
-    assert_non_null(wanted);
-    if (!json_equal(actual, wanted)) {
-        char *is = json_dumps(actual, JSON_ENCODE_ANY);
-        fail_msg("%s instead of %s", is, text);
-    }
-    json_decref(wanted);
-}
-
 static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
 {
     (void)state;

@@ -11,23 +11,6 @@
 
 #include <cmocka.h>
 
-static void assert_json(const json_t *actual, const char *expected)
-{
-    char text[4096];
-    assert_true(strlen(expected) < sizeof text);
-    strcpy(text, expected);
-    for (char *c = text; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    json_t *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
-    assert_non_null(wanted);
-    if (!json_equal(actual, wanted)) {
-        char *is = json_dumps(actual, JSON_ENCODE_ANY);
-        fail_msg("%s instead of %s", is, text);
-    }
-    json_decref(wanted);
-}
-
 static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void **state)
 {
     (void)state;

@@ -1,0 +1,47 @@
+/* option_rows: rows of options that several commands have, each written once; a meaning is given where it is the
+ * command's own. */
+#ifndef TARE_CLI_OPTION_ROWS_H
+#define TARE_CLI_OPTION_ROWS_H
+
+#include "cli/gpu_hold.h"
+#include "contain/contain.h"
+
+/* Of --verdicts; NULL-terminated. */
+extern const char *const option_verdicts[];
+
+#define OPTION_ROW_REGISTRY(meaning) \
+    {.short_name = "-c", .long_name = "--config", .argument = "REGISTRY", .type = CLI_FILE, .help = meaning}
+
+#define OPTION_REGISTRY_OF_PLAN "the registry, instead of the one that is found"
+
+#define OPTION_ROW_STRICT                                                                                              \
+    {.short_name = "-S", .long_name = "--strict",                                                                      \
+     .help = "a hyperparameter that the model does not have is a mistake, not a warning"}
+
+/* Seeds fit into 53 bits, so that JSON keeps them. */
+#define OPTION_ROW_SEED(meaning)                                                                                       \
+    {.short_name = "-s", .long_name = "--seed", .argument = "SEED", .type = CLI_INT, .low = 0,                         \
+     .high = 9007199254740991.0, .help = meaning}
+
+#define OPTION_SEED_OF_PLAN "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"
+
+#define OPTION_ROW_RESULTS(meaning)                                                                                    \
+    {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = "results",    \
+     .help = meaning}
+
+#define OPTION_ROW_CONTAINMENT(name, meaning)                                                                          \
+    {.long_name = "--containment", .argument = name, .type = CLI_CHOICE, .choices = containment_wish_names,            \
+     .default_text = "auto", .help = meaning}
+
+#define OPTION_ROW_GPU_LOCK(initial, meaning)                                                                          \
+    {.long_name = "--gpu-lock", .argument = "MODE", .type = CLI_CHOICE, .choices = gpu_hold_modes,                     \
+     .default_text = initial, .help = meaning}
+
+#define OPTION_ROW_VERDICTS(meaning)                                                                                   \
+    {.long_name = "--verdicts", .argument = "WHICH", .type = CLI_CHOICE, .choices = option_verdicts,                  \
+     .default_text = "usable", .help = meaning}
+
+#define OPTION_ROW_CARBON(meaning) \
+    {.long_name = "--carbon-intensity", .argument = "GRAMS", .type = CLI_TEXT, .help = meaning}
+
+#endif
