@@ -201,6 +201,26 @@ static void one_that_failed_alone_takes_no_part(void **state)
     feasibility_fini(&study);
 }
 
+static void known_runs_count_with_those_that_ran_now(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    /* a's first run is known, b's both are; only a's second ran now. */
+    study.models[0].known = parsed("[" ALONE(1048576000, "job", 10, 2000) "]");
+    study.models[1].known = parsed("[" ALONE(419430400, "job", 4, 800) "," ALONE(419430400, "job", 6, 800) "]");
+    json_t *json = parsed("{\"experiments\": [" ALONE(1153433600, "job", 12, 2200) "]}");
+    json_t *measured = feasibility_take_alone(&study, json, 2);
+    json_decref(json);
+    near(study.models[0].seconds, 11);
+    near(study.models[1].seconds, 5);
+    assert_true(study.models[0].margin_bytes == 100 * MIB && study.models[1].succeeded);
+    assert_int_equal(json_array_size(json_get(json_array_get(measured, 0), "runs")), 2);
+    assert_int_equal(json_array_size(json_get(json_array_get(measured, 1), "runs")), 2);
+    json_decref(measured);
+    feasibility_fini(&study);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +230,7 @@ int main(void)
         cmocka_unit_test(a_foreground_that_failed_otherwise_says_why),
         cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
         cmocka_unit_test(one_that_failed_alone_takes_no_part),
+        cmocka_unit_test(known_runs_count_with_those_that_ran_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
