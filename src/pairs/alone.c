@@ -79,13 +79,26 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     model->hidden_bytes = hidden_bytes(counted, &curve);
 }
 
+static char *proposal_for(const char *cause, const json_t *oom)
+{
+    const char *segments = result_remedy(oom, "expandable_segments");
+    if (strcmp(cause, "out_of_memory") == 0)
+        return mem_printf("a smaller batch%s%s", segments ? ", or " : "", segments ? segments : "");
+    return mem_strdup(strcmp(cause, "timeout") == 0 ? "more time: \"timeout\" of the settings"
+                                                    : "its log says more, below alone/ in this study's folder");
+}
+
 static void take_failure(struct pairs_model *model, const json_t *experiment)
 {
     free(model->cause);
     free(model->error);
+    free(model->proposal);
+    const json_t *oom = json_get(result_attempt(experiment), "oom");
     const char *cause = json_get_text(json_get(json_get(experiment, "tare"), "failure"), "cause");
+    const char *reason = result_oom_reason(oom);
     model->cause = mem_strdup(cause ? cause : "unknown");
-    model->error = result_error(experiment);
+    model->error = reason ? mem_printf("out of memory: %s", reason) : result_error(experiment);
+    model->proposal = proposal_for(model->cause, oom);
     model->succeeded = false;
 }
 

@@ -166,6 +166,7 @@ static void model_fini(struct pairs_model *model)
     json_decref(model->known);
     free(model->cause);
     free(model->error);
+    free(model->proposal);
 }
 
 void feasibility_fini(struct feasibility *study)

@@ -38,6 +38,7 @@ struct pairs_model {
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such thing). */
     bool ran, succeeded;
     char *cause, *error; /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
+    char *proposal;      /* what to change then */
     struct memory_curve curve; /* of the run with the highest peak */
     enum pairs_source source;  /* of curve and peak */
     struct reading context_bytes; /* as counted */
@@ -59,6 +60,7 @@ struct pairs_outcome {
     struct reading seconds, background_seconds; /* of an epoch, beside each other */
     struct reading slowdown, background_slowdown; /* against alone */
     struct reading joules, background_joules;   /* of an epoch beside each other: estimates */
+    struct reading joules_ratio, background_joules_ratio; /* against alone */
     struct reading pair_joules, serial_joules;  /* of the pair, and of the same work one after the other */
     struct reading peak_bytes; /* of both, on the device */
     char *cause, *proposal; /* NULL: it worked */

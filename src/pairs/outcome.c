@@ -79,14 +79,10 @@ static void compare(const struct pairs_model *fore, const struct pairs_model *ba
     struct reading loops = ratio(out->seconds, out->background_seconds);
     out->slowdown = ratio(out->seconds, fore->seconds);
     out->background_slowdown = ratio(out->background_seconds, back->seconds);
+    out->joules_ratio = ratio(out->joules, fore->joules);
+    out->background_joules_ratio = ratio(out->background_joules, back->joules);
     if (loops.valid && fore->joules.valid && back->joules.valid)
         out->serial_joules = (struct reading){fore->joules.value + loops.value * back->joules.value, true};
-}
-
-static const char *first_text(const json_t *list, const char *key)
-{
-    const json_t *first = json_array_get(list, 0);
-    return key ? json_get_text(first, key) : json_is_string(first) ? json_string_value(first) : NULL;
 }
 
 static void add_mib(struct text *text, double bytes)
@@ -100,15 +96,11 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
     const struct pairs_model *larger = back->curve.peak_bytes > fore->curve.peak_bytes ? back : fore;
     double room = study->room.available_bytes - larger->curve.peak_bytes - larger->margin_bytes;
-    const json_t *remedies = json_get(oom, "remedies");
+    const char *segments = result_remedy(oom, "expandable_segments");
     struct text text = {0};
     text_addf(&text, "a smaller batch of %s", larger->name);
-    for (size_t i = 0; i < json_array_size(remedies); i++) {
-        const char *name = json_get_text(json_array_get(remedies, i), "name");
-        const char *what = json_get_text(json_array_get(remedies, i), "what");
-        if (name && what && strcmp(name, "expandable_segments") == 0)
-            text_addf(&text, ", or %s", what);
-    }
+    if (segments)
+        text_addf(&text, ", or %s", segments);
     if (larger->curve.any && room > 0) {
         text_add(&text, ", or beside it a model of at most ");
         add_mib(&text, room);
@@ -120,7 +112,7 @@ static void explain_memory(const struct feasibility *study, const struct pairs_p
                            const char *error, struct pairs_outcome *out)
 {
     const json_t *oom = json_get(result_attempt(experiment), "oom");
-    const char *reason = first_text(json_get(oom, "reasons"), NULL);
+    const char *reason = result_oom_reason(oom);
     const char *who = study->models[out->finished || !oom ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
     out->proposal = memory_proposal(study, pair, oom);

@@ -173,6 +173,7 @@ static const char *real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
            : real->out_of_memory     ? "out of memory"
+           : !real->started          ? "did not start"
            : !real->finished         ? "failed"
            : real->background_failed ? "background failed"
                                      : "worked";
@@ -183,13 +184,17 @@ static const char *real_colour(const struct pairs_outcome *real)
     return !real->ran ? NULL : pairs_worked(real) ? green : red;
 }
 
-static char *slower_text(const struct pairs_outcome *real)
+/* Of foreground and background, against each alone. */
+static char *ratios_text(struct reading fore, struct reading back)
 {
-    if (!real->slowdown.valid)
+    if (!fore.valid)
         return mem_strdup("-");
-    return real->background_slowdown.valid
-               ? mem_printf("%.2f / %.2f", real->slowdown.value, real->background_slowdown.value)
-               : mem_printf("%.2f / -", real->slowdown.value);
+    return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value) : mem_printf("%.2f / -", fore.value);
+}
+
+static char *loops_text(const struct pairs_outcome *real)
+{
+    return real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-");
 }
 
 /* Against one after the other. */
@@ -216,10 +221,14 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_add_cell(table, told->known ? pairs_risk_name(told->risk) : "-", told->known ? colours[told->risk] : NULL);
     table_add_cell(table, told_text(told), NULL);
     table_add_cell(table, real_text(real), real_colour(real));
+    if (view->drop < 1)
+        add_owned(table, loops_text(real), NULL);
     if (view->drop < 4)
         add_size(table, real->peak_bytes);
     if (view->drop < 3)
-        add_owned(table, slower_text(real), NULL);
+        add_owned(table, ratios_text(real->slowdown, real->background_slowdown), NULL);
+    if (view->drop < 1)
+        add_owned(table, ratios_text(real->joules_ratio, real->background_joules_ratio), NULL);
     if (view->drop < 2)
         add_owned(table, saving_text(real), NULL);
 }
@@ -237,10 +246,14 @@ static void render_pairs(const struct view *view, struct text *out)
     table_add_column(table, "CLASS", false);
     table_add_column(table, "PREDICTED", false);
     table_add_column(table, "REAL", false);
+    if (view->drop < 1)
+        table_add_column(table, "LOOPS", true);
     if (view->drop < 4)
         table_add_column(table, "PEAK", true);
     if (view->drop < 3)
         table_add_column(table, "SLOWER", true);
+    if (view->drop < 1)
+        table_add_column(table, "JOULES", true);
     if (view->drop < 2)
         table_add_column(table, "ENERGY", true);
     for (size_t i = 0; i < view->study->pair_count; i++)
@@ -310,6 +323,7 @@ static void add_failures(const struct view *view, struct text *out)
         if (study->models[i].ran && !study->models[i].succeeded) {
             AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
             text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
+            text_addf(out, "  try: %s\n", study->models[i].proposal);
             any = true;
         }
     for (size_t i = 0; i < study->pair_count; i++) {

@@ -120,6 +120,8 @@ static void a_pair_that_worked_is_set_against_both_alone(void **state)
     near(out->joules, 1800);
     near(out->background_joules, 1200 * 6 / 22.0);
     near(out->serial_joules, 2100 + 800 * 22 / 6.0);
+    near(out->joules_ratio, 1800 / 2100.0);
+    near(out->background_joules_ratio, 1200 * 6 / 22.0 / 800);
     feasibility_fini(&study);
 }
 
@@ -192,12 +194,28 @@ static void one_that_failed_alone_takes_no_part(void **state)
     json_decref(json);
     assert_true(study.models[0].ran && !study.models[0].succeeded);
     assert_string_equal(study.models[0].error, "exit code 3");
+    assert_non_null(strstr(study.models[0].proposal, "alone/"));
     feasibility_predict(&study, 0);
     assert_false(pairs_will_run(&study, &study.pairs[0]) || study.pairs[0].prediction.known);
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(&study, criteria);
     assert_true(criteria[0].known && !criteria[0].met && !criteria[1].known);
     assert_string_equal(criteria[0].detail, "1 of 2 models");
+    feasibility_fini(&study);
+}
+
+static void one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
+                          "\"out_of_memory\"}, \"attempts\": [{\"error\": \"exit code 1\", \"oom\": {\"reasons\": "
+                          "[\"2.00 GiB was asked for\"], \"remedies\": []}}]}}," ALONE(419430400, "job", 4, 800) "]}");
+    json_decref(feasibility_take_alone(&study, json, 1));
+    json_decref(json);
+    assert_string_equal(study.models[0].error, "out of memory: 2.00 GiB was asked for");
+    assert_string_equal(study.models[0].proposal, "a smaller batch");
     feasibility_fini(&study);
 }
 
@@ -230,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_foreground_that_failed_otherwise_says_why),
         cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
         cmocka_unit_test(one_that_failed_alone_takes_no_part),
+        cmocka_unit_test(one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try),
         cmocka_unit_test(known_runs_count_with_those_that_ran_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
