@@ -131,6 +131,10 @@ struct pairs_criterion {
 enum { PAIRS_CRITERIA = 6 };
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA]);
 
+/* "gpu_memory_limit" as settings have it; null: none. */
+json_t *pairs_limit_json(const struct gpu_limit *limit);
+bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
+
 /* feasibility.json and feasibility.csv. */
 json_t *feasibility_json(const struct feasibility *study);
 void feasibility_csv(const struct feasibility *study, struct text *out);

@@ -27,6 +27,7 @@ static json_t *model_json(const struct pairs_model *model)
     json_object_set_new(json, "repo", json_text_or_null(model->repo));
     json_object_set_new(json, "model", json_text_or_null(model->model));
     json_object_set(json, "hyperparameters", model->real_params);
+    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     json_object_set_new(json, "one_epoch", json_boolean(model->has_epochs));
     json_object_set_new(json, "epochs", json_real(model->full_epochs));
     json_object_set_new(json, "ran", json_boolean(model->ran));

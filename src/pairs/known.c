@@ -11,8 +11,7 @@ json_t *known_json(const struct pairs_model *model, json_t *runs)
     json_object_set_new(json, "repo", json_text_or_null(model->repo));
     json_object_set_new(json, "model", json_text_or_null(model->model));
     json_object_set(json, "hyperparameters", model->params);
-    json_object_set_new(json, "gpu_memory_limit_bytes", json_real((double)model->gpu_limit.bytes));
-    json_object_set_new(json, "gpu_memory_limit_share", json_real(model->gpu_limit.share));
+    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     json_object_set_new(json, "runs", runs);
     return json;
 }
@@ -23,18 +22,18 @@ static bool says(const json_t *json, const char *key, const char *text)
     return text && said && strcmp(said, text) == 0;
 }
 
-static bool is_number(const json_t *json, const char *key, double number)
+static bool has_limit(const json_t *json, const struct gpu_limit *limit)
 {
-    double said = -1;
-    return json_get_number(json, key, &said) && !(said < number) && !(said > number);
+    json_t *said = pairs_limit_json(limit);
+    bool same = json_equal(json_object_get(json, "gpu_memory_limit"), said);
+    json_decref(said);
+    return same;
 }
 
 static bool is_of(const json_t *json, const struct pairs_model *model)
 {
     return says(json, "repo", model->repo) && says(json, "model", model->model) &&
-           json_equal(json_get(json, "hyperparameters"), model->params) &&
-           is_number(json, "gpu_memory_limit_bytes", (double)model->gpu_limit.bytes) &&
-           is_number(json, "gpu_memory_limit_share", model->gpu_limit.share);
+           json_equal(json_get(json, "hyperparameters"), model->params) && has_limit(json, &model->gpu_limit);
 }
 
 /* One that failed is tried anew. */

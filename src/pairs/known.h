@@ -4,7 +4,7 @@
 
 #include "pairs/feasibility.h"
 
-/* {"repo", "model", "hyperparameters", "gpu_memory_limit_bytes", "gpu_memory_limit_share", "runs"}. Takes runs. */
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
 json_t *known_json(const struct pairs_model *model, json_t *runs);
 
 #endif

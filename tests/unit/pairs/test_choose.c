@@ -227,7 +227,7 @@ static json_t *measured(const char *text)
 }
 
 #define RUN(outcome) "{\"tare\": {\"outcome\": \"" outcome "\"}}"
-#define NO_LIMIT     "\"gpu_memory_limit_bytes\": 0, \"gpu_memory_limit_share\": 0"
+#define NO_LIMIT     "\"gpu_memory_limit\": null"
 
 static void what_was_measured_before_does_not_run_again_when_it_is_the_same(void **state)
 {
@@ -241,7 +241,7 @@ static void what_was_measured_before_does_not_run_again_when_it_is_the_same(void
         ", \"runs\": [" RUN("failed") ", " RUN(
             "succeeded") "]},"
                          "{\"repo\": \"zoo\", \"model\": \"a\", \"hyperparameters\": {\"epochs\": 1, \"batch\": 64}, "
-                         "\"gpu_memory_limit_bytes\": 5, \"gpu_memory_limit_share\": 0, \"runs\": [" RUN(
+                         "\"gpu_memory_limit\": \"5 B\", \"runs\": [" RUN(
                              "succeeded") "]},"
                                           "{\"repo\": \"zoo\", \"model\": \"b\", \"hyperparameters\": {\"epochs\": 1, "
                                           "\"batch\": 8}, " NO_LIMIT ", \"runs\": [" RUN(
