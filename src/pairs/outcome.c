@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "oom/cause.h"
 #include "oom/line.h"
 #include "pairs/result.h"
 
@@ -108,11 +109,30 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     return text_take(&text);
 }
 
+/* Of the background's message one line is told: what was missing, if it says that. */
+static char *reason_in(const char *error)
+{
+    static const struct oom_circumstances nothing_known = {0};
+    struct oom_diagnosis diagnosis = {0};
+    struct oom_list list = {0};
+    char *reason = NULL;
+    oom_parse(error, strlen(error), &list);
+    if (list.count > 0) {
+        oom_diagnose(&list.items[list.count - 1], &nothing_known, &diagnosis);
+        if (diagnosis.missing.valid && diagnosis.reasons.count > 0)
+            reason = mem_strdup(diagnosis.reasons.items[0]);
+        oom_diagnosis_fini(&diagnosis);
+    }
+    oom_list_fini(&list);
+    return reason;
+}
+
 static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
                            const char *error, struct pairs_outcome *out)
 {
     const json_t *oom = json_get(result_attempt(experiment), "oom");
-    const char *reason = result_oom_reason(oom);
+    const char *told = result_oom_reason(oom);
+    AUTO_FREE char *reason = told ? mem_strdup(told) : reason_in(error);
     const char *who = study->models[out->finished || !oom ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
     out->proposal = memory_proposal(study, pair, oom);

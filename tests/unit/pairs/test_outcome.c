@@ -139,12 +139,33 @@ static void a_background_that_ran_out_of_memory_fails_the_pair(void **state)
     const struct pairs_outcome *out = &study.pairs[0].outcome;
     assert_true(out->finished && out->out_of_memory && !pairs_worked(out));
     assert_non_null(strstr(out->cause, "out of memory in b: exit code 1"));
-    /* The larger one is a: 7892 - 1100 - 100 MiB are left beside it. */
+    /* It says nothing of what there was, so it stands as it is. The larger one is a: 7892 - 1100 - 100 MiB are left beside it. */
     assert_string_equal(out->proposal, "a smaller batch of a, or beside it a model of at most 6692 MiB");
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(&study, criteria);
     assert_true(criteria[0].met && criteria[1].met && criteria[2].met && !criteria[3].met && !criteria[4].met);
     assert_false(criteria[5].known);
+    feasibility_fini(&study);
+}
+
+static void what_the_background_missed_is_read_from_its_message(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    /* As PyTorch 2.11 said it in a pair on a H200; the line is cut where a loop's error is. */
+    take_pair(
+        &study,
+        "{\"tare\": {\"outcome\": \"succeeded\", \"attempts\": [{\"duration_seconds\": 22}], \"parallel\": "
+        "{\"background\": {\"succeeded\": 0, \"failed\": 1, \"loops\": [{\"outcome\": \"failed\", \"start_s\": "
+        "-1, \"duration_s\": 2, \"error\": \"exit code 1; traceback at log line 1: torch.OutOfMemoryError: CUDA "
+        "out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which 11.94 MiB is "
+        "free. Including non-PyTorch memory, this process has 3.81 GiB memory in use. Of the allocated memory 3.08 "
+        "GiB is alloca\"}]}}}}");
+    /* 20.00 - 11.94. */
+    assert_string_equal(study.pairs[0].outcome.cause,
+                        "out of memory in b: 20.00 MiB was asked for, and the GPU had 11.94 MiB free: 8.06 MiB was "
+                        "missing.");
     feasibility_fini(&study);
 }
 
@@ -245,6 +266,7 @@ int main(void)
         cmocka_unit_test(what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu),
         cmocka_unit_test(a_pair_that_worked_is_set_against_both_alone),
         cmocka_unit_test(a_background_that_ran_out_of_memory_fails_the_pair),
+        cmocka_unit_test(what_the_background_missed_is_read_from_its_message),
         cmocka_unit_test(a_foreground_that_failed_otherwise_says_why),
         cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
         cmocka_unit_test(one_that_failed_alone_takes_no_part),

@@ -123,6 +123,23 @@ static void a_peak_between_two_looks_lies_in_the_curve_from_one_to_the_other(voi
     done(&f);
 }
 
+static void what_was_held_when_it_was_first_seen_came_after_the_look_before(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    f.table->gpus[0].state = GPU_LEDGER_FREE;
+    for (int second = 0; second < 8; second++)
+        look(&f, second, 0, 0);
+    f.table->gpus[0].state = GPU_LEDGER_USED;
+    look(&f, 8, 700, 700);
+    const struct memory_curve *curve = &f.counted.curve;
+    assert_true(curve->count == 9 && curve->points[7] == 700 && curve->points[8] == 700);
+    for (size_t i = 0; i < 7; i++)
+        assert_true(curve->points[i] < 0);
+    done(&f);
+}
+
 static void of_several_processes_no_peak_is_known_to_the_byte(void **state)
 {
     (void)state;
@@ -155,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_driver_tells_beyond_a_level_is_the_context),
         cmocka_unit_test(a_peak_between_two_looks_lies_in_the_curve_from_one_to_the_other),
+        cmocka_unit_test(what_was_held_when_it_was_first_seen_came_after_the_look_before),
         cmocka_unit_test(of_several_processes_no_peak_is_known_to_the_byte),
         cmocka_unit_test(books_that_are_nonsense_and_other_gpus_are_left_out),
     };
