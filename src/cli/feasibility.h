@@ -40,8 +40,9 @@ bool study_resume(struct study *study, const char *folder, struct err *err);
 void study_fini(struct study *study);
 
 /* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common. Gives the
- * run's exit code; results: what it came to (a new reference; NULL: nothing). */
-int study_run_part(struct study *study, const char *name, json_t *settings, struct session_wish session,
+ * run's exit code; results: what it came to (a new reference; NULL: nothing); settings: those that it was begun with, which
+ * are an earlier session's where that began it (the reference is replaced). */
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
                    json_t **results);
 
 /* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */

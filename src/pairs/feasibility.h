@@ -100,9 +100,10 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
 
 bool pairs_is_recommended(const struct pairs_pair *pair);
 
-/* What results_read_json gave of the models alone (in their order, of each as many runs as repeats asks for beyond the known
- * ones; NULL: none). Gives all of them, known ones too, for feasibility_know of another study; a new reference. */
-json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats);
+/* What results_read_json gave of the models alone, and the settings that were run (feasibility_alone_settings, now or by an
+ * earlier session; NULL, NULL: none was). Gives all runs, known ones too, for feasibility_know of another study; a new
+ * reference. */
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings);
 
 /* The known ones alone, in the same form; a new reference. */
 json_t *feasibility_known(const struct feasibility *study);
@@ -114,8 +115,8 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
 /* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and orders them. */
 void feasibility_predict(struct feasibility *study, double gpu_bytes);
 
-/* What it gave of the pairs, in their order as feasibility_pair_settings wrote them. */
-void feasibility_take_pairs(struct feasibility *study, const json_t *results);
+/* What it gave of the pairs, with the settings that were run: those of an earlier session may have another order. */
+void feasibility_take_pairs(struct feasibility *study, const json_t *results, const json_t *settings);
 
 /* The pair is run at all: both models ran alone. */
 bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair);

@@ -24,13 +24,14 @@ static bool says(const json_t *json, const char *key, const char *text)
 
 static bool has_limit(const json_t *json, const struct gpu_limit *limit)
 {
-    json_t *said = pairs_limit_json(limit);
-    bool same = json_equal(json_object_get(json, "gpu_memory_limit"), said);
-    json_decref(said);
+    const json_t *said = json_get(json, "gpu_memory_limit");
+    json_t *meant = pairs_limit_json(limit);
+    bool same = said ? json_equal(said, meant) : json_is_null(meant);
+    json_decref(meant);
     return same;
 }
 
-static bool is_of(const json_t *json, const struct pairs_model *model)
+bool known_is_of(const json_t *json, const struct pairs_model *model)
 {
     return says(json, "repo", model->repo) && says(json, "model", model->model) &&
            json_equal(json_get(json, "hyperparameters"), model->params) && has_limit(json, &model->gpu_limit);
@@ -55,7 +56,7 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
     for (size_t i = 0; i < study->model_count; i++) {
         struct pairs_model *model = &study->models[i];
         for (size_t k = 0; k < json_array_size(measured); k++)
-            if (is_of(json_array_get(measured, k), model))
+            if (known_is_of(json_array_get(measured, k), model))
                 take(model, json_get(json_array_get(measured, k), "runs"), repeats);
         whole += (int)json_array_size(model->known) >= repeats;
     }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "oom/cause.h"
 #include "oom/line.h"
+#include "pairs/known.h"
 #include "pairs/result.h"
 
 #include <math.h>
@@ -211,13 +212,18 @@ static void take(const struct feasibility *study, struct pairs_pair *pair, const
     compare(&study->models[pair->foreground], &study->models[pair->background], out);
 }
 
-void feasibility_take_pairs(struct feasibility *study, const json_t *results)
+void feasibility_take_pairs(struct feasibility *study, const json_t *results, const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments");
-    size_t at = 0;
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (pairs_will_run(study, &study->pairs[i]))
-            take(study, &study->pairs[i], json_array_get(experiments, at++));
+    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
+    for (size_t i = 0; i < study->pair_count; i++) {
+        struct pairs_pair *pair = &study->pairs[i];
+        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        for (size_t k = 0; k < json_array_size(entries); k++) {
+            const json_t *entry = json_array_get(entries, k);
+            if (known_is_of(json_get(entry, "foreground"), fore) && known_is_of(json_get(entry, "background"), back))
+                take(study, pair, json_array_get(experiments, k));
+        }
+    }
 }
 
 bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair)

@@ -29,8 +29,13 @@ static void begin(struct feasibility *study)
                                   .pairs = mem_array(1, sizeof *study->pairs),
                                   .pair_count = 1,
                                   .timing = {0, 10, 0, 3}};
-    study->models[0].name = mem_strdup("a");
-    study->models[1].name = mem_strdup("b");
+    for (size_t i = 0; i < 2; i++) {
+        struct pairs_model *model = &study->models[i];
+        model->name = mem_strdup(i == 0 ? "a" : "b");
+        model->model = mem_strdup(model->name);
+        model->repo = mem_strdup("zoo");
+        model->params = json_object();
+    }
     study->pairs[0].background = 1;
 }
 
@@ -41,6 +46,25 @@ static json_t *parsed(const char *text)
     if (!json)
         fail_msg("%s at %d", error.text, error.position);
     return json;
+}
+
+/* The settings that the runs alone, or the pairs, would be run with. */
+static json_t *settings_of(const struct feasibility *study, int repeats)
+{
+    json_t *root = json_object();
+    json_t *settings =
+        repeats > 0 ? feasibility_alone_settings(study, root, repeats, true) : feasibility_pair_settings(study, root);
+    json_decref(root);
+    return settings;
+}
+
+/* Gives what is kept for another study. */
+static json_t *take_runs(struct feasibility *study, const json_t *results, int repeats)
+{
+    json_t *settings = settings_of(study, repeats);
+    json_t *measured = feasibility_take_alone(study, results, settings);
+    json_decref(settings);
+    return measured;
 }
 
 #define ALONE(peak, of, seconds, joules)                                                                               \
@@ -56,7 +80,7 @@ static void take_alone(struct feasibility *study)
     json_t *json = parsed(
         "{\"experiments\": [" ALONE(1048576000, "job", 10, 2000) "," ALONE(1153433600, "job", 12, 2200) "," ALONE(
             419430400, "device", 4, 800) "," ALONE(419430400, "device", 4, 800) "]}");
-    json_decref(feasibility_take_alone(study, json, 2));
+    json_decref(take_runs(study, json, 2));
     json_decref(json);
 }
 
@@ -88,7 +112,9 @@ static void take_pair(struct feasibility *study, const char *experiment)
     feasibility_predict(study, 0);
     AUTO_FREE char *text = mem_printf("{\"experiments\": [%s]}", experiment);
     json_t *json = parsed(text);
-    feasibility_take_pairs(study, json);
+    json_t *settings = settings_of(study, 0);
+    feasibility_take_pairs(study, json, settings);
+    json_decref(settings);
     json_decref(json);
 }
 
@@ -211,7 +237,7 @@ static void one_that_failed_alone_takes_no_part(void **state)
     json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
                           "\"exit_code\"}, \"attempts\": "
                           "[{\"error\": \"exit code 3\"}]}}," ALONE(419430400, "job", 4, 800) "]}");
-    json_decref(feasibility_take_alone(&study, json, 1));
+    json_decref(take_runs(&study, json, 1));
     json_decref(json);
     assert_true(study.models[0].ran && !study.models[0].succeeded);
     assert_string_equal(study.models[0].error, "exit code 3");
@@ -233,10 +259,33 @@ static void one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try(vo
     json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
                           "\"out_of_memory\"}, \"attempts\": [{\"error\": \"exit code 1\", \"oom\": {\"reasons\": "
                           "[\"2.00 GiB was asked for\"], \"remedies\": []}}]}}," ALONE(419430400, "job", 4, 800) "]}");
-    json_decref(feasibility_take_alone(&study, json, 1));
+    json_decref(take_runs(&study, json, 1));
     json_decref(json);
     assert_string_equal(study.models[0].error, "out of memory: 2.00 GiB was asked for");
     assert_string_equal(study.models[0].proposal, "a smaller batch");
+    feasibility_fini(&study);
+}
+
+static void results_belong_to_whom_the_settings_that_were_run_name(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    json_t *settings = settings_of(&study, 1), *entries = json_object_get(settings, "experiments");
+    /* An earlier session ran b first, and a model that is not asked for any more before it. */
+    json_t *first = json_incref(json_array_get(entries, 0)), *other = json_deep_copy(first);
+    json_object_set_new(other, "model", json_string("c"));
+    json_object_set_new(other, "runs_per_config", json_integer(2));
+    json_array_remove(entries, 0);
+    json_array_insert_new(entries, 0, other);
+    json_array_append_new(entries, first);
+    json_t *json = parsed("{\"experiments\": [" ALONE(1, "job", 1, 1) "," ALONE(1, "job", 1, 1) "," ALONE(
+        419430400, "job", 4, 800) "," ALONE(1048576000, "job", 10, 2000) "]}");
+    json_decref(feasibility_take_alone(&study, json, settings));
+    json_decref(json);
+    json_decref(settings);
+    near(study.models[0].seconds, 10);
+    near(study.models[1].seconds, 4);
     feasibility_fini(&study);
 }
 
@@ -249,7 +298,7 @@ static void known_runs_count_with_those_that_ran_now(void **state)
     study.models[0].known = parsed("[" ALONE(1048576000, "job", 10, 2000) "]");
     study.models[1].known = parsed("[" ALONE(419430400, "job", 4, 800) "," ALONE(419430400, "job", 6, 800) "]");
     json_t *json = parsed("{\"experiments\": [" ALONE(1153433600, "job", 12, 2200) "]}");
-    json_t *measured = feasibility_take_alone(&study, json, 2);
+    json_t *measured = take_runs(&study, json, 2);
     json_decref(json);
     near(study.models[0].seconds, 11);
     near(study.models[1].seconds, 5);
@@ -271,6 +320,7 @@ int main(void)
         cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
         cmocka_unit_test(one_that_failed_alone_takes_no_part),
         cmocka_unit_test(one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try),
+        cmocka_unit_test(results_belong_to_whom_the_settings_that_were_run_name),
         cmocka_unit_test(known_runs_count_with_those_that_ran_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
