@@ -1,6 +1,7 @@
 #!/bin/bash
-# The schedule of a registry with so many models (default 300), each measured with a curve of 512 points, against the same in Python:
-# networkx's max_weight_matching over the same pairs (pairs_reference.py), in the same run. Both must come to the same hours.
+# The schedule of a registry with so many models (default 300), each measured with a curve of 512 points, against the
+# same in Python: networkx's max_weight_matching over the same pairs (pairs_reference.py), in the same run. Both must
+# come to the same hours.
 # usage: bench_pairs.sh [MODELS]
 set -eu
 . "$(dirname "$0")/common.bash"
@@ -22,7 +23,8 @@ END
 
 # The least of five: processor time is nearly the same however busy the machine is, and never too small.
 for _ in 1 2 3 4 5; do
-    seconds "$TARE" plan-pairs "$dir/data/registry.json" --gpu-memory 8GiB --curves "$dir/data/study" -o "$dir/pairs.json"
+    seconds "$TARE" plan-pairs "$dir/data/registry.json" --gpu-memory 8GiB --curves "$dir/data/study" \
+        -o "$dir/pairs.json"
 done | sort -n -k 2 | head -n 1 > "$dir/ours"
 ours=$(value processor "$dir/ours")
 if ! python3 -c 'import networkx' 2> /dev/null; then

@@ -1,5 +1,5 @@
-"""A registry of so many models, and a study that has measured them: pairs_make.py FOLDER MODELS. Each model has a memory curve of
-512 points, a time and a utilisation; no pair ran. The same each time."""
+"""A registry of so many models, and a study that has measured them: pairs_make.py FOLDER MODELS. Each model has a
+memory curve of 512 points, a time and a utilisation; no pair ran. The same each time."""
 import json
 import os
 import random

@@ -1,6 +1,6 @@
-"""The schedule of pairs_make.py's models as people make it in Python: the graph of all pairs that are safe on a GPU of so many bytes, and
-the heaviest matching of networkx: pairs_reference.py FOLDER GPU_BYTES. Prints the processor time of reading, weighing and matching, and
-the hours that the schedule takes."""
+"""The schedule of pairs_make.py's models as people make it in Python: the graph of all pairs that are safe on a GPU
+of so many bytes, and the heaviest matching of networkx: pairs_reference.py FOLDER GPU_BYTES. Prints the processor
+time of reading, weighing and matching, and the hours that the schedule takes."""
 import json
 import sys
 import time

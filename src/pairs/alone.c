@@ -131,8 +131,8 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         sums->utilisation[sums->utilisation_count++] = value;
 }
 
-/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may have been
- * higher for a moment. */
+/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may
+ * have been higher for a moment. */
 static void take_shape(struct pairs_model *model)
 {
     curve_shape(&model->curve, &model->shape);

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes, sampled; all
- * that is in use on the device less what was before, sampled. */
+/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes,
+ * sampled; all that is in use on the device less what was before, sampled. */
 enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
 const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
@@ -100,16 +100,16 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
 
 bool pairs_is_recommended(const struct pairs_pair *pair);
 
-/* What results_read_json gave of the models alone, and the settings that were run (feasibility_alone_settings, now or by an
- * earlier session; NULL, NULL: none was). Gives all runs, known ones too, for feasibility_know of another study; a new
- * reference. */
+/* What results_read_json gave of the models alone, and the settings that were run (feasibility_alone_settings, now
+ * or by an earlier session; NULL, NULL: none was). Gives all runs, known ones too, for feasibility_know of another
+ * study; a new reference. */
 json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings);
 
 /* The known ones alone, in the same form; a new reference. */
 json_t *feasibility_known(const struct feasibility *study);
 
-/* Models that were measured before with the same hyperparameters and limit need not run (so often) again. measured: what
- * feasibility_take_alone gave; nothing in it is trusted. Gives how many models are known in whole. */
+/* Models that were measured before with the same hyperparameters and limit need not run (so often) again.
+ * measured: what feasibility_take_alone gave; nothing in it is trusted. Gives how many models are known in whole. */
 size_t feasibility_know(struct feasibility *study, const json_t *measured, int repeats);
 
 /* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and orders them. */

@@ -1,5 +1,5 @@
-/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it: peaks that
- * no sample sees, and what its CUDA contexts hold. Private to run/. */
+/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it:
+ * peaks that no sample sees, and what its CUDA contexts hold. Private to run/. */
 #ifndef TARE_RUN_COUNTED_H
 #define TARE_RUN_COUNTED_H
 

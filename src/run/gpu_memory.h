@@ -13,7 +13,8 @@ bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *reque
 /* The section gpu_memory of what the journal keeps; NULL: not asked for. */
 json_t *gpu_memory_json(const struct attempt *attempt);
 
-/* The most that the driver told of a job's own processes on one GPU, and what that GPU has; 0: nothing, or not known. */
+/* The most that the driver told of a job's own processes on one GPU, and what that GPU has; 0: nothing, or not
+ * known. */
 struct gpu_memory_told {
     double bytes, total_bytes;
 };

@@ -165,7 +165,8 @@ static void a_background_that_ran_out_of_memory_fails_the_pair(void **state)
     const struct pairs_outcome *out = &study.pairs[0].outcome;
     assert_true(out->finished && out->out_of_memory && !pairs_worked(out));
     assert_non_null(strstr(out->cause, "out of memory in b: exit code 1"));
-    /* It says nothing of what there was, so it stands as it is. The larger one is a: 7892 - 1100 - 100 MiB are left beside it. */
+    /* It says nothing of what there was, so it stands as it is. The larger one is a: 7892 - 1100 - 100 MiB are
+     * left beside it. */
     assert_string_equal(out->proposal, "a smaller batch of a, or beside it a model of at most 6692 MiB");
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(&study, criteria);

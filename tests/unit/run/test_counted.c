@@ -1,5 +1,5 @@
-/* What a job counted of its own GPU memory, set against what the driver tells: the job's books are played, as a job would
- * write them. */
+/* What a job counted of its own GPU memory, set against what the driver tells: the job's books are played, as a
+ * job would write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
