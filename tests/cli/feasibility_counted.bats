@@ -9,9 +9,9 @@ GIB=1073741824
 # As the stand-in for the CUDA driver has it.
 uuid() { printf 'GPU-7f000000-0000-0000-0000-%012x' "$1"; }
 
-# toy BODY: a GPU of 8 GiB, and a model "net" whose training is BODY, python lines that may use: alloc(LIBRARY, MIB) gives
-# a block, free(LIBRARY, BLOCK), told(MIB): so much the driver tells of this process; looked(TIMES): the run has read that so
-# often.
+# toy BODY: a GPU of 8 GiB, and a model "net" whose training is BODY, python lines that may use: alloc(LIBRARY, MIB)
+# gives a block, free(LIBRARY, BLOCK), told(MIB): so much the driver tells of this process; looked(TIMES): the run has
+# read that so often.
 toy() {
     BUILT=$(cd "$(dirname "$TARE")/../.." && pwd)
     export LD_LIBRARY_PATH=$BUILT/tests/fake/cuda
