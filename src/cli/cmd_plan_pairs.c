@@ -182,7 +182,7 @@ static const char *const description[] = {
     "that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the margin, "
     "stay "
     "below 94 % of the GPU, and none that failed when it was tried. The best schedule is found exactly (a matching of "
-    "greatest weight), for up to 200 models.",
+    "greatest weight), for up to 1000 models.",
     "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
     "as "
     "the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is assumed "

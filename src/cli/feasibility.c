@@ -46,7 +46,7 @@ static bool write_wish(const struct study *study, struct err *err)
     return write_json(study, "study.json", json, err);
 }
 
-static bool read_measured(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
+static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
@@ -59,7 +59,7 @@ static bool know(struct study *study, const char *folder, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     AUTO_FREE char *name = NULL;
     AUTO_CLOSE int dir = run_folder_open(folder, &name, err);
-    if (dir < 0 || !read_measured(dir, folder, measured_file, &doc, err))
+    if (dir < 0 || !read_document(dir, folder, measured_file, &doc, err))
         return false;
     study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
     return true;
@@ -117,7 +117,7 @@ static bool read_wish(struct study *study, struct err *err)
 static bool know_again(struct study *study, struct err *err)
 {
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    if (!read_measured(study->dir, study->folder, known_file, &doc, err))
+    if (!read_document(study->dir, study->folder, known_file, &doc, err))
         return false;
     study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
     return true;
@@ -189,7 +189,19 @@ static int run_new(struct study *study, const char *name, json_t *settings, stru
     return code;
 }
 
-int study_run_part(struct study *study, const char *name, json_t *settings, struct session_wish session,
+/* The settings that an earlier session began the part with. */
+static bool read_settings(const struct study *study, const char *name, json_t **settings, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    AUTO_FREE char *file = mem_printf("%s.json", name);
+    if (!read_document(study->dir, study->folder, file, &doc, err))
+        return false;
+    json_decref(*settings);
+    *settings = json_incref(doc.root);
+    return true;
+}
+
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
                    json_t **results)
 {
     struct err err = {0};
@@ -198,11 +210,15 @@ int study_run_part(struct study *study, const char *name, json_t *settings, stru
     AUTO_FREE char *run_dir = run_folder_newest(output, "run");
     enum progress progress = progress_of(run_dir);
     *results = NULL;
+    if (progress != PART_NONE && !read_settings(study, name, settings, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
     session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
     if (progress == PART_BEGUN)
         code = run_session(&session);
     else if (progress == PART_NONE)
-        code = run_new(study, name, settings, session);
+        code = run_new(study, name, *settings, session);
     if (code != CLI_OK && code != CLI_SOME_FAILED)
         return code;
     AUTO_FREE char *done = run_folder_newest(output, "run");

@@ -27,8 +27,8 @@ struct study {
     size_t known; /* models that need not run alone */
 };
 
-/* Takes wish, and input, which was read without errors. alone: folders of earlier studies, whose models that are the same
- * need not run alone again. False: there is no such study; nothing has been written in either case. */
+/* Takes wish, and input, which was read without errors. alone: folders of earlier studies, whose models that are
+ * the same need not run alone again. False: there is no such study; nothing has been written in either case. */
 bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
                   struct err *err);
 
@@ -39,9 +39,10 @@ bool study_begin(struct study *study, const char *output, struct err *err);
 bool study_resume(struct study *study, const char *folder, struct err *err);
 void study_fini(struct study *study);
 
-/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common. Gives the
- * run's exit code; results: what it came to (a new reference; NULL: nothing). */
-int study_run_part(struct study *study, const char *name, json_t *settings, struct session_wish session,
+/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common.
+ * Gives the run's exit code; results: what it came to (a new reference; NULL: nothing); settings: those that it
+ * was begun with, which are an earlier session's where that began it (the reference is replaced). */
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
                    json_t **results);
 
 /* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */

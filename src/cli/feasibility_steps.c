@@ -83,14 +83,13 @@ static int run_pairs(const struct study_steps *steps, struct study *study)
     int code = CLI_OK;
     if (count > 0) {
         say(steps, "\nPairs");
-        code = study_run_part(study, "pairs", settings, steps->session, &results);
+        code = study_run_part(study, "pairs", &settings, steps->session, &results);
     }
+    if (!is_over(code))
+        feasibility_take_pairs(&study->of, results, settings);
     json_decref(settings);
-    if (is_over(code))
-        return stopped(study, code);
-    feasibility_take_pairs(&study->of, results);
     json_decref(results);
-    return CLI_OK;
+    return is_over(code) ? stopped(study, code) : CLI_OK;
 }
 
 /* Those that are not known already. */
@@ -106,13 +105,13 @@ static int run_alone(const struct study_steps *steps, struct study *study)
         printf("%zu of %zu models were measured before\n", study->known, of->model_count);
     if (count > 0) {
         say(steps, "Each model alone");
-        code = study_run_part(study, "alone", settings, steps->session, &results);
+        code = study_run_part(study, "alone", &settings, steps->session, &results);
     }
+    json_t *measured = is_over(code) ? NULL : feasibility_take_alone(of, results, settings);
     json_decref(settings);
+    json_decref(results);
     if (is_over(code))
         return stopped(study, code);
-    json_t *measured = feasibility_take_alone(of, results, study->wish.repeats);
-    json_decref(results);
     if (study_keep(study, measured, &err))
         return CLI_OK;
     cli_error("%s", err.text);

@@ -79,13 +79,26 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     model->hidden_bytes = hidden_bytes(counted, &curve);
 }
 
+static char *proposal_for(const char *cause, const json_t *oom)
+{
+    const char *segments = result_remedy(oom, "expandable_segments");
+    if (strcmp(cause, "out_of_memory") == 0)
+        return mem_printf("a smaller batch%s%s", segments ? ", or " : "", segments ? segments : "");
+    return mem_strdup(strcmp(cause, "timeout") == 0 ? "more time: \"timeout\" of the settings"
+                                                    : "its log says more, below alone/ in this study's folder");
+}
+
 static void take_failure(struct pairs_model *model, const json_t *experiment)
 {
     free(model->cause);
     free(model->error);
+    free(model->proposal);
+    const json_t *oom = json_get(result_attempt(experiment), "oom");
     const char *cause = json_get_text(json_get(json_get(experiment, "tare"), "failure"), "cause");
+    const char *reason = result_oom_reason(oom);
     model->cause = mem_strdup(cause ? cause : "unknown");
-    model->error = result_error(experiment);
+    model->error = reason ? mem_printf("out of memory: %s", reason) : result_error(experiment);
+    model->proposal = proposal_for(model->cause, oom);
     model->succeeded = false;
 }
 
@@ -118,8 +131,8 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
         sums->utilisation[sums->utilisation_count++] = value;
 }
 
-/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may have been
- * higher for a moment. */
+/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may
+ * have been higher for a moment. */
 static void take_shape(struct pairs_model *model)
 {
     curve_shape(&model->curve, &model->shape);
@@ -131,12 +144,19 @@ static void take_shape(struct pairs_model *model)
         fmax(pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple), model->hidden_bytes);
 }
 
-/* The runs of one model, known ones first; at: the place of its next one in experiments, moved on. */
-static json_t *runs_of(const struct pairs_model *model, const json_t *experiments, int repeats, size_t *at)
+/* The runs of one model, known ones first. */
+static json_t *runs_of(const struct pairs_model *model, const json_t *experiments, const json_t *entries)
 {
     json_t *runs = model->known ? json_copy(model->known) : json_array();
-    while ((int)json_array_size(runs) < repeats)
-        json_array_append_new(runs, result_alone(json_array_get(experiments, (*at)++)));
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        json_int_t count = 0;
+        json_get_int(entry, "runs_per_config", &count);
+        for (json_int_t k = 0; k < count && at < json_array_size(experiments); k++, at++)
+            if (known_is_of(entry, model))
+                json_array_append_new(runs, result_alone(json_array_get(experiments, at)));
+    }
     return runs;
 }
 
@@ -151,13 +171,12 @@ static void take_runs(struct pairs_model *model, const json_t *runs)
     model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
 }
 
-json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats)
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments");
+    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
     json_t *measured = json_array();
-    size_t at = 0;
     for (size_t i = 0; i < study->model_count; i++) {
-        json_t *runs = runs_of(&study->models[i], experiments, repeats, &at);
+        json_t *runs = runs_of(&study->models[i], experiments, entries);
         take_runs(&study->models[i], runs);
         json_array_append_new(measured, known_json(&study->models[i], runs));
     }

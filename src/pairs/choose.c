@@ -44,7 +44,7 @@ static json_t *params_of(const struct job_settings *job, const struct param *epo
     return params;
 }
 
-static bool is_same_limit(const struct gpu_limit *a, const struct gpu_limit *b)
+bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b)
 {
     return a->bytes == b->bytes && !(a->share < b->share) && !(a->share > b->share);
 }
@@ -59,7 +59,7 @@ static size_t add_model(struct feasibility *study, const struct registry *regist
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         if (strcmp(model->repo, job->repo) == 0 && strcmp(model->model, job->model) == 0 &&
-            json_equal(model->params, params) && is_same_limit(&model->gpu_limit, &job->gpu_limit)) {
+            json_equal(model->params, params) && pairs_same_limit(&model->gpu_limit, &job->gpu_limit)) {
             json_decref(params);
             return i;
         }
@@ -166,6 +166,7 @@ static void model_fini(struct pairs_model *model)
     json_decref(model->known);
     free(model->cause);
     free(model->error);
+    free(model->proposal);
 }
 
 void feasibility_fini(struct feasibility *study)

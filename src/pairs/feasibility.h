@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes, sampled; all
- * that is in use on the device less what was before, sampled. */
+/* Where a model's memory is known from: counted in its process to the byte; the driver's figure for its processes,
+ * sampled; all that is in use on the device less what was before, sampled. */
 enum pairs_source { SOURCE_COUNTED, SOURCE_JOB, SOURCE_DEVICE };
 const char *pairs_source_name(enum pairs_source source); /* "counted" */
 
@@ -38,6 +38,7 @@ struct pairs_model {
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such thing). */
     bool ran, succeeded;
     char *cause, *error; /* "out_of_memory" and in words; NULL: it succeeded, or never ran */
+    char *proposal;      /* what to change then */
     struct memory_curve curve; /* of the run with the highest peak */
     enum pairs_source source;  /* of curve and peak */
     struct reading context_bytes; /* as counted */
@@ -59,6 +60,7 @@ struct pairs_outcome {
     struct reading seconds, background_seconds; /* of an epoch, beside each other */
     struct reading slowdown, background_slowdown; /* against alone */
     struct reading joules, background_joules;   /* of an epoch beside each other: estimates */
+    struct reading joules_ratio, background_joules_ratio; /* against alone */
     struct reading pair_joules, serial_joules;  /* of the pair, and of the same work one after the other */
     struct reading peak_bytes; /* of both, on the device */
     char *cause, *proposal; /* NULL: it worked */
@@ -98,22 +100,23 @@ json_t *feasibility_recommended(const struct feasibility *study, const json_t *r
 
 bool pairs_is_recommended(const struct pairs_pair *pair);
 
-/* What results_read_json gave of the models alone (in their order, of each as many runs as repeats asks for beyond the known
- * ones; NULL: none). Gives all of them, known ones too, for feasibility_know of another study; a new reference. */
-json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, int repeats);
+/* What results_read_json gave of the models alone, and the settings that were run (feasibility_alone_settings, now
+ * or by an earlier session; NULL, NULL: none was). Gives all runs, known ones too, for feasibility_know of another
+ * study; a new reference. */
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings);
 
 /* The known ones alone, in the same form; a new reference. */
 json_t *feasibility_known(const struct feasibility *study);
 
-/* Models that were measured before with the same hyperparameters and limit need not run (so often) again. measured: what
- * feasibility_take_alone gave; nothing in it is trusted. Gives how many models are known in whole. */
+/* Models that were measured before with the same hyperparameters and limit need not run (so often) again.
+ * measured: what feasibility_take_alone gave; nothing in it is trusted. Gives how many models are known in whole. */
 size_t feasibility_know(struct feasibility *study, const json_t *measured, int repeats);
 
 /* The GPU is what the runs saw, or gpu_bytes where that is above 0; then foretells every pair and orders them. */
 void feasibility_predict(struct feasibility *study, double gpu_bytes);
 
-/* What it gave of the pairs, in their order as feasibility_pair_settings wrote them. */
-void feasibility_take_pairs(struct feasibility *study, const json_t *results);
+/* What it gave of the pairs, with the settings that were run: those of an earlier session may have another order. */
+void feasibility_take_pairs(struct feasibility *study, const json_t *results, const json_t *settings);
 
 /* The pair is run at all: both models ran alone. */
 bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair);
@@ -128,6 +131,10 @@ struct pairs_criterion {
 
 enum { PAIRS_CRITERIA = 6 };
 void feasibility_criteria(const struct feasibility *study, struct pairs_criterion out[PAIRS_CRITERIA]);
+
+/* "gpu_memory_limit" as settings have it; null: none. */
+json_t *pairs_limit_json(const struct gpu_limit *limit);
+bool pairs_same_limit(const struct gpu_limit *a, const struct gpu_limit *b);
 
 /* feasibility.json and feasibility.csv. */
 json_t *feasibility_json(const struct feasibility *study);

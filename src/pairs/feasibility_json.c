@@ -27,12 +27,14 @@ static json_t *model_json(const struct pairs_model *model)
     json_object_set_new(json, "repo", json_text_or_null(model->repo));
     json_object_set_new(json, "model", json_text_or_null(model->model));
     json_object_set(json, "hyperparameters", model->real_params);
+    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     json_object_set_new(json, "one_epoch", json_boolean(model->has_epochs));
     json_object_set_new(json, "epochs", json_real(model->full_epochs));
     json_object_set_new(json, "ran", json_boolean(model->ran));
     json_object_set_new(json, "succeeded", json_boolean(model->succeeded));
     json_object_set_new(json, "cause", json_text_or_null(model->cause));
     json_object_set_new(json, "error", json_text_or_null(model->error));
+    json_object_set_new(json, "proposal", json_text_or_null(model->proposal));
     json_object_set_new(json, "memory_source",
                         model->curve.any ? json_string(pairs_source_name(model->source)) : json_null());
     json_object_set_new(json, "peak_bytes", shape_bytes(model->shape.peak));
@@ -80,6 +82,8 @@ static json_t *outcome_json(const struct pairs_outcome *outcome)
     json_object_set_new(json, "background_slowdown", reading_json(outcome->background_slowdown));
     json_object_set_new(json, "foreground_joules_estimate", reading_json(outcome->joules));
     json_object_set_new(json, "background_joules_estimate", reading_json(outcome->background_joules));
+    json_object_set_new(json, "foreground_joules_ratio", reading_json(outcome->joules_ratio));
+    json_object_set_new(json, "background_joules_ratio", reading_json(outcome->background_joules_ratio));
     json_object_set_new(json, "pair_joules", reading_json(outcome->pair_joules));
     json_object_set_new(json, "one_after_the_other_joules", reading_json(outcome->serial_joules));
     json_object_set_new(json, "cause", json_text_or_null(outcome->cause));
@@ -184,6 +188,8 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
     add_number(out, real->background_slowdown);
     add_number(out, real->joules);
     add_number(out, real->background_joules);
+    add_number(out, real->joules_ratio);
+    add_number(out, real->background_joules_ratio);
     add_number(out, real->pair_joules);
     add_number(out, real->serial_joules);
     add_text(out, real->cause);
@@ -194,12 +200,14 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
 
 void feasibility_csv(const struct feasibility *study, struct text *out)
 {
-    text_add(out, "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
-                  "background_memory_source,aligned_mib,safe_mib,margin_mib,"
-                  "available_mib,tier,class,predicted_to_fit,worked,started,foreground_finished,background_loops,"
-                  "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
-                  "foreground_joules_estimate,background_joules_estimate,pair_joules,one_after_the_other_joules,cause,"
-                  "proposal,recommended\n");
+    text_add(out,
+             "foreground,background,foreground_peak_mib,background_peak_mib,foreground_memory_source,"
+             "background_memory_source,aligned_mib,safe_mib,margin_mib,"
+             "available_mib,tier,class,predicted_to_fit,worked,started,foreground_finished,background_loops,"
+             "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
+             "foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_joules_ratio,"
+             "pair_joules,one_after_the_other_joules,cause,"
+             "proposal,recommended\n");
     for (size_t i = 0; i < study->pair_count; i++)
         add_row(study, &study->pairs[i], out);
 }

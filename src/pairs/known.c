@@ -11,8 +11,7 @@ json_t *known_json(const struct pairs_model *model, json_t *runs)
     json_object_set_new(json, "repo", json_text_or_null(model->repo));
     json_object_set_new(json, "model", json_text_or_null(model->model));
     json_object_set(json, "hyperparameters", model->params);
-    json_object_set_new(json, "gpu_memory_limit_bytes", json_real((double)model->gpu_limit.bytes));
-    json_object_set_new(json, "gpu_memory_limit_share", json_real(model->gpu_limit.share));
+    json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     json_object_set_new(json, "runs", runs);
     return json;
 }
@@ -23,18 +22,19 @@ static bool says(const json_t *json, const char *key, const char *text)
     return text && said && strcmp(said, text) == 0;
 }
 
-static bool is_number(const json_t *json, const char *key, double number)
+static bool has_limit(const json_t *json, const struct gpu_limit *limit)
 {
-    double said = -1;
-    return json_get_number(json, key, &said) && !(said < number) && !(said > number);
+    const json_t *said = json_get(json, "gpu_memory_limit");
+    json_t *meant = pairs_limit_json(limit);
+    bool same = said ? json_equal(said, meant) : json_is_null(meant);
+    json_decref(meant);
+    return same;
 }
 
-static bool is_of(const json_t *json, const struct pairs_model *model)
+bool known_is_of(const json_t *json, const struct pairs_model *model)
 {
     return says(json, "repo", model->repo) && says(json, "model", model->model) &&
-           json_equal(json_get(json, "hyperparameters"), model->params) &&
-           is_number(json, "gpu_memory_limit_bytes", (double)model->gpu_limit.bytes) &&
-           is_number(json, "gpu_memory_limit_share", model->gpu_limit.share);
+           json_equal(json_get(json, "hyperparameters"), model->params) && has_limit(json, &model->gpu_limit);
 }
 
 /* One that failed is tried anew. */
@@ -56,7 +56,7 @@ size_t feasibility_know(struct feasibility *study, const json_t *measured, int r
     for (size_t i = 0; i < study->model_count; i++) {
         struct pairs_model *model = &study->models[i];
         for (size_t k = 0; k < json_array_size(measured); k++)
-            if (is_of(json_array_get(measured, k), model))
+            if (known_is_of(json_array_get(measured, k), model))
                 take(model, json_get(json_array_get(measured, k), "runs"), repeats);
         whole += (int)json_array_size(model->known) >= repeats;
     }

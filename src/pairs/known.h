@@ -4,7 +4,11 @@
 
 #include "pairs/feasibility.h"
 
-/* {"repo", "model", "hyperparameters", "gpu_memory_limit_bytes", "gpu_memory_limit_share", "runs"}. Takes runs. */
+/* {"repo", "model", "hyperparameters", "gpu_memory_limit", "runs"}. Takes runs. */
 json_t *known_json(const struct pairs_model *model, json_t *runs);
+
+/* A block with "repo", "model", "hyperparameters" and "gpu_memory_limit" (null and absent are the same), of one
+ * epoch, means that model. */
+bool known_is_of(const json_t *block, const struct pairs_model *model);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MATCHING_POINTS_MAX = 200 };
+enum { MATCHING_POINTS_MAX = 1000 };
 
 /* weights: count rows of count columns, symmetric; at most 0: no edge; below 2^40. mates: for each point the other,
  * or its own number where it stays alone. Gives the weight of all pairs. count is at most MATCHING_POINTS_MAX. */

@@ -4,7 +4,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "oom/cause.h"
 #include "oom/line.h"
+#include "pairs/known.h"
 #include "pairs/result.h"
 
 #include <math.h>
@@ -79,14 +81,10 @@ static void compare(const struct pairs_model *fore, const struct pairs_model *ba
     struct reading loops = ratio(out->seconds, out->background_seconds);
     out->slowdown = ratio(out->seconds, fore->seconds);
     out->background_slowdown = ratio(out->background_seconds, back->seconds);
+    out->joules_ratio = ratio(out->joules, fore->joules);
+    out->background_joules_ratio = ratio(out->background_joules, back->joules);
     if (loops.valid && fore->joules.valid && back->joules.valid)
         out->serial_joules = (struct reading){fore->joules.value + loops.value * back->joules.value, true};
-}
-
-static const char *first_text(const json_t *list, const char *key)
-{
-    const json_t *first = json_array_get(list, 0);
-    return key ? json_get_text(first, key) : json_is_string(first) ? json_string_value(first) : NULL;
 }
 
 static void add_mib(struct text *text, double bytes)
@@ -100,15 +98,11 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
     const struct pairs_model *larger = back->curve.peak_bytes > fore->curve.peak_bytes ? back : fore;
     double room = study->room.available_bytes - larger->curve.peak_bytes - larger->margin_bytes;
-    const json_t *remedies = json_get(oom, "remedies");
+    const char *segments = result_remedy(oom, "expandable_segments");
     struct text text = {0};
     text_addf(&text, "a smaller batch of %s", larger->name);
-    for (size_t i = 0; i < json_array_size(remedies); i++) {
-        const char *name = json_get_text(json_array_get(remedies, i), "name");
-        const char *what = json_get_text(json_array_get(remedies, i), "what");
-        if (name && what && strcmp(name, "expandable_segments") == 0)
-            text_addf(&text, ", or %s", what);
-    }
+    if (segments)
+        text_addf(&text, ", or %s", segments);
     if (larger->curve.any && room > 0) {
         text_add(&text, ", or beside it a model of at most ");
         add_mib(&text, room);
@@ -116,11 +110,30 @@ static char *memory_proposal(const struct feasibility *study, const struct pairs
     return text_take(&text);
 }
 
+/* Of the background's message one line is told: what was missing, if it says that. */
+static char *reason_in(const char *error)
+{
+    static const struct oom_circumstances nothing_known = {0};
+    struct oom_diagnosis diagnosis = {0};
+    struct oom_list list = {0};
+    char *reason = NULL;
+    oom_parse(error, strlen(error), &list);
+    if (list.count > 0) {
+        oom_diagnose(&list.items[list.count - 1], &nothing_known, &diagnosis);
+        if (diagnosis.missing.valid && diagnosis.reasons.count > 0)
+            reason = mem_strdup(diagnosis.reasons.items[0]);
+        oom_diagnosis_fini(&diagnosis);
+    }
+    oom_list_fini(&list);
+    return reason;
+}
+
 static void explain_memory(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
                            const char *error, struct pairs_outcome *out)
 {
     const json_t *oom = json_get(result_attempt(experiment), "oom");
-    const char *reason = first_text(json_get(oom, "reasons"), NULL);
+    const char *told = result_oom_reason(oom);
+    AUTO_FREE char *reason = told ? mem_strdup(told) : reason_in(error);
     const char *who = study->models[out->finished || !oom ? pair->background : pair->foreground].name;
     out->cause = mem_printf("out of memory in %s: %s", who, reason ? reason : error);
     out->proposal = memory_proposal(study, pair, oom);
@@ -199,13 +212,18 @@ static void take(const struct feasibility *study, struct pairs_pair *pair, const
     compare(&study->models[pair->foreground], &study->models[pair->background], out);
 }
 
-void feasibility_take_pairs(struct feasibility *study, const json_t *results)
+void feasibility_take_pairs(struct feasibility *study, const json_t *results, const json_t *settings)
 {
-    const json_t *experiments = json_get(results, "experiments");
-    size_t at = 0;
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (pairs_will_run(study, &study->pairs[i]))
-            take(study, &study->pairs[i], json_array_get(experiments, at++));
+    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
+    for (size_t i = 0; i < study->pair_count; i++) {
+        struct pairs_pair *pair = &study->pairs[i];
+        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        for (size_t k = 0; k < json_array_size(entries); k++) {
+            const json_t *entry = json_array_get(entries, k);
+            if (known_is_of(json_get(entry, "foreground"), fore) && known_is_of(json_get(entry, "background"), back))
+                take(study, pair, json_array_get(experiments, k));
+        }
+    }
 }
 
 bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair)

@@ -61,22 +61,36 @@ double pairs_aligned_peak(const struct memory_curve *foreground, const struct me
     return peak;
 }
 
+/* Of its memory, what is not at risk. */
+static double usable(const struct pairs_room *room)
+{
+    return fmin(USABLE * room->total_bytes, room->available_bytes);
+}
+
+void pairs_bound(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
+                 double background_margin, const struct pairs_room *room, struct pairs_prediction *out)
+{
+    *out = (struct pairs_prediction){.known = foreground->any && background->any && room->total_bytes > 0};
+    if (!out->known)
+        return;
+    out->safe_bytes = out->aligned_bytes = foreground->peak_bytes + background->peak_bytes;
+    out->margin_bytes = foreground_margin + background_margin;
+    out->tier = pairs_tier_of(out->safe_bytes, room->total_bytes);
+    out->fits = out->safe_bytes + out->margin_bytes <= room->available_bytes;
+    out->risk = out->safe_bytes + out->margin_bytes <= usable(room) ? RISK_STABLE : RISK_HIGH;
+}
+
 void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
                    const struct memory_curve *background, double background_margin, const struct pairs_timing *timing,
                    const struct pairs_room *room, struct pairs_prediction *out)
 {
-    double usable = fmin(USABLE * room->total_bytes, room->available_bytes);
-    *out = (struct pairs_prediction){.known = foreground->any && background->any && room->total_bytes > 0};
+    pairs_bound(foreground, foreground_margin, background, background_margin, room, out);
     if (!out->known)
         return;
-    out->safe_bytes = foreground->peak_bytes + background->peak_bytes;
     out->aligned_bytes = pairs_aligned_peak(foreground, background, timing);
-    out->margin_bytes = foreground_margin + background_margin;
-    out->tier = pairs_tier_of(out->safe_bytes, room->total_bytes);
     out->fits = out->aligned_bytes + out->margin_bytes <= room->available_bytes;
-    out->risk = out->safe_bytes + out->margin_bytes <= usable      ? RISK_STABLE
-                : out->aligned_bytes + out->margin_bytes <= usable ? RISK_USABLE
-                                                                   : RISK_HIGH;
+    if (out->risk == RISK_HIGH && out->aligned_bytes + out->margin_bytes <= usable(room))
+        out->risk = RISK_USABLE;
 }
 
 double pairs_margin(double peak_low, double peak_high, double ripple)

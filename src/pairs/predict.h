@@ -47,6 +47,11 @@ struct pairs_prediction {
     bool fits; /* aligned_bytes and the margin are available */
 };
 
+/* By the safe bound alone, which needs no course of time: risk is RISK_STABLE or RISK_HIGH, aligned_bytes is the
+ * bound. */
+void pairs_bound(const struct memory_curve *foreground, double foreground_margin, const struct memory_curve *background,
+                 double background_margin, const struct pairs_room *room, struct pairs_prediction *out);
+
 /* Margins: of each alone (pairs_margin). */
 void pairs_predict(const struct memory_curve *foreground, double foreground_margin,
                    const struct memory_curve *background, double background_margin, const struct pairs_timing *timing,

@@ -49,6 +49,24 @@ char *result_error(const json_t *experiment)
     return mem_strdup(error ? error : "it is not known why");
 }
 
+const char *result_oom_reason(const json_t *oom)
+{
+    const json_t *first = json_array_get(json_get(oom, "reasons"), 0);
+    return json_is_string(first) ? json_string_value(first) : NULL;
+}
+
+const char *result_remedy(const json_t *oom, const char *name)
+{
+    const json_t *remedies = json_get(oom, "remedies");
+    for (size_t i = 0; i < json_array_size(remedies); i++) {
+        const json_t *remedy = json_array_get(remedies, i);
+        const char *its = json_get_text(remedy, "name");
+        if (its && strcmp(its, name) == 0)
+            return json_get_text(remedy, "what");
+    }
+    return NULL;
+}
+
 static void keep(json_t *to, const json_t *from, const char *key)
 {
     const json_t *value = json_get(from, key);
@@ -65,6 +83,7 @@ json_t *result_alone(const json_t *experiment)
     keep(attempt, last, "duration_seconds");
     keep(attempt, last, "error");
     keep(attempt, last, "memory");
+    keep(attempt, last, "oom");
     keep(energy, json_get(own(experiment), "energy"), "gpu");
     keep(tare, own(experiment), "outcome");
     keep(tare, own(experiment), "failure");

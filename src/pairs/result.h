@@ -13,6 +13,11 @@ const json_t *result_attempt(const json_t *experiment);
 const json_t *result_gpu_energy(const json_t *experiment);
 const json_t *result_parallel(const json_t *experiment);
 
+/* Of an attempt's "oom", which may be NULL: the first of its reasons; what the remedy of that name is. NULL: there
+ * is none. */
+const char *result_oom_reason(const json_t *oom);
+const char *result_remedy(const json_t *oom, const char *name);
+
 /* Of a run of one model alone, what is read here; fresh. */
 json_t *result_alone(const json_t *experiment);
 

@@ -67,8 +67,7 @@ static bool pair_step(const struct feasibility *study, size_t a, size_t b, doubl
     const struct pairs_model *x = &study->models[a], *y = &study->models[b];
     double slow[2], alone_s = schedule_seconds(x) + schedule_seconds(y);
     *out = (struct schedule_step){.foreground = a, .background = b};
-    pairs_predict(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->timing, &study->room,
-                  &out->prediction);
+    pairs_bound(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->room, &out->prediction);
     if (!is_safe(study, a, b, &out->prediction))
         return false;
     out->measured = slowdowns(study, a, b, assumed, slow);
@@ -136,7 +135,6 @@ void schedule_make(const struct feasibility *study, const bool *use, double gpu_
     AUTO_FREE size_t *chosen = mem_array(study->model_count + 1, sizeof *chosen);
     size_t count = 0;
     on_gpu.room = (struct pairs_room){gpu_bytes, gpu_bytes};
-    on_gpu.timing = (struct pairs_timing){parallel_timing_default.wait_s, parallel_timing_default.limit_s, 0, 3};
     for (size_t i = 0; i < study->model_count && count < MATCHING_POINTS_MAX; i++)
         if (use[i])
             chosen[count++] = i;
@@ -159,6 +157,8 @@ static json_t *side(const struct pairs_model *model, bool with_mode)
     if (with_mode)
         json_object_set_new(json, "mode", json_string("default"));
     json_object_set_new(json, "hyperparameters", json_deep_copy(model->real_params));
+    if (gpu_limit_is_set(&model->gpu_limit))
+        json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     return json;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "config/gpu_limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,10 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
         err_set(err, "a model without name, repo, model or hyperparameters");
         return false;
     }
+    struct gpu_limit limit = {0};
+    const char *written = json_get_text(json, "gpu_memory_limit");
+    if (written && !gpu_limit_parse(written, &limit, err))
+        return err_wrap(err, "%s", name);
     struct reading epochs = number_of(json, "epochs"), margin = number_of(json, "margin_bytes");
     *out = (struct pairs_model){
         .name = mem_strdup(name),
@@ -39,6 +44,7 @@ static bool read_model(const json_t *json, struct pairs_model *out, struct err *
         .params = json_object(),
         .real_params = json_deep_copy(params),
         .has_epochs = truth_of(json, "one_epoch"),
+        .gpu_limit = limit,
         .full_epochs = epochs.valid && epochs.value >= 1 ? epochs.value : 1,
         .ran = truth_of(json, "ran"),
         .succeeded = truth_of(json, "succeeded"),
@@ -58,7 +64,7 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
     for (size_t i = 0; i < study->model_count; i++) {
         struct pairs_model *old = &study->models[i];
         if (strcmp(old->repo, model->repo) == 0 && strcmp(old->model, model->model) == 0 &&
-            json_equal(old->real_params, model->real_params))
+            json_equal(old->real_params, model->real_params) && pairs_same_limit(&old->gpu_limit, &model->gpu_limit))
             old->succeeded = false;
     }
     study->models = mem_resize(study->models, study->model_count + 1, sizeof *study->models);

@@ -37,6 +37,15 @@ static void add_entry(json_t *settings, json_t *entry, const struct pairs_model 
     json_array_append_new(json_object_get(settings, "experiments"), entry);
 }
 
+json_t *pairs_limit_json(const struct gpu_limit *limit)
+{
+    if (!gpu_limit_is_set(limit))
+        return json_null();
+    AUTO_FREE char *text = limit->share > 0 ? mem_printf("%.6f%%", 100 * limit->share)
+                                            : mem_printf("%llu B", (unsigned long long)limit->bytes);
+    return json_string(text);
+}
+
 /* As one side of an experiment. */
 static json_t *job(const struct pairs_model *model, json_t *params, bool with_mode)
 {
@@ -46,12 +55,8 @@ static json_t *job(const struct pairs_model *model, json_t *params, bool with_mo
     if (with_mode)
         json_object_set_new(json, "mode", json_string("default"));
     json_object_set_new(json, "hyperparameters", json_deep_copy(params));
-    if (gpu_limit_is_set(&model->gpu_limit)) {
-        AUTO_FREE char *limit = model->gpu_limit.share > 0
-                                    ? mem_printf("%.6f%%", 100 * model->gpu_limit.share)
-                                    : mem_printf("%llu B", (unsigned long long)model->gpu_limit.bytes);
-        json_object_set_new(json, "gpu_memory_limit", json_string(limit));
-    }
+    if (gpu_limit_is_set(&model->gpu_limit))
+        json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
     return json;
 }
 

@@ -120,6 +120,7 @@ static const char *real(const struct pairs_outcome *outcome)
 {
     return !outcome->ran                ? "not run"
            : outcome->out_of_memory     ? "out of memory"
+           : !outcome->started          ? "did not start"
            : !outcome->finished         ? "failed"
            : outcome->background_failed ? "background failed"
                                         : "worked";
@@ -177,8 +178,9 @@ static void add_pairs(const struct feasibility *study, struct text *out)
 {
     text_add(out,
              "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
-             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>peak, MiB<th>slower<th>background slower"
-             "<th>energy, %</tr>\n");
+             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>background's loops<th>peak, "
+             "MiB<th>slower<th>background slower"
+             "<th>joules<th>background's joules<th>energy, %</tr>\n");
     for (size_t i = 0; i < study->pair_count; i++) {
         const struct pairs_pair *pair = &study->pairs[i];
         const struct pairs_prediction *prediction = &pair->prediction;
@@ -192,32 +194,44 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         add_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
         add_cell(out, "", told(pair));
         add_cell(out, kind(pair), real(outcome));
+        add_number(out, 0, (struct reading){(double)outcome->loops, outcome->ran});
         add_number(out, 0, mib(outcome->peak_bytes));
         add_number(out, 2, outcome->slowdown);
         add_number(out, 2, outcome->background_slowdown);
+        add_number(out, 2, outcome->joules_ratio);
+        add_number(out, 2, outcome->background_joules_ratio);
         add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
         text_add(out, "</tr>\n");
     }
     text_add(out, "</table></div>\n");
 }
 
+static void add_failure(const char *first, const char *second, const char *cause, const char *proposal, bool *any,
+                        struct text *out)
+{
+    text_add(out, *any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
+    *any = true;
+    add_escaped(out, first);
+    text_add(out, second ? " beside " : " alone");
+    add_escaped(out, second ? second : "");
+    text_add(out, ": ");
+    add_escaped(out, cause);
+    text_add(out, "<br>Try: ");
+    add_escaped(out, proposal ? proposal : "");
+    text_add_char(out, '\n');
+}
+
 static void add_failures(const struct feasibility *study, struct text *out)
 {
     bool any = false;
+    for (size_t i = 0; i < study->model_count; i++)
+        if (study->models[i].ran && !study->models[i].succeeded)
+            add_failure(study->models[i].name, NULL, study->models[i].error, study->models[i].proposal, &any, out);
     for (size_t i = 0; i < study->pair_count; i++) {
         const struct pairs_pair *pair = &study->pairs[i];
-        if (!pair->outcome.cause)
-            continue;
-        text_add(out, any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
-        any = true;
-        add_escaped(out, study->models[pair->foreground].name);
-        text_add(out, " beside ");
-        add_escaped(out, study->models[pair->background].name);
-        text_add(out, ": ");
-        add_escaped(out, pair->outcome.cause);
-        text_add(out, "<br>Try: ");
-        add_escaped(out, pair->outcome.proposal ? pair->outcome.proposal : "");
-        text_add_char(out, '\n');
+        if (pair->outcome.cause)
+            add_failure(study->models[pair->foreground].name, study->models[pair->background].name, pair->outcome.cause,
+                        pair->outcome.proposal, &any, out);
     }
     text_add(out, any ? "</ul>\n" : "");
 }

@@ -1,8 +1,7 @@
 #include "report/feasibility_text.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "oom/size.h"
+#include "report/amounts.h"
 #include "report/audit_text.h"
 #include "report/table.h"
 
@@ -21,46 +20,14 @@ struct view {
     size_t name; /* columns of a name at most */
 };
 
-static char *size_text(struct reading bytes)
-{
-    if (!bytes.valid)
-        return mem_strdup("-");
-    struct text text = {0};
-    oom_size_add_text(oom_size_of((uint64_t)bytes.value), &text);
-    return text_take(&text);
-}
-
-static void add_owned(struct table *table, char *text, const char *colour)
-{
-    table_add_cell(table, text, colour);
-    free(text);
-}
-
 static void add_size(struct table *table, struct reading bytes)
 {
-    add_owned(table, size_text(bytes), NULL);
+    amounts_add(table, amounts_size(bytes), NULL);
 }
 
 static void add_known_size(struct table *table, bool known, double bytes)
 {
     add_size(table, (struct reading){bytes, known});
-}
-
-static char *duration_text(struct reading seconds)
-{
-    char text[32] = "-";
-    if (seconds.valid)
-        clock_format_duration(seconds.value, text);
-    return mem_strdup(text);
-}
-
-static char *joules_text(struct reading joules)
-{
-    if (!joules.valid)
-        return mem_strdup("-");
-    return joules.value >= 9.995e5 ? mem_printf("%.2f MJ", joules.value / 1e6)
-           : joules.value >= 999.5 ? mem_printf("%.2f kJ", joules.value / 1e3)
-                                   : mem_printf("%.1f J", joules.value);
 }
 
 /* The widest line, colours not counted. */
@@ -99,14 +66,14 @@ static void fit(struct view *view, void (*render)(const struct view *view, struc
 
 static void add_name(const struct view *view, struct table *table, size_t model)
 {
-    add_owned(table, audit_text_fit(view->study->models[model].name, view->name), NULL);
+    amounts_add(table, audit_text_fit(view->study->models[model].name, view->name), NULL);
 }
 
 static char *context_text(const struct pairs_model *model)
 {
     if (model->context_bytes.valid)
-        return size_text(model->context_bytes);
-    AUTO_FREE char *most = size_text(model->shape.context);
+        return amounts_size(model->context_bytes);
+    AUTO_FREE char *most = amounts_size(model->shape.context);
     return model->shape.context.valid ? mem_printf("≤ %s", most) : mem_strdup("-");
 }
 
@@ -150,14 +117,14 @@ static void render_models(const struct view *view, struct text *out)
         add_size(table, model->shape.peak);
         add_size(table, model->shape.steady);
         if (view->drop < 1)
-            add_owned(table, duration_text(model->shape.startup_s), NULL);
+            amounts_add(table, amounts_duration(model->shape.startup_s), NULL);
         if (view->drop < 2)
-            add_owned(table, context_text(model), NULL);
+            amounts_add(table, context_text(model), NULL);
         add_known_size(table, model->curve.any, model->margin_bytes);
         table_add_cell(table, model->curve.any ? pairs_source_name(model->source) : "-", NULL);
-        add_owned(table, duration_text(model->seconds), NULL);
+        amounts_add(table, amounts_duration(model->seconds), NULL);
         if (view->drop < 3)
-            add_owned(table, joules_text(model->joules), NULL);
+            amounts_add(table, amounts_joules(model->joules), NULL);
         table_add_cell(table, !model->ran ? "not run" : model->succeeded ? "" : "failed", red);
     }
     table_print(table, out);
@@ -173,6 +140,7 @@ static const char *real_text(const struct pairs_outcome *real)
 {
     return !real->ran                ? "not run"
            : real->out_of_memory     ? "out of memory"
+           : !real->started          ? "did not start"
            : !real->finished         ? "failed"
            : real->background_failed ? "background failed"
                                      : "worked";
@@ -183,13 +151,17 @@ static const char *real_colour(const struct pairs_outcome *real)
     return !real->ran ? NULL : pairs_worked(real) ? green : red;
 }
 
-static char *slower_text(const struct pairs_outcome *real)
+/* Of foreground and background, against each alone. */
+static char *ratios_text(struct reading fore, struct reading back)
 {
-    if (!real->slowdown.valid)
+    if (!fore.valid)
         return mem_strdup("-");
-    return real->background_slowdown.valid
-               ? mem_printf("%.2f / %.2f", real->slowdown.value, real->background_slowdown.value)
-               : mem_printf("%.2f / -", real->slowdown.value);
+    return back.valid ? mem_printf("%.2f / %.2f", fore.value, back.value) : mem_printf("%.2f / -", fore.value);
+}
+
+static char *loops_text(const struct pairs_outcome *real)
+{
+    return real->ran ? mem_printf("%lld", real->loops) : mem_strdup("-");
 }
 
 /* Against one after the other. */
@@ -216,12 +188,16 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_add_cell(table, told->known ? pairs_risk_name(told->risk) : "-", told->known ? colours[told->risk] : NULL);
     table_add_cell(table, told_text(told), NULL);
     table_add_cell(table, real_text(real), real_colour(real));
+    if (view->drop < 1)
+        amounts_add(table, loops_text(real), NULL);
     if (view->drop < 4)
         add_size(table, real->peak_bytes);
     if (view->drop < 3)
-        add_owned(table, slower_text(real), NULL);
+        amounts_add(table, ratios_text(real->slowdown, real->background_slowdown), NULL);
+    if (view->drop < 1)
+        amounts_add(table, ratios_text(real->joules_ratio, real->background_joules_ratio), NULL);
     if (view->drop < 2)
-        add_owned(table, saving_text(real), NULL);
+        amounts_add(table, saving_text(real), NULL);
 }
 
 static void render_pairs(const struct view *view, struct text *out)
@@ -237,10 +213,14 @@ static void render_pairs(const struct view *view, struct text *out)
     table_add_column(table, "CLASS", false);
     table_add_column(table, "PREDICTED", false);
     table_add_column(table, "REAL", false);
+    if (view->drop < 1)
+        table_add_column(table, "LOOPS", true);
     if (view->drop < 4)
         table_add_column(table, "PEAK", true);
     if (view->drop < 3)
         table_add_column(table, "SLOWER", true);
+    if (view->drop < 1)
+        table_add_column(table, "JOULES", true);
     if (view->drop < 2)
         table_add_column(table, "ENERGY", true);
     for (size_t i = 0; i < view->study->pair_count; i++)
@@ -291,10 +271,10 @@ static void add_matrix(const struct view *view, struct text *out)
         }
         for (size_t i = 0; i < study->model_count; i++) {
             table_add_row(table);
-            add_owned(table, mem_printf("%zu", i + 1), NULL);
-            add_owned(table, audit_text_fit(study->models[i].name, 22), NULL);
+            amounts_add(table, mem_printf("%zu", i + 1), NULL);
+            amounts_add(table, audit_text_fit(study->models[i].name, 22), NULL);
             for (size_t j = from; j < to; j++)
-                add_owned(table, cell_text(pair_of(study, i, j)), cell_colour(pair_of(study, i, j)));
+                amounts_add(table, cell_text(pair_of(study, i, j)), cell_colour(pair_of(study, i, j)));
         }
         table_print(table, out);
         table_free(table);
@@ -310,6 +290,7 @@ static void add_failures(const struct view *view, struct text *out)
         if (study->models[i].ran && !study->models[i].succeeded) {
             AUTO_FREE char *error = audit_text_fit(study->models[i].error, 0);
             text_addf(out, "%s%s alone: %s\n", any ? "" : "\nWhat failed\n", study->models[i].name, error);
+            text_addf(out, "  try: %s\n", study->models[i].proposal);
             any = true;
         }
     for (size_t i = 0; i < study->pair_count; i++) {
@@ -343,8 +324,8 @@ static void add_head(const struct view *view, struct text *out)
 {
     const struct feasibility *study = view->study;
     bool known = study->room.total_bytes > 0;
-    AUTO_FREE char *total = size_text((struct reading){study->room.total_bytes, known});
-    AUTO_FREE char *free_text = size_text((struct reading){study->room.available_bytes, known});
+    AUTO_FREE char *total = amounts_size((struct reading){study->room.total_bytes, known});
+    AUTO_FREE char *free_text = amounts_size((struct reading){study->room.available_bytes, known});
     if (known)
         text_addf(out, "GPU: %s, of which %s are free for trainings\n\n", total, free_text);
     else
@@ -365,37 +346,4 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
     add_matrix(&view, out);
     add_failures(&view, out);
     add_criteria(&view, out);
-}
-
-void schedule_text(const struct feasibility *study, const struct schedule *schedule,
-                   const struct feasibility_text_options *options, struct text *out)
-{
-    struct table *table = table_new(options->colour);
-    static const char *const titles[] = {"TIME", "SAVED", "PEAKS"};
-    char all[32], alone[32];
-    table_add_column(table, "FOREGROUND", false);
-    table_add_column(table, "BACKGROUND", false);
-    for (size_t i = 0; i < 3; i++)
-        table_add_column(table, titles[i], true);
-    table_add_column(table, "SLOWDOWN", false);
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct schedule_step *step = &schedule->steps[i];
-        bool pair = step->foreground != step->background;
-        table_add_row(table);
-        add_owned(table, audit_text_fit(study->models[step->foreground].name, NAME_NARROW + 4), NULL);
-        add_owned(table, audit_text_fit(pair ? study->models[step->background].name : "alone", NAME_NARROW + 4), NULL);
-        add_owned(table, duration_text((struct reading){step->seconds, true}), NULL);
-        add_owned(table, duration_text((struct reading){step->saved_s, pair}), NULL);
-        add_known_size(table, pair, step->prediction.safe_bytes);
-        add_owned(table,
-                  pair ? mem_printf("%.2f, %s", step->slowdown, step->measured ? "measured" : "assumed")
-                       : mem_strdup("-"),
-                  NULL);
-    }
-    table_print(table, out);
-    table_free(table);
-    clock_format_duration(schedule->seconds, all);
-    clock_format_duration(schedule->alone_seconds, alone);
-    text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
-              schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
 }

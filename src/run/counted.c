@@ -16,6 +16,8 @@ static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
 void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s)
 {
     struct ledger_gpu now;
+    double before_s = counted->last_s;
+    counted->last_s = now_s;
     if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.peak > MOST_BYTES)
         return;
     if (!counted->any || !is_same(&counted->last, &now))
@@ -24,11 +26,10 @@ void counted_look(struct counted *counted, const struct ledger *ledger, const ch
     /* It was reached at some time since the last look. */
     if (now.peak > counted->last.peak) {
         memory_curve_add(&counted->curve, now_s, (double)now.peak);
-        memory_curve_add(&counted->curve, counted->last_s, (double)now.peak);
+        memory_curve_add(&counted->curve, before_s, (double)now.peak);
     }
     counted->any = true;
     counted->last = now;
-    counted->last_s = now_s;
 }
 
 void counted_compare(struct counted *counted, int64_t t_ns, double bytes)

@@ -1,5 +1,5 @@
-/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it: peaks that
- * no sample sees, and what its CUDA contexts hold. Private to run/. */
+/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it:
+ * peaks that no sample sees, and what its CUDA contexts hold. Private to run/. */
 #ifndef TARE_RUN_COUNTED_H
 #define TARE_RUN_COUNTED_H
 
@@ -12,7 +12,7 @@ struct counted {
     bool any;
     struct ledger_gpu last; /* as it was looked at last: */
     int64_t since_ns;       /* from the first look that saw the same on; CLOCK_MONOTONIC */
-    double last_s;          /* after the attempt's start */
+    double last_s;          /* after the attempt's start, also where there was nothing to see */
     double context_bytes;   /* the most that the driver told beyond what was held; below 0: not known */
     struct memory_curve curve; /* of what was held, contexts not counted; no peak of a process that has the GPU alone is
                                   missing in it */

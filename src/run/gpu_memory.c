@@ -4,6 +4,7 @@
 #include "gpu/ledger.h"
 #include "run/lane.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* NVML's figures come in steps of this size, and a job may hold a few of them that no program asked for. */
@@ -25,33 +26,34 @@ json_t *gpu_memory_json(const struct attempt *attempt)
     return attempt->ledger ? ledger_json(attempt->ledger) : NULL;
 }
 
-/* The most that the driver told of the job's own processes on one GPU; 0: nothing, or it does not tell them apart. */
-static double most_told(const json_t *memory)
+struct gpu_memory_told gpu_memory_told(const json_t *memory)
 {
     const json_t *gpus = json_object_get(memory, "gpus");
-    double most = 0;
+    struct gpu_memory_told most = {0};
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_string_value(json_object_get(gpu, "of"));
         double peak = json_number_value(json_object_get(json_object_get(gpu, "curve"), "peak_bytes"));
-        if (of && strcmp(of, "job") == 0 && peak > most)
-            most = peak;
+        if (of && strcmp(of, "job") == 0 && peak > most.bytes)
+            most = (struct gpu_memory_told){peak, json_number_value(json_object_get(gpu, "total_bytes"))};
     }
     return most;
 }
 
 /* Why, in words; NULL: it was held. */
-static char *why_not_held(const struct attempt *attempt, const struct ledger_sum *sum, double told)
+static char *why_not_held(const struct attempt *attempt, const struct ledger_sum *sum,
+                          const struct gpu_memory_told *told)
 {
     const struct gpu_limit *limit = &attempt->plan->gpu_limit;
-    if (sum->attached == 0 && told > 0)
+    double limit_bytes = limit->share > 0 ? limit->share * told->total_bytes : (double)limit->bytes;
+    if (sum->attached == 0 && told->bytes >= MIB)
         return mem_printf("the job held %.0f MiB of a GPU and no process of it was followed: its program is linked "
                           "statically, setuid, of another architecture, or drops LD_PRELOAD",
-                          told / MIB);
+                          told->bytes / MIB);
     if (sum->unplaced > 0)
         return mem_printf("%llu processes too many allocated at the same time", (unsigned long long)sum->unplaced);
-    if (limit->bytes > 0 && told > (double)limit->bytes + SLACK_BYTES)
-        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB", told / MIB, (double)limit->bytes / MIB);
+    if (limit_bytes > 0 && told->bytes > limit_bytes + SLACK_BYTES)
+        return mem_printf("the driver told of %.0f MiB, the limit is %.0f MiB", told->bytes / MIB, limit_bytes / MIB);
     if (sum->over > 0)
         return mem_printf("by its own books the job was %.1f MiB beyond it: its CUDA contexts grew when all else was "
                           "allocated",
@@ -59,16 +61,26 @@ static char *why_not_held(const struct attempt *attempt, const struct ledger_sum
     return NULL;
 }
 
-void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const json_t *memory)
+/* Takes why. */
+static char *of_whom(const struct attempt *attempt, char *why)
+{
+    if (attempt->loop == 0)
+        return why;
+    char *text = mem_printf("the background's loop %lld: %s", (long long)attempt->loop, why);
+    free(why);
+    return text;
+}
+
+void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told)
 {
     struct ledger_sum sum;
     if (!attempt->ledger || !attempt->gate_open)
         return;
     ledger_read(attempt->ledger, &sum);
-    char *why = why_not_held(attempt, &sum, most_told(memory));
+    char *why = why_not_held(attempt, &sum, told);
     bool limited = gpu_limit_is_set(&attempt->plan->gpu_limit);
     if (why)
-        lane_evidence(lane, limited ? "gpu_limit_not_held" : "gpu_memory_not_followed", why);
+        lane_evidence(lane, limited ? "gpu_limit_not_held" : "gpu_memory_not_followed", of_whom(attempt, why));
     if (limited && sum.context_assumed)
         lane_evidence(lane, "gpu_context_assumed",
                       mem_strdup("the driver does not list the job's processes by their own numbers: what their CUDA "

@@ -13,8 +13,16 @@ bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *reque
 /* The section gpu_memory of what the journal keeps; NULL: not asked for. */
 json_t *gpu_memory_json(const struct attempt *attempt);
 
-/* Evidence, where a limit was not held or what was counted is not all. memory: what the driver told of the attempt
- * (lane_memory_take). */
-void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const json_t *memory);
+/* The most that the driver told of a job's own processes on one GPU, and what that GPU has; 0: nothing, or not
+ * known. */
+struct gpu_memory_told {
+    double bytes, total_bytes;
+};
+
+/* memory: of an attempt, as lane_memory_take gives it. */
+struct gpu_memory_told gpu_memory_told(const json_t *memory);
+
+/* Evidence, where a limit was not held or what was counted is not all. */
+void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told);
 
 #endif

@@ -178,7 +178,8 @@ static enum outcome close_loop(struct lane *lane, char **error)
     json_object_set_new(data, "failure", failure_json(&failure));
     lane_record(lane, EVENT_JOB_EXITED, data, NULL);
     keep_loop(lane, outcome, *error);
-    gpu_memory_judge(lane, loop, NULL);
+    struct gpu_memory_told told = lane_load_told(lane);
+    gpu_memory_judge(lane, loop, &told);
     say_held(lane);
     if (loop->gate_open && lane->gauge)
         gauge_beside_end(lane->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);

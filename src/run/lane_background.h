@@ -8,6 +8,7 @@
 #include "meter/gauge.h"
 #include "run/attempt.h"
 #include "run/background.h"
+#include "run/gpu_memory.h"
 #include "run/load.h"
 #include "run/runner.h"
 
@@ -42,6 +43,7 @@ struct load_gpu {
     char *label;
     struct reading power_w, utilisation_percent, memory_bytes; /* of the last sample */
     struct reading memory_before_bytes;                        /* before the background was born */
+    double background_peak_bytes; /* of the background's processes, since a loop of it ended */
     bool listed, loaded; /* its processes were listed since the last look; the background's load it */
     struct colocated_shares shares;
 };
@@ -92,6 +94,9 @@ void lane_load_end(struct lane *lane);     /* the attempt is being stopped */
 void lane_load_fini(struct lane *lane);
 void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
 void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+
+/* What the driver told of the loop that has just ended. */
+struct gpu_memory_told lane_load_told(struct lane *lane);
 
 /* Figures (lane_shares.c): what stands in the attempt's end under "parallel"; null when it has no background. */
 json_t *lane_shares_take(struct lane *lane);

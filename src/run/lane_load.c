@@ -119,11 +119,26 @@ void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const s
         percent[role] += user->sm_percent.valid ? user->sm_percent.value : 0;
         memory_bytes[role] += user->memory_bytes.valid ? user->memory_bytes.value : 1;
     }
+    if (memory_bytes[LOAD_BACKGROUND] > gpu->background_peak_bytes)
+        gpu->background_peak_bytes = memory_bytes[LOAD_BACKGROUND];
     gpu->listed = users->told;
     gpu->loaded = memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
     if (load->beside && load->by_process && shares && users->told)
         colocated_take(&gpu->shares, t_ns, gpu->power_w.valid ? gpu->power_w.value : 1, percent[LOAD_FOREGROUND],
                        percent[LOAD_BACKGROUND], percent[LOAD_OTHER]);
+}
+
+struct gpu_memory_told lane_load_told(struct lane *lane)
+{
+    struct lane_load *load = &lane->load;
+    struct gpu_memory_told most = {0};
+    for (size_t i = 0; i < load->gpu_count; i++) {
+        struct load_gpu *gpu = &load->gpus[i];
+        if (gpu->background_peak_bytes > most.bytes)
+            most = (struct gpu_memory_told){gpu->background_peak_bytes, lane_memory_total(lane, gpu->label)};
+        gpu->background_peak_bytes = 0;
+    }
+    return most;
 }
 
 /* Without its processes, only while nobody else is on the GPU. */

@@ -289,6 +289,14 @@ void lane_memory_mark(struct lane *lane, const struct mark *mark)
     memory->number = number_of(mark->label);
 }
 
+double lane_memory_total(const struct lane *lane, const char *label)
+{
+    for (size_t i = 0; i < lane->memory.gpu_count; i++)
+        if (strcmp(lane->memory.gpus[i].label, label) == 0)
+            return lane->memory.gpus[i].total_bytes;
+    return 0;
+}
+
 struct growth lane_memory_growth(const struct lane *lane)
 {
     struct growth steepest = {0};

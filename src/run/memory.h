@@ -58,6 +58,9 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
 json_t *lane_memory_take(struct lane *lane); /* what the attempt's memory was, or null */
 void lane_memory_fini(struct lane *lane);
 
+/* Of that GPU; 0: not known. */
+double lane_memory_total(const struct lane *lane, const char *label);
+
 /* For the ladder, of the attempt that has just ended: the growth that is steepest, and what others than the job had of
  * the GPU on which that was most, as a share of it (0 to 1; 0: not known). */
 struct growth lane_memory_growth(const struct lane *lane);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Models whose GPU memory is counted in their own process: stand-ins for both of NVIDIA's libraries, one that tells what it
-# is told (tests/fake), one that allocates (tests/fake/cuda). Training is python, without any framework.
+# Models whose GPU memory is counted in their own process: stand-ins for both of NVIDIA's libraries, one that tells
+# what it is told (tests/fake), one that allocates (tests/fake/cuda). Training is python, without any framework.
 
 load energy
 
@@ -9,8 +9,9 @@ GIB=1073741824
 # As the stand-in for the CUDA driver has it.
 uuid() { printf 'GPU-7f000000-0000-0000-0000-%012x' "$1"; }
 
-# toy BODY: a GPU of 8 GiB, and a model "net" whose training is BODY, python lines that may use: alloc(MIB) gives a block,
-# free(BLOCK), told(MIB): so much the driver tells of this process; looked(TIMES): the run has read that so often.
+# toy BODY: a GPU of 8 GiB, and a model "net" whose training is BODY, python lines that may use: alloc(LIBRARY, MIB)
+# gives a block, free(LIBRARY, BLOCK), told(MIB): so much the driver tells of this process; looked(TIMES): the run has
+# read that so often.
 toy() {
     BUILT=$(cd "$(dirname "$TARE")/../.." && pwd)
     export LD_LIBRARY_PATH=$BUILT/tests/fake/cuda
@@ -58,7 +59,8 @@ print("accuracy: 0.5")
 os.unlink(users + str(os.getpid()))
 END
     cat >registry.json <<'END'
-{"models": {"toy": {"path": "repo", "train_script": "train.py", "python": "python3", "models": ["net"], "model_flag": "--model",
+{"models": {"toy": {"path": "repo", "train_script": "train.py", "python": "python3", "models": ["net"],
+  "model_flag": "--model",
   "supported_hyperparams": {"epochs": {"flag": "--epochs", "type": "int", "default": 20, "range": [1, 500]},
                             "seed": {"flag": "--seed", "type": "int", "default": 1, "range": [0, 9]}},
   "performance_metrics": {"log_patterns": {"accuracy": "accuracy: ([0-9.]+)"}}}}}

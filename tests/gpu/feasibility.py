@@ -1,9 +1,9 @@
-"""Prediction against outcome on a real GPU: feasibility.py TARE FOLDER [--stage alone|pairs|all] [--limit GIB]... Six models run alone
-once; then all 15 pairs are tried on a GPU that has so many GiB left, for each limit. All stands in FOLDER: what is there is not
-done again, and a study that was broken off (Ctrl-C, --seconds) is gone on with. Prints Markdown tables. Ends with 1 when a pair that
-was foretold to fit did not, or more than one did fit that was foretold not to, with 3 when something is left to do.
-FEASIBILITY_TRAIN: another trainer, FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the
-program."""
+"""Prediction against outcome on a real GPU: feasibility.py TARE FOLDER [--stage alone|pairs|all] [--limit GIB]...
+Six models run alone once; then all 15 pairs are tried on a GPU that has so many GiB left, for each limit. All
+stands in FOLDER: what is there is not done again, and a study that was broken off (Ctrl-C, --seconds) is gone on
+with. Prints Markdown tables. Ends with 1 when a pair that was foretold to fit did not, or more than one did fit
+that was foretold not to, with 3 when something is left to do. FEASIBILITY_TRAIN: another trainer,
+FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program."""
 import argparse
 import ctypes
 import glob
@@ -43,8 +43,8 @@ def ballast(left):
 
 
 def limited(left):
-    """The one place where the limit is made: what is left of the GPU for a pair. A limit of libtare-cuda holds for one training;
-    two that share what is left meet the driver's own end of memory only so."""
+    """The one place where the limit is made: what is left of the GPU for a pair. A limit of libtare-cuda holds for
+    one training; two that share what is left meet the driver's own end of memory only so."""
     own = [sys.executable, os.path.abspath(__file__), "--ballast"]
     command = os.environ.get("FEASIBILITY_BALLAST", "").split() or own
     process = subprocess.Popen(command + [str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -128,7 +128,8 @@ def alone():
         if "FEASIBILITY_TRAIN" not in os.environ:
             # Read from the disk before anything is timed.
             subprocess.run([sys.executable, "-c", "import torch, torchvision, transformers"], check=True)
-        what = ["--resume", folder] if folder else ["settings.json", "-c", "registry.json", "-o", "alone", "--all-pairs"]
+        fresh = ["settings.json", "-c", "registry.json", "-o", "alone", "--all-pairs"]
+        what = ["--resume", folder] if folder else fresh
         tare(*what, "--predict-only", "-q")
         folder, study = study_of("alone")
     row(["model alone", "peak, MiB", "steady", "start-up, s", "context", "margin", "known by", "epoch, s", "J"])
@@ -162,7 +163,8 @@ def pairs(gib, measured):
 def table(study):
     wrong_fits = wrong_misses = 0
     print(f"\n{mib(study['gpu']['available_bytes'])} MiB left for a pair:\n")
-    row(["foreground", "background", "together, MiB", "bound", "margin", "predicted", "class", "outcome", "peak", "slower"])
+    row(["foreground", "background", "together, MiB", "bound", "margin", "predicted", "class", "outcome", "peak",
+         "slower"])
     row(["---"] * 10)
     for pair in study["pairs"]:
         told, real = pair["predicted"], pair["real"]
@@ -198,7 +200,8 @@ if sys.argv[1:2] == ["--ballast"]:
 parser = argparse.ArgumentParser()
 parser.add_argument("tare")
 parser.add_argument("folder", help="goes on in what is there")
-parser.add_argument("--stage", choices=["alone", "pairs", "all"], default="all", help="pairs: alone must have been done")
+parser.add_argument("--stage", choices=["alone", "pairs", "all"], default="all",
+                    help="pairs: alone must have been done")
 parser.add_argument("--limit", type=float, action="append", default=[], metavar="GIB", help="more than once for more")
 parser.add_argument("--seconds", type=float, default=1e9, help="break off after so long")
 parser.add_argument("--archive", metavar="FILE", help="the folder's content, read when it is empty, written at the end")

@@ -196,6 +196,73 @@ static void all_pairs_have_the_longer_one_in_front(void **state)
     done(&f);
 }
 
+static void a_limit_makes_a_model_of_its_own_and_stands_in_what_is_written(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct settings back;
+    choose(&f, "{\"mode\": \"parallel\", \"gpu_memory_limit\": \"5GiB\", \"experiments\": [{\"foreground\": "
+               "{\"repo\": \"farm\", \"model\": \"a\", \"mode\": \"default\"}, \"background\": {\"repo\": "
+               "\"farm\", \"model\": \"a\", \"gpu_memory_limit\": \"12.5%\"}}]}");
+    assert_int_equal(f.study.model_count, 2);
+    json_t *json = read_back(feasibility_alone_settings(&f.study, f.settings.doc.root, 1, true), &back);
+    assert_true(back.entries[0].foreground.gpu_limit.bytes == (uint64_t)5 << 30);
+    assert_true(back.entries[1].foreground.gpu_limit.share == 0.125 && back.entries[1].foreground.track_gpu_memory);
+    json_decref(json);
+    settings_fini(&back);
+    f.study.models[0].succeeded = f.study.models[1].succeeded = true;
+    json = read_back(feasibility_pair_settings(&f.study, f.settings.doc.root), &back);
+    assert_true(back.entries[0].foreground.gpu_limit.bytes == (uint64_t)5 << 30);
+    assert_true(back.entries[0].background.gpu_limit.share == 0.125);
+    json_decref(json);
+    settings_fini(&back);
+    done(&f);
+}
+
+static json_t *measured(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+#define RUN(outcome) "{\"tare\": {\"outcome\": \"" outcome "\"}}"
+#define NO_LIMIT     "\"gpu_memory_limit\": null"
+
+static void what_was_measured_before_does_not_run_again_when_it_is_the_same(void **state)
+{
+    (void)state;
+    struct fixture f;
+    choose(&f, settings_text);
+    /* Of zoo/a with a batch of 4 one run succeeded, one failed; of zoo/a with 64 there is another limit; b had another
+     * hyperparameter; farm/a ran three times. */
+    json_t *json = measured(
+        "[{\"repo\": \"zoo\", \"model\": \"a\", \"hyperparameters\": {\"epochs\": 1, \"batch\": 4}, " NO_LIMIT
+        ", \"runs\": [" RUN("failed") ", " RUN(
+            "succeeded") "]},"
+                         "{\"repo\": \"zoo\", \"model\": \"a\", \"hyperparameters\": {\"epochs\": 1, \"batch\": 64}, "
+                         "\"gpu_memory_limit\": \"5 B\", \"runs\": [" RUN(
+                             "succeeded") "]},"
+                                          "{\"repo\": \"zoo\", \"model\": \"b\", \"hyperparameters\": {\"epochs\": 1, "
+                                          "\"batch\": 8}, " NO_LIMIT ", \"runs\": [" RUN(
+                                              "succeeded") "]},"
+                                                           "{\"repo\": \"farm\", \"model\": \"a\", "
+                                                           "\"hyperparameters\": {}, " NO_LIMIT
+                                                           ", \"runs\": [" RUN("succeeded") "," RUN(
+                                                               "succeeded") "," RUN("succeeded") "]}, 7, {\"runs\": "
+                                                                                                 "3}]");
+    assert_int_equal(feasibility_know(&f.study, json, 2), 1);
+    json_decref(json);
+    json_t *settings = feasibility_alone_settings(&f.study, f.settings.doc.root, 2, false);
+    const json_t *entries = json_get(settings, "experiments");
+    assert_int_equal(json_array_size(entries), 4);
+    static const int runs[] = {1, 2, 2, 2};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(json_integer_value(json_get(json_array_get(entries, i), "runs_per_config")), runs[i]);
+    json_decref(settings);
+    done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +271,8 @@ int main(void)
         cmocka_unit_test(pairs_run_only_when_both_ran_alone),
         cmocka_unit_test(recommended_are_entries_as_they_were_without_the_one_epoch),
         cmocka_unit_test(all_pairs_have_the_longer_one_in_front),
+        cmocka_unit_test(a_limit_makes_a_model_of_its_own_and_stands_in_what_is_written),
+        cmocka_unit_test(what_was_measured_before_does_not_run_again_when_it_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

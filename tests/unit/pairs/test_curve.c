@@ -112,6 +112,65 @@ static void what_is_no_curve_is_refused(void **state)
     json_decref(json);
 }
 
+static bool count(const char *text, struct memory_curve *curve)
+{
+    json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
+    assert_non_null(json);
+    bool good = curve_count(json, curve);
+    json_decref(json);
+    return good;
+}
+
+static void what_was_counted_goes_over_what_the_driver_told(void **state)
+{
+    (void)state;
+    const double points[] = {300, 1300, -1, 1300, 1350};
+    struct memory_curve curve = made(points, 5);
+    struct curve_shape shape;
+    /* Counted, of 2 s each: 0, 5000 for a moment, 1000; 300 for the context. */
+    assert_true(count("{\"peak_bytes\": 5300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 5000, "
+                      "\"step_s\": 2, \"bytes\": [0, 5000, 1000]}}",
+                      &curve));
+    assert_true(curve.peak_bytes == 5300 && curve.step_s == 1 && curve.count == 6);
+    const double merged[] = {300, 1300, -1, 5300, 1350, 1300};
+    for (size_t i = 0; i < 6; i++)
+        assert_true(curve.points[i] == merged[i]);
+    curve_shape(&curve, &shape);
+    assert_true(shape.peak.value == 5300);
+    /* The driver may have told of more, as the context was larger for a moment: nothing is made less. */
+    curve = made(points, 5);
+    assert_true(count("{\"peak_bytes\": 1300, \"context_bytes\": 300, \"curve\": {\"peak_bytes\": 1000, "
+                      "\"step_s\": 1, \"bytes\": [1000]}}",
+                      &curve));
+    assert_true(curve.peak_bytes == 1350);
+}
+
+static void what_was_not_counted_to_the_byte_leaves_the_curve(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "null",
+        "{\"peak_bytes\": null, \"context_bytes\": 3, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+        "{\"peak_bytes\": 9, \"context_bytes\": 10, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+        "{\"peak_bytes\": 1e99, \"context_bytes\": 1, \"curve\": {\"peak_bytes\": 1, \"step_s\": 1, \"bytes\": [1]}}",
+        "{\"peak_bytes\": 9, \"context_bytes\": 1, \"curve\": null}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const double points[] = {3, 7};
+        struct memory_curve curve = made(points, 2);
+        assert_false(count(bad[i], &curve));
+        assert_true(curve.peak_bytes == 7 && curve.points[0] == 3);
+    }
+}
+
+static void a_raised_curve_never_passes_its_peak(void **state)
+{
+    (void)state;
+    const double points[] = {-1, 100, 400, 500};
+    struct memory_curve curve = made(points, 4);
+    curve_raise(&curve, 150);
+    assert_true(curve.points[0] < 0 && curve.points[1] == 250 && curve.points[2] == 500 && curve.points[3] == 500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +180,9 @@ int main(void)
         cmocka_unit_test(gaps_take_the_larger_neighbour),
         cmocka_unit_test(what_the_run_wrote_is_read_back),
         cmocka_unit_test(what_is_no_curve_is_refused),
+        cmocka_unit_test(what_was_counted_goes_over_what_the_driver_told),
+        cmocka_unit_test(what_was_not_counted_to_the_byte_leaves_the_curve),
+        cmocka_unit_test(a_raised_curve_never_passes_its_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,13 @@ static void begin(struct feasibility *study)
                                   .pairs = mem_array(1, sizeof *study->pairs),
                                   .pair_count = 1,
                                   .timing = {0, 10, 0, 3}};
-    study->models[0].name = mem_strdup("a");
-    study->models[1].name = mem_strdup("b");
+    for (size_t i = 0; i < 2; i++) {
+        struct pairs_model *model = &study->models[i];
+        model->name = mem_strdup(i == 0 ? "a" : "b");
+        model->model = mem_strdup(model->name);
+        model->repo = mem_strdup("zoo");
+        model->params = json_object();
+    }
     study->pairs[0].background = 1;
 }
 
@@ -41,6 +46,25 @@ static json_t *parsed(const char *text)
     if (!json)
         fail_msg("%s at %d", error.text, error.position);
     return json;
+}
+
+/* The settings that the runs alone, or the pairs, would be run with. */
+static json_t *settings_of(const struct feasibility *study, int repeats)
+{
+    json_t *root = json_object();
+    json_t *settings =
+        repeats > 0 ? feasibility_alone_settings(study, root, repeats, true) : feasibility_pair_settings(study, root);
+    json_decref(root);
+    return settings;
+}
+
+/* Gives what is kept for another study. */
+static json_t *take_runs(struct feasibility *study, const json_t *results, int repeats)
+{
+    json_t *settings = settings_of(study, repeats);
+    json_t *measured = feasibility_take_alone(study, results, settings);
+    json_decref(settings);
+    return measured;
 }
 
 #define ALONE(peak, of, seconds, joules)                                                                               \
@@ -56,7 +80,7 @@ static void take_alone(struct feasibility *study)
     json_t *json = parsed(
         "{\"experiments\": [" ALONE(1048576000, "job", 10, 2000) "," ALONE(1153433600, "job", 12, 2200) "," ALONE(
             419430400, "device", 4, 800) "," ALONE(419430400, "device", 4, 800) "]}");
-    json_decref(feasibility_take_alone(study, json, 2));
+    json_decref(take_runs(study, json, 2));
     json_decref(json);
 }
 
@@ -88,7 +112,9 @@ static void take_pair(struct feasibility *study, const char *experiment)
     feasibility_predict(study, 0);
     AUTO_FREE char *text = mem_printf("{\"experiments\": [%s]}", experiment);
     json_t *json = parsed(text);
-    feasibility_take_pairs(study, json);
+    json_t *settings = settings_of(study, 0);
+    feasibility_take_pairs(study, json, settings);
+    json_decref(settings);
     json_decref(json);
 }
 
@@ -120,6 +146,8 @@ static void a_pair_that_worked_is_set_against_both_alone(void **state)
     near(out->joules, 1800);
     near(out->background_joules, 1200 * 6 / 22.0);
     near(out->serial_joules, 2100 + 800 * 22 / 6.0);
+    near(out->joules_ratio, 1800 / 2100.0);
+    near(out->background_joules_ratio, 1200 * 6 / 22.0 / 800);
     feasibility_fini(&study);
 }
 
@@ -137,12 +165,34 @@ static void a_background_that_ran_out_of_memory_fails_the_pair(void **state)
     const struct pairs_outcome *out = &study.pairs[0].outcome;
     assert_true(out->finished && out->out_of_memory && !pairs_worked(out));
     assert_non_null(strstr(out->cause, "out of memory in b: exit code 1"));
-    /* The larger one is a: 7892 - 1100 - 100 MiB are left beside it. */
+    /* It says nothing of what there was, so it stands as it is. The larger one is a: 7892 - 1100 - 100 MiB are
+     * left beside it. */
     assert_string_equal(out->proposal, "a smaller batch of a, or beside it a model of at most 6692 MiB");
     struct pairs_criterion criteria[PAIRS_CRITERIA];
     feasibility_criteria(&study, criteria);
     assert_true(criteria[0].met && criteria[1].met && criteria[2].met && !criteria[3].met && !criteria[4].met);
     assert_false(criteria[5].known);
+    feasibility_fini(&study);
+}
+
+static void what_the_background_missed_is_read_from_its_message(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    /* As PyTorch 2.11 said it in a pair on a H200; the line is cut where a loop's error is. */
+    take_pair(
+        &study,
+        "{\"tare\": {\"outcome\": \"succeeded\", \"attempts\": [{\"duration_seconds\": 22}], \"parallel\": "
+        "{\"background\": {\"succeeded\": 0, \"failed\": 1, \"loops\": [{\"outcome\": \"failed\", \"start_s\": "
+        "-1, \"duration_s\": 2, \"error\": \"exit code 1; traceback at log line 1: torch.OutOfMemoryError: CUDA "
+        "out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which 11.94 MiB is "
+        "free. Including non-PyTorch memory, this process has 3.81 GiB memory in use. Of the allocated memory 3.08 "
+        "GiB is alloca\"}]}}}}");
+    /* 20.00 - 11.94. */
+    assert_string_equal(study.pairs[0].outcome.cause,
+                        "out of memory in b: 20.00 MiB was asked for, and the GPU had 11.94 MiB free: 8.06 MiB was "
+                        "missing.");
     feasibility_fini(&study);
 }
 
@@ -188,10 +238,11 @@ static void one_that_failed_alone_takes_no_part(void **state)
     json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
                           "\"exit_code\"}, \"attempts\": "
                           "[{\"error\": \"exit code 3\"}]}}," ALONE(419430400, "job", 4, 800) "]}");
-    json_decref(feasibility_take_alone(&study, json, 1));
+    json_decref(take_runs(&study, json, 1));
     json_decref(json);
     assert_true(study.models[0].ran && !study.models[0].succeeded);
     assert_string_equal(study.models[0].error, "exit code 3");
+    assert_non_null(strstr(study.models[0].proposal, "alone/"));
     feasibility_predict(&study, 0);
     assert_false(pairs_will_run(&study, &study.pairs[0]) || study.pairs[0].prediction.known);
     struct pairs_criterion criteria[PAIRS_CRITERIA];
@@ -201,15 +252,77 @@ static void one_that_failed_alone_takes_no_part(void **state)
     feasibility_fini(&study);
 }
 
+static void one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    json_t *json = parsed("{\"experiments\": [{\"tare\": {\"outcome\": \"failed\", \"failure\": {\"cause\": "
+                          "\"out_of_memory\"}, \"attempts\": [{\"error\": \"exit code 1\", \"oom\": {\"reasons\": "
+                          "[\"2.00 GiB was asked for\"], \"remedies\": []}}]}}," ALONE(419430400, "job", 4, 800) "]}");
+    json_decref(take_runs(&study, json, 1));
+    json_decref(json);
+    assert_string_equal(study.models[0].error, "out of memory: 2.00 GiB was asked for");
+    assert_string_equal(study.models[0].proposal, "a smaller batch");
+    feasibility_fini(&study);
+}
+
+static void results_belong_to_whom_the_settings_that_were_run_name(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    json_t *settings = settings_of(&study, 1), *entries = json_object_get(settings, "experiments");
+    /* An earlier session ran b first, and a model that is not asked for any more before it. */
+    json_t *first = json_incref(json_array_get(entries, 0)), *other = json_deep_copy(first);
+    json_object_set_new(other, "model", json_string("c"));
+    json_object_set_new(other, "runs_per_config", json_integer(2));
+    json_array_remove(entries, 0);
+    json_array_insert_new(entries, 0, other);
+    json_array_append_new(entries, first);
+    json_t *json = parsed("{\"experiments\": [" ALONE(1, "job", 1, 1) "," ALONE(1, "job", 1, 1) "," ALONE(
+        419430400, "job", 4, 800) "," ALONE(1048576000, "job", 10, 2000) "]}");
+    json_decref(feasibility_take_alone(&study, json, settings));
+    json_decref(json);
+    json_decref(settings);
+    near(study.models[0].seconds, 10);
+    near(study.models[1].seconds, 4);
+    feasibility_fini(&study);
+}
+
+static void known_runs_count_with_those_that_ran_now(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    /* a's first run is known, b's both are; only a's second ran now. */
+    study.models[0].known = parsed("[" ALONE(1048576000, "job", 10, 2000) "]");
+    study.models[1].known = parsed("[" ALONE(419430400, "job", 4, 800) "," ALONE(419430400, "job", 6, 800) "]");
+    json_t *json = parsed("{\"experiments\": [" ALONE(1153433600, "job", 12, 2200) "]}");
+    json_t *measured = take_runs(&study, json, 2);
+    json_decref(json);
+    near(study.models[0].seconds, 11);
+    near(study.models[1].seconds, 5);
+    assert_true(study.models[0].margin_bytes == 100 * MIB && study.models[1].succeeded);
+    assert_int_equal(json_array_size(json_get(json_array_get(measured, 0), "runs")), 2);
+    assert_int_equal(json_array_size(json_get(json_array_get(measured, 1), "runs")), 2);
+    json_decref(measured);
+    feasibility_fini(&study);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ran_alone_gives_peak_margin_and_the_room_on_the_gpu),
         cmocka_unit_test(a_pair_that_worked_is_set_against_both_alone),
         cmocka_unit_test(a_background_that_ran_out_of_memory_fails_the_pair),
+        cmocka_unit_test(what_the_background_missed_is_read_from_its_message),
         cmocka_unit_test(a_foreground_that_failed_otherwise_says_why),
         cmocka_unit_test(the_diagnosis_of_the_run_is_the_cause),
         cmocka_unit_test(one_that_failed_alone_takes_no_part),
+        cmocka_unit_test(one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try),
+        cmocka_unit_test(results_belong_to_whom_the_settings_that_were_run_name),
+        cmocka_unit_test(known_runs_count_with_those_that_ran_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

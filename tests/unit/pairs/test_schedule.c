@@ -182,6 +182,26 @@ static void what_is_no_study_is_refused(void **state)
     }
 }
 
+static void a_limit_under_which_it_was_measured_holds_in_the_schedule(void **state)
+{
+    (void)state;
+    struct feasibility study = {0};
+    struct schedule schedule;
+    AUTO_FREE char *a = model("a", 1, 10, 50);
+    AUTO_FREE char *text = mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiB\", %s], \"pairs\": []}", a + 1);
+    AUTO_FREE char *bad = mem_printf("{\"models\": [{\"gpu_memory_limit\": \"5 GiX\", %s], \"pairs\": []}", a + 1);
+    read_text(&study, bad, false);
+    feasibility_fini(&study);
+    read_text(&study, text, true);
+    schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
+    json_t *json = schedule_settings(&study, &schedule);
+    assert_string_equal(json_get_text(json_array_get(json_get(json, "experiments"), 0), "gpu_memory_limit"),
+                        "5368709120 B");
+    json_decref(json);
+    schedule_fini(&schedule);
+    feasibility_fini(&study);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +210,7 @@ int main(void)
         cmocka_unit_test(no_way_to_pair_five_models_is_shorter),
         cmocka_unit_test(a_later_study_replaces_a_model_and_adds_others),
         cmocka_unit_test(what_is_no_study_is_refused),
+        cmocka_unit_test(a_limit_under_which_it_was_measured_holds_in_the_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
