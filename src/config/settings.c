@@ -15,6 +15,7 @@ const char *const preflight_policies[] = {
 const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
 
 const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
+const char *const cpu_sets_wishes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
 /* The top of the file, before it goes into struct settings. */
 struct top {
@@ -141,6 +142,13 @@ static const struct field tare_rows[] = {
      .names = isolations,
      .initial = "shared",
      .help = "shared: experiments on other GPUs go on meanwhile; exclusive: each is alone on the machine"},
+    {.key = "cpu_sets",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, pool.cpu_sets),
+     .names = cpu_sets_wishes,
+     .initial = "near",
+     .help =
+         "of several lanes: near: each gets as many CPUs near its GPUs, which no other lane uses; none: all share all"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),

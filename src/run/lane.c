@@ -186,6 +186,8 @@ static void make_attempt(struct lane *lane)
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     lane->attempt.environment = lane->means ? &lane->means->environment : NULL;
+    /* One that is alone on the machine has all of it. */
+    lane->attempt.cpus = lane->means && !lane->experiment->exclusive ? lane->means->cpus : NULL;
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);

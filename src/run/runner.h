@@ -45,6 +45,7 @@ struct runner {
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
     bool memory_said;  /* that the memory limit is not held */
+    bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */
