@@ -139,19 +139,16 @@ static void add_buses(const struct dealing *dealing, size_t first, size_t count,
     }
 }
 
-static void deal_cpus(const struct dealing *dealing, struct pool *out)
+static void deal_cpus(struct pool *out)
 {
     struct cpus allowed;
-    struct strv *buses = mem_array(out->lane_count, sizeof *buses);
+    AUTO_FREE struct strv *buses = mem_array(out->lane_count, sizeof *buses);
     for (size_t i = 0; i < out->lane_count; i++)
-        add_buses(dealing, out->lanes[i].gpu_first, out->lanes[i].gpu_count, &buses[i]);
+        buses[i] = out->lanes[i].buses;
     cpus_allowed(&allowed); /* the kernel always says; if not, there is none, which is told */
     cpu_sets_make(gpus_root(), buses, out->lane_count, &allowed, &out->cpu_sets);
-    for (size_t i = 0; i < out->lane_count; i++) {
+    for (size_t i = 0; i < out->lane_count; i++)
         out->lanes[i].cpus = out->cpu_sets.lanes ? &out->cpu_sets.lanes[i] : NULL;
-        strv_fini(&buses[i]);
-    }
-    free(buses);
 }
 
 static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *environment, struct pool *out,
@@ -172,8 +169,10 @@ static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *
         if (out->lane_count > 1)
             show(dealing, i * each, each, &out->lanes[i].environment);
     }
+    for (size_t i = 0; i < out->lane_count; i++)
+        add_buses(dealing, out->lanes[i].gpu_first, out->lanes[i].gpu_count, &out->lanes[i].buses);
     if (plan->pool.cpu_sets == CPU_SETS_NEAR)
-        deal_cpus(dealing, out);
+        deal_cpus(out);
     return true;
 }
 
@@ -201,8 +200,10 @@ bool pool_make(const char *gpus, const struct plan *plan, struct strv *environme
 
 void pool_fini(struct pool *pool)
 {
-    for (size_t i = 0; i < pool->lane_count; i++)
+    for (size_t i = 0; i < pool->lane_count; i++) {
         strv_fini(&pool->lanes[i].environment);
+        strv_fini(&pool->lanes[i].buses);
+    }
     free(pool->lanes);
     cpu_sets_fini(&pool->cpu_sets);
     *pool = (struct pool){0};

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
+#include "run/lanes.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +22,7 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     lane_energy_sample(lane, label, sample);
     lane_load_sample(lane, label, sample);
     lane_guard_sample(lane, label, sample);
+    lanes_sample(lane, label, sample);
     lane_memory_sample(lane, label, &sample->readings, sample->t_ns);
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/gpu_memory.h"
+#include "run/lanes.h"
 #include "run/snapshot.h"
 
 #include <time.h>
@@ -30,6 +31,7 @@ void lane_fini(struct lane *lane)
     lane_background_fini(lane);
     lane_guard_fini(lane);
     lane_memory_fini(lane);
+    lanes_link_forget(lane);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);

@@ -41,6 +41,7 @@ struct run_lane {
     size_t gpu_first, gpu_count; /* of those that gauge has */
     struct strv environment;     /* NAME=VALUE: how its jobs see these GPUs and no others; empty: as they are */
     const struct cpus *cpus;     /* on which its jobs run; NULL: on all */
+    struct strv buses;           /* PCI addresses of these GPUs, where they are known */
 };
 
 struct run_request {
@@ -56,6 +57,7 @@ struct run_request {
     gid_t gid;
     struct run_listener listener;
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
+    const char *sysroot; /* where the machine's /sys is; NULL: "" */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */

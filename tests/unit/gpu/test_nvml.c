@@ -81,6 +81,7 @@ static void each_reading_is_the_scenarios(void **state)
     assert_near(reading(GPU_MEMORY_RESERVED_BYTES), 644874240, 0);
     assert_near(reading(GPU_ECC_UNCORRECTED), 3, 0);
     assert_near(reading(GPU_XID_COUNT), 0, 0);
+    assert_near(reading(GPU_PCIE_RECEIVED_BYTES), 0, 0);
     assert_int_equal(valid_count(), GPU_READING_COUNT - 1); /* there was no Xid: the last one is absent */
     play_end(&played);
 }
@@ -148,6 +149,8 @@ static const struct {
     {"nvmlDeviceGetUtilizationRates", "utilisation", 2},
     {"nvmlDeviceGetTotalEccErrors", "errors.ecc", 1},
     {"nvmlDeviceRegisterEvents", "errors.xid", 1},
+    {"field:197", "pcie.sent", 1},
+    {"field:198", "pcie.received", 1},
 };
 
 static void what_a_gpu_has_not_is_absent_and_the_rest_is_there(void **state)
