@@ -8,7 +8,8 @@
 enum { LONGEST_FILE = 64 << 20 };
 
 static const char *const global_modes[] = {"mutation", "nonparallel", "default", "parallel", "mixed", NULL};
-static const char *const orders[] = {[ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", NULL};
+const char *const plan_orders[] = {
+    [ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", [ORDER_LONGEST] = "longest-first", NULL};
 
 const char *const preflight_policies[] = {
     [PREFLIGHT_WAIT] = "wait", [PREFLIGHT_REFUSE] = "refuse", [PREFLIGHT_GO_ON] = "go-on", NULL};
@@ -152,9 +153,11 @@ static const struct field tare_rows[] = {
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
-     .names = orders,
+     .names = plan_orders,
      .initial = "file",
-     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed"},
+     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed; "
+             "longest-first: by "
+             "the time each is expected to take, so that no lane has a long one left at the end"},
     {.key = "warmup_entries",
      .kind = FIELD_INT,
      .offset = offsetof(struct settings, warmup_entries),

@@ -90,6 +90,11 @@ static const struct field entry_rows[] = {
      .offset = offsetof(struct level, timeout_s),
      .initial = "the file's",
      .help = "longest time of one attempt; 0: no limit"},
+    {.key = "expected_duration",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct level, expected_s),
+     .initial = "from `historical_csvs`",
+     .help = "how long one of its experiments will take, for order longest-first"},
     {.key = "isolation",
      .kind = FIELD_NAME,
      .offset = offsetof(struct level, isolation),
@@ -481,6 +486,7 @@ void settings_read_entry(const struct source *source, const char *path, const js
     entry->max_retries = first_said(said.max_retries, global->max_retries, UNSAID);
     entry->governor = said.governor ? said.governor : mem_strdup(global->governor);
     entry->timeout_s = said.timeout_s >= 0 ? said.timeout_s : global->timeout_s;
+    entry->expected_s = said.expected_s;
     entry->exclusive = (said.isolation != UNSAID ? said.isolation : settings->pool.isolation) == ISOLATION_EXCLUSIVE;
     struct gpu_limit limit = {0};
     settings_read_gpu_limit(source, said.gpu_limit ? path : "$", said.gpu_limit ? said.gpu_limit : global->gpu_limit,
