@@ -90,7 +90,10 @@ bool nvml_number(unsigned type, const union nvml_value *value, double *out);
 /* nvml_readings.c */
 const char *nvml_group_name(size_t group);
 bool nvml_group_read(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
-enum { NVML_GROUP_COUNT = 15 };
+enum { NVML_GROUP_COUNT = 13 };
+
+/* nvml_link.c */
+bool nvml_link(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
 
 /* nvml_xid.c: those since the first read. */
 void nvml_xid_end(struct gpu_sensor *sensor);

@@ -167,16 +167,6 @@ static bool errors_ecc(struct gpu_sensor *sensor, struct gpu_readings *out, stru
     return gpu_reading_set(out, GPU_ECC_UNCORRECTED, (double)count) || nvml_garbage(function, err);
 }
 
-static bool pcie_sent(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
-{
-    return set_field(sensor, NVML_FIELD_PCIE_SENT, 1, GPU_PCIE_SENT_BYTES, out, err);
-}
-
-static bool pcie_received(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err)
-{
-    return set_field(sensor, NVML_FIELD_PCIE_RECEIVED, 1, GPU_PCIE_RECEIVED_BYTES, out, err);
-}
-
 static const struct {
     const char *name;
     bool (*read)(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
@@ -194,8 +184,6 @@ static const struct {
     {"memory", memory},
     {"errors.ecc", errors_ecc},
     {"errors.xid", nvml_xid_read},
-    {"pcie.sent", pcie_sent},
-    {"pcie.received", pcie_received},
 };
 _Static_assert(sizeof groups / sizeof *groups == NVML_GROUP_COUNT, "one row a group");
 

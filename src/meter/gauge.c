@@ -73,6 +73,7 @@ static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const st
                                     .program = given->program,
                                     .library = given->library,
                                     .time_scale = given->time_scale,
+                                    .link = given->link,
                                     .gap = tell_gap,
                                     .data = meter};
     *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};

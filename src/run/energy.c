@@ -106,6 +106,7 @@ void energy_start(struct runner *runner)
         const struct run_lane *means = runner->lanes[i].means;
         struct gauge_options own = *options;
         own.time_scale = runner->time_scale;
+        own.link = links_shared(&runner->links);
         own.shares_host = runner->lane_count > 1;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
         own.gpu_count = means ? means->gpu_count : options->gpu_count;

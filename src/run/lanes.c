@@ -16,7 +16,6 @@ static struct host_meter *host_of(const struct runner *runner)
 void lanes_begin(struct runner *runner)
 {
     runner->begun_ns = clock_monotonic_ns();
-    lanes_links_begin(runner);
     if (host_of(runner))
         cpu_split_begin(&runner->split, host_of(runner));
 }

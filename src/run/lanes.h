@@ -23,7 +23,7 @@ void lanes_tell_pressure(struct lane *lane, const struct host_window *host, stru
 /* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. */
 void lanes_add_others(const struct lane *lane, struct text *out);
 
-/* PCIe links that GPUs of several lanes share: what the GPUs read of them; the attempt begins anew, or has ended: evidence. */
+/* PCIe links that GPUs of several lanes share: before the meters are started; what the GPUs read of them; the attempt begins anew, or has ended: evidence. */
 void lanes_links_begin(struct runner *runner);
 void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
 void lanes_link_forget(struct lane *lane);

@@ -16,8 +16,8 @@ static const double CONTENDED = 0.70;
 /* Less than these parts of the link disturbs nobody, and is disturbed by nobody. */
 static const double OTHERS_MIN = 0.10, OWN_MIN = 0.02;
 
-/* Counters are read about once a second. */
-static const int64_t RATE_MIN_NS = 200 * NS_PER_MS, RATE_MAX_NS = 10 * NS_PER_S, FRESH_NS = 3 * NS_PER_S;
+/* They are read about once a second. */
+static const int64_t FRESH_NS = 3 * NS_PER_S;
 
 void links_init(struct links *links, const char *sysroot)
 {
@@ -105,20 +105,9 @@ bool links_shared(const struct links *links)
 
 void links_take(struct links *links, size_t gpu, int64_t t_ns, const struct gpu_readings *readings)
 {
-    static const enum gpu_reading of[] = {[LINK_SENT] = GPU_PCIE_SENT_BYTES, [LINK_RECEIVED] = GPU_PCIE_RECEIVED_BYTES};
-    struct link_gpu *item = &links->gpus[gpu];
-    int64_t passed_ns = t_ns - item->t_ns;
-    if (item->t_ns > 0 && passed_ns < RATE_MIN_NS)
-        return;
-    for (int i = 0; i < LINK_DIRECTIONS; i++) {
-        struct reading now = readings->of[of[i]], before = item->bytes[i];
-        bool good =
-            item->t_ns > 0 && passed_ns <= RATE_MAX_NS && now.valid && before.valid && now.value >= before.value;
-        item->rate[i] =
-            (struct reading){good ? (now.value - before.value) * (double)NS_PER_S / (double)passed_ns : 0, good};
-        item->bytes[i] = now;
-    }
-    item->t_ns = t_ns;
+    links->gpus[gpu].t_ns = t_ns;
+    links->gpus[gpu].rate[LINK_SENT] = readings->of[GPU_PCIE_SENT_BYTES_S];
+    links->gpus[gpu].rate[LINK_RECEIVED] = readings->of[GPU_PCIE_RECEIVED_BYTES_S];
 }
 
 /* Digits, and a point with more of them behind it; whatever the locale. */
@@ -199,5 +188,5 @@ bool links_judge(const struct links *links, size_t lane, int64_t now_ns, struct 
 
 bool links_uses(const struct links *links, size_t lane, const struct link_pressure *pressure, int64_t now_ns)
 {
-    return flow(links, lane, true, pressure->bridge, pressure->direction, now_ns) > 0;
+    return flow(links, lane, true, pressure->bridge, (int)pressure->direction, now_ns) > 0;
 }

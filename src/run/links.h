@@ -15,9 +15,8 @@ enum link_direction { LINK_SENT, LINK_RECEIVED, LINK_DIRECTIONS }; /* by the GPU
 struct link_gpu {
     size_t lane;         /* from 1 */
     struct strv bridges; /* PCI addresses above it, of those that GPUs of another lane are below too */
-    int64_t t_ns;        /* of the last counters; 0: none yet */
-    struct reading bytes[LINK_DIRECTIONS];
-    struct reading rate[LINK_DIRECTIONS]; /* bytes a second, over the time up to then */
+    int64_t t_ns;        /* of the last look; 0: none yet */
+    struct reading rate[LINK_DIRECTIONS]; /* bytes a second, then */
 };
 
 struct links {
@@ -35,7 +34,7 @@ void links_fini(struct links *links);
 /* Whether anything is shared at all. */
 bool links_shared(const struct links *links);
 
-/* What one of them has read; counters that went backwards begin anew. */
+/* What one of them has read. */
 void links_take(struct links *links, size_t gpu, int64_t t_ns, const struct gpu_readings *readings);
 
 struct link_pressure {

@@ -280,6 +280,7 @@ static void live(struct runner *runner, struct err *err)
     runner->lane_count = count;
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
+    lanes_links_begin(runner);
     energy_start(runner);
     lanes_begin(runner);
     for (size_t i = 0; i < count; i++)

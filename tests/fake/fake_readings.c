@@ -163,12 +163,10 @@ static nvmlReturn_t field(nvmlDevice_t device, nvmlFieldValue_t *value)
         value->value.uiVal = (unsigned)((fake_power_w(gpu, update_ns) + extra_w) * 1000);
         return OK;
     case 197:
-        value->valueType = garbage ? 77 : 3;
-        value->value.ullVal = (ull)(gpu->pcie_sent_gb * (double)(t_ns - gpu->origin_ns));
+        value->value.uiVal = (unsigned)(ull)(gpu->pcie_sent_gb * (double)(t_ns - gpu->origin_ns));
         return OK;
     case 198:
-        value->valueType = garbage ? 77 : 3;
-        value->value.ullVal = (ull)(gpu->pcie_received_gb * (double)(t_ns - gpu->origin_ns));
+        value->value.uiVal = (unsigned)(ull)(gpu->pcie_received_gb * (double)(t_ns - gpu->origin_ns));
         return OK;
     default:
         return UNSUPPORTED;
