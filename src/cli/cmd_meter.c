@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_COUNT };
+enum { OPTION_DEVICE, OPTION_FD, OPTION_LIBRARY, OPTION_PROBE, OPTION_TIME_SCALE, OPTION_LINK, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_DEVICE] = {.long_name = "--device",
@@ -28,6 +28,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .argument = "X",
                            .type = CLI_TEXT,
                            .help = "shorten the waits, from 0.001 to 1; for tests, with a driver that is played"},
+    [OPTION_LINK] = {.long_name = "--link", .help = "tell what goes over the PCIe link, too"},
     [OPTION_PROBE] = {.long_name = "--probe", .help = "show every reading once, with what it costs"},
 };
 
@@ -70,6 +71,7 @@ static int run(const struct cli_call *call)
                                                           .library = values[OPTION_LIBRARY].text,
                                                           .device = values[OPTION_DEVICE].text,
                                                           .fd = (int)values[OPTION_FD].integer,
+                                                          .link = values[OPTION_LINK].given,
                                                           .time_scale = time_scale});
 }
 

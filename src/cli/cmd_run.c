@@ -382,7 +382,8 @@ static const char *const description[] = {
     "see "
     "(gpus_per_experiment in the settings: how many each gets, or \"all\"). --gpus says which GPUs the run takes; "
     "never more "
-    "than CUDA_VISIBLE_DEVICES or the Slurm allocation allow.",
+    "than CUDA_VISIBLE_DEVICES or the Slurm allocation allow. Each of them has processors of its own, near its GPU "
+    "(cpu_sets in the settings).",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
     "(CUDA_VISIBLE_DEVICES; "
     "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits; with "

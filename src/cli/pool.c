@@ -128,6 +128,29 @@ static void show(const struct dealing *dealing, size_t first, size_t count, stru
     strv_env_set(environment, order_variable, "PCI_BUS_ID");
 }
 
+/* The PCI addresses of these of the used GPUs. */
+static void add_buses(const struct dealing *dealing, size_t first, size_t count, struct strv *out)
+{
+    size_t place = 0;
+    for (size_t i = 0; i < dealing->devices.count; i++) {
+        if (dealing->used[i] && place >= first && place < first + count)
+            strv_add(out, dealing->devices.items[i].bus);
+        place += dealing->used[i];
+    }
+}
+
+static void deal_cpus(struct pool *out)
+{
+    struct cpus allowed;
+    AUTO_FREE struct strv *buses = mem_array(out->lane_count, sizeof *buses);
+    for (size_t i = 0; i < out->lane_count; i++)
+        buses[i] = out->lanes[i].buses;
+    cpus_allowed(&allowed); /* the kernel always says; if not, there is none, which is told */
+    cpu_sets_make(gpus_root(), buses, out->lane_count, &allowed, &out->cpu_sets);
+    for (size_t i = 0; i < out->lane_count; i++)
+        out->lanes[i].cpus = out->cpu_sets.lanes ? &out->cpu_sets.lanes[i] : NULL;
+}
+
 static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *environment, struct pool *out,
                  struct err *err)
 {
@@ -146,6 +169,10 @@ static bool deal(struct dealing *dealing, const struct plan *plan, struct strv *
         if (out->lane_count > 1)
             show(dealing, i * each, each, &out->lanes[i].environment);
     }
+    for (size_t i = 0; i < out->lane_count; i++)
+        add_buses(dealing, out->lanes[i].gpu_first, out->lanes[i].gpu_count, &out->lanes[i].buses);
+    if (plan->pool.cpu_sets == CPU_SETS_NEAR)
+        deal_cpus(out);
     return true;
 }
 
@@ -173,9 +200,12 @@ bool pool_make(const char *gpus, const struct plan *plan, struct strv *environme
 
 void pool_fini(struct pool *pool)
 {
-    for (size_t i = 0; i < pool->lane_count; i++)
+    for (size_t i = 0; i < pool->lane_count; i++) {
         strv_fini(&pool->lanes[i].environment);
+        strv_fini(&pool->lanes[i].buses);
+    }
     free(pool->lanes);
+    cpu_sets_fini(&pool->cpu_sets);
     *pool = (struct pool){0};
 }
 
@@ -184,6 +214,7 @@ char *pool_text(const struct pool *pool)
     if (pool->lane_count < 2)
         return NULL;
     size_t each = pool->lanes[0].gpu_count;
-    return mem_printf("%zu GPUs, %zu experiments at a time on %zu GPU%s each", pool->lane_count * each,
-                      pool->lane_count, each, each == 1 ? "" : "s");
+    AUTO_FREE char *cpus = cpu_sets_text(&pool->cpu_sets);
+    return mem_printf("%zu GPUs, %zu experiments at a time on %zu GPU%s each%s%s", pool->lane_count * each,
+                      pool->lane_count, each, each == 1 ? "" : "s", cpus ? "; " : "", cpus ? cpus : "");
 }

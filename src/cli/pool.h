@@ -5,11 +5,13 @@
 
 #include "base/strv.h"
 #include "plan/plan.h"
+#include "run/cpu_sets.h"
 #include "run/run.h"
 
 struct pool {
     struct run_lane *lanes; /* each has its place among the GPUs that meters_find finds */
     size_t lane_count;
+    struct cpu_sets cpu_sets;
 };
 
 /* gpus: what a person said over the plan ("all", "none", a list), or NULL. Nothing is taken that the environment's

@@ -167,6 +167,8 @@ static void say_start(const struct session *session, size_t left)
     if (lanes)
         printf("%s\n", lanes);
     fflush(stdout);
+    if (*session->pool.cpu_sets.why.text)
+        cli_note("the lanes share all CPUs: %s", session->pool.cpu_sets.why.text);
 }
 
 /* Once a session, and only where something is missing. */
@@ -208,6 +210,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .state = session->state,
         .environment = &session->environment,
         .roots = &roots,
+        .sysroot = gpus_root(),
         .gauge = &session->meters.options,
         .lanes = session->pool.lanes,
         .lane_count = session->pool.lane_count,
@@ -218,8 +221,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .again = session->wish->rerun ? &session->again : NULL,
         .stop_at_failure = session->wish->stop_at_failure,
     };
-    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, err) &&
-              run_plan(&request, summary, err);
+    bool ok =
+        machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets, err) &&
+        run_plan(&request, summary, err);
     if (!session->wish->part)
         governing_end(session->wish->governing);
     session->detached = progress_detached(progress);

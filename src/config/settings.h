@@ -46,10 +46,11 @@ struct entry_settings {
     int64_t max_retries; /* entry over global; default 2 */
     char *governor;      /* entry over global; NULL: left alone */
     double timeout_s;    /* entry over global; 0: none */
+    double expected_s;   /* how long one of its experiments is expected to take; 0: nothing is said */
     bool exclusive;      /* entry over global: no other experiment of the run goes on meanwhile */
 };
 
-enum plan_order { ORDER_FILE, ORDER_BLOCKS };
+enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST };
 
 struct timing {
     double between_runs_s;           /* 60 */
@@ -94,10 +95,12 @@ struct guard_settings {
 
 /* Which GPUs a run takes, and how many of them an experiment. */
 enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
+enum cpu_sets_wish { CPU_SETS_NEAR, CPU_SETS_NONE };
 struct pool_settings {
     char *gpus;         /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
     int64_t per_experiment; /* 1; 0: all of them */
     int isolation;      /* enum isolation, of entries that say nothing */
+    int cpu_sets;       /* enum cpu_sets_wish: which processors the jobs of several lanes get */
 };
 
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
@@ -145,7 +148,7 @@ extern const struct parallel_timing parallel_timing_default;
 extern const struct guard_settings guard_settings_default;
 
 /* Their names in the settings, in the order of the enums; NULL-terminated. */
-extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
+extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[], *const cpu_sets_wishes[], *const plan_orders[];
 
 /* "all", "none", or numbers and UUIDs by commas, none of them empty. */
 bool settings_gpus_are_list(const char *text);

@@ -164,6 +164,7 @@ static void take_levels(const struct source *source, const char *path, const str
     entry->max_retries = said->max_retries != UNSAID ? said->max_retries : global->max_retries;
     entry->governor = said->governor ? said->governor : mem_strdup(global->governor);
     entry->timeout_s = said->timeout_s >= 0 ? said->timeout_s : global->timeout_s;
+    entry->expected_s = said->expected_s;
     entry->exclusive = (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
     struct gpu_limit limit = {0};
     bool track = said->track_gpu_memory || global->track_gpu_memory;

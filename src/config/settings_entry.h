@@ -17,6 +17,7 @@ struct level {
     int64_t max_retries;
     char *governor;
     double timeout_s;
+    double expected_s; /* of an entry */
     int isolation; /* of an entry */
     char *gpu_limit; /* as written */
     bool track_gpu_memory;

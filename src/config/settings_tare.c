@@ -2,13 +2,15 @@
 
 #include <string.h>
 
-static const char *const orders[] = {[ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", NULL};
+const char *const plan_orders[] = {
+    [ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", [ORDER_LONGEST] = "longest-first", NULL};
 
 const char *const preflight_policies[] = {
     [PREFLIGHT_WAIT] = "wait", [PREFLIGHT_REFUSE] = "refuse", [PREFLIGHT_GO_ON] = "go-on", NULL};
 const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
 
 const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
+const char *const cpu_sets_wishes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
 
 static const struct field tare_rows[] = {
     {.key = "timing",
@@ -47,12 +49,20 @@ static const struct field tare_rows[] = {
      .names = isolations,
      .initial = "shared",
      .help = "shared: experiments on other GPUs go on meanwhile; exclusive: each is alone on the machine"},
+    {.key = "cpu_sets",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, pool.cpu_sets),
+     .names = cpu_sets_wishes,
+     .initial = "near",
+     .help =
+         "of several lanes: near: each gets as many CPUs near its GPUs, which no other lane uses; none: all share all"},
     {.key = "order",
      .kind = FIELD_NAME,
      .offset = offsetof(struct settings, order),
-     .names = orders,
+     .names = plan_orders,
      .initial = "file",
-     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed"},
+     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed; "
+             "longest-first: by the time each is expected to take, so that no lane has a long one left at the end"},
     {.key = "warmup_entries",
      .kind = FIELD_INT,
      .offset = offsetof(struct settings, warmup_entries),

@@ -188,6 +188,27 @@ bool cgroup_limit_memory(const char *leaf, uint64_t bytes)
     return cgroup_write(leaf, "memory.max", number);
 }
 
+/* The kernel takes what it cannot give, too: what counts is what then holds. */
+static bool cpus_hold(const char *leaf, const struct cpus *cpus)
+{
+    AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FREE char *text = mem_alloc(CGROUP_FILE_MAX);
+    struct cpus held;
+    ssize_t length = dir < 0 ? -1 : proc_read_at(dir, "cpuset.cpus.effective", text, CGROUP_FILE_MAX);
+    return length > 0 && cpus_parse(text, (size_t)length, &held) && cpus_equal(&held, cpus);
+}
+
+bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus)
+{
+    AUTO_TEXT struct text list = {0};
+    AUTO_FREE char *file = mem_printf("%s/cpuset.cpus", leaf);
+    AUTO_FREE char *parent = mem_strndup(leaf, (size_t)(strrchr(leaf, '/') - leaf));
+    cpus_print(cpus, &list);
+    if (access(file, F_OK) != 0)
+        cgroup_write(parent, "cgroup.subtree_control", "+cpuset");
+    return cgroup_write(leaf, "cpuset.cpus", text_get(&list)) && cpus_hold(leaf, cpus);
+}
+
 int cgroup_populated(const char *leaf)
 {
     AUTO_CLOSE int dir = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

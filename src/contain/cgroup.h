@@ -2,6 +2,7 @@
 #ifndef TARE_CONTAIN_CGROUP_H
 #define TARE_CONTAIN_CGROUP_H
 
+#include "base/cpus.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -44,6 +45,9 @@ void cgroup_clean(const char *parent);
 /* What a file of a run may name as a leaf: on a cgroup v2 file system, its last step made by cgroup_leaf_path of this
  * tag. */
 bool cgroup_is_leaf_of(const char *leaf, const char *tag);
+
+/* Hands the cpuset controller down to it where the folder above has it. False: the leaf's members would run elsewhere too. */
+bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus);
 
 bool cgroup_limit_memory(const char *leaf, uint64_t bytes); /* false: no memory controller */
 

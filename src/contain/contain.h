@@ -3,6 +3,7 @@
 #ifndef TARE_CONTAIN_CONTAIN_H
 #define TARE_CONTAIN_CONTAIN_H
 
+#include "base/cpus.h"
 #include "base/err.h"
 #include "base/strv.h"
 
@@ -70,6 +71,7 @@ struct job_request {
     gid_t gid;
     bool change_user;
     struct job_limits limits;
+    const struct cpus *cpus; /* on which the tree may run, of those that this process may use; NULL: on all of these */
 };
 
 struct job;
@@ -79,6 +81,10 @@ struct job;
 struct job *job_start(const struct job_request *request, struct err *err);
 const struct job_identity *job_identity(const struct job *job);
 const struct containment *job_layers(const struct job *job); /* that really hold for this job */
+
+/* What keeps the tree on the processors that were asked for. With a cpuset the job cannot leave them; its affinity it may change. */
+enum job_cpus { JOB_CPUS_FREE, JOB_CPUS_AFFINITY, JOB_CPUS_CPUSET, JOB_CPUS_REFUSED };
+enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_errno: of REFUSED */
 bool job_open_gate(struct job *job, struct err *err);
 
 /* Readable (poll) when the command itself has ended (its main process): then job_take_exit says how. Members of the tree may

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -330,6 +331,12 @@ static _Noreturn void serve(struct init *init)
     }
 }
 
+/* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here inherits it. */
+static int settle_on(const struct cpus *cpus)
+{
+    return !cpus || syscall(SYS_sched_setaffinity, 0, sizeof cpus->bits, cpus->bits) == 0 ? 0 : errno;
+}
+
 _Noreturn void init_main(const struct init_plan *plan)
 {
     struct init init = {.plan = plan, .gate = -1, .failure = -1};
@@ -348,6 +355,7 @@ _Noreturn void init_main(const struct init_plan *plan)
         sigset_t all;
         sigfillset(&all);
         init.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+        ready.cpus_error = settle_on(plan->cpus);
         if (init.signals < 0 || !fork_command(&init, &ready.cgroup_error))
             ready.step = INIT_STEP_FORK;
     }

@@ -5,6 +5,8 @@
 #ifndef TARE_CONTAIN_INIT_H
 #define TARE_CONTAIN_INIT_H
 
+#include "base/cpus.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +30,7 @@ struct init_plan {
     const gid_t *groups;
     size_t group_count;
     uint64_t cpu_limit_s; /* 0: none */
+    const struct cpus *cpus; /* for sched_setaffinity; NULL: as it is */
     char uid_map[64], gid_map[64];
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
@@ -48,7 +51,7 @@ struct init_report {
     int32_t status;       /* ENDED: as wait(2) gives it */
     int32_t exec_errno;   /* ENDED: nothing was executed */
     int32_t command; /* READY: pid of the command's process, as the init sees it */
-    int32_t unused;
+    int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
 };

@@ -29,6 +29,12 @@ const struct containment *job_layers(const struct job *job)
     return &job->layers;
 }
 
+enum job_cpus job_cpus(const struct job *job, int *refused_errno)
+{
+    *refused_errno = job->cpus_errno;
+    return job->cpus;
+}
+
 struct tree_seed job_seed(const struct job *job)
 {
     /* With a pid namespace everything descends from the init: no environment needs to be read. */

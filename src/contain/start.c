@@ -93,6 +93,7 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .group_count = start->group_count,
         .leaf = job->identity.cgroup,
         .tag = job->identity.tag,
+        .cpus = job->cpus == JOB_CPUS_CPUSET ? NULL : request->cpus,
     };
     if (request->limits.cpu_time_s > 0)
         plan->cpu_limit_s = (uint64_t)request->limits.cpu_time_s + 1;
@@ -175,6 +176,9 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     good = good && ready_wait(mine, &ready, err);
     good = good && (process_start_time(pid, &job->identity.start_time) || err_set(err, "the job's init vanished"));
     *cgroup_error = ready.cgroup_error;
+    if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
+        job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
+    job->cpus_errno = ready.cpus_error;
     if (!good || ready.cgroup_error) {
         init_give_up(job, pid);
         return good;
@@ -205,6 +209,8 @@ static bool leaf_start(struct start *start, struct err *err)
         job->layers.cgroup_parent = steal_ptr(found);
     if (start->request->limits.memory_bytes)
         cgroup_limit_memory(job->identity.cgroup, start->request->limits.memory_bytes);
+    if (start->request->cpus && cgroup_limit_cpus(job->identity.cgroup, start->request->cpus))
+        job->cpus = JOB_CPUS_CPUSET;
     return true;
 }
 
@@ -212,6 +218,7 @@ static void leaf_drop(struct start *start, const struct err *reason)
 {
     struct job *job = start->job;
     job->layers.cgroup = false;
+    job->cpus = JOB_CPUS_FREE;
     free(job->layers.cgroup_reason);
     job->layers.cgroup_reason = mem_strdup(reason->text);
     if (start->cgroup >= 0)

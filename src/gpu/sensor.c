@@ -10,6 +10,7 @@
 #define CLOCK_MAX_MHZ    100000
 #define MEMORY_MAX_BYTES 1e15
 #define EXACT_MAX        9007199254740991.0 /* up to there a double holds every whole number */
+#define LINK_MAX         1e13
 
 static const struct {
     const char *name, *unit;
@@ -32,6 +33,8 @@ static const struct {
     [GPU_ECC_UNCORRECTED] = {"errors.ecc", "", 0, EXACT_MAX},
     [GPU_XID_COUNT] = {"errors.xid", "", 0, EXACT_MAX},
     [GPU_XID_LAST] = {"errors.xid_last", "", 0, EXACT_MAX},
+    [GPU_PCIE_SENT_BYTES_S] = {"pcie.sent", "bytes/s", 0, LINK_MAX},
+    [GPU_PCIE_RECEIVED_BYTES_S] = {"pcie.received", "bytes/s", 0, LINK_MAX},
 };
 
 static const char *const reasons[] = {"idle",        "application-setting", "power-cap",

@@ -29,6 +29,8 @@ enum gpu_reading {
     GPU_ECC_UNCORRECTED, /* errors since the driver was loaded */
     GPU_XID_COUNT,       /* critical errors since the sensor was opened */
     GPU_XID_LAST,        /* number of the newest of these */
+    GPU_PCIE_SENT_BYTES_S, /* over its link, now; these two only where they are asked for (gpu_backend.link) */
+    GPU_PCIE_RECEIVED_BYTES_S,
     GPU_READING_COUNT
 };
 
@@ -153,6 +155,9 @@ struct gpu_backend {
      * out->items. */
     bool (*all_users)(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
 
+    /* What goes over its PCIe link: takes 20 ms, for most of which it sleeps. */
+    bool (*link)(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
+
     /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
      * absent, and why. */
     size_t group_count;
@@ -162,7 +167,7 @@ struct gpu_backend {
 
 extern const struct gpu_backend nvml_backend;
 
-/* All groups: absent is what cannot be read now. False: the GPU is gone. */
+/* All groups, without the link: absent is what cannot be read now. False: the GPU is gone. */
 bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
                        struct err *err);
 

@@ -73,6 +73,7 @@ static void start_meter(struct gauge *gauge, struct gauge_meter *meter, const st
                                     .program = given->program,
                                     .library = given->library,
                                     .time_scale = given->time_scale,
+                                    .link = given->link,
                                     .gap = tell_gap,
                                     .data = meter};
     *meter = (struct gauge_meter){.gauge = gauge, .label = mem_strdup(gpu->label)};
@@ -211,14 +212,19 @@ static void keep_memory(struct gauge *gauge)
     gauge->memory[gauge->memory_count++] = (struct gauge_memory){clock_monotonic_ns(), figures->memory_bytes.value};
 }
 
+static void tick_host(struct gauge *gauge)
+{
+    if (!gauge->shares_host || clock_monotonic_ns() - host_meter_ticked_ns(gauge->host) > SHARED_NS)
+        host_meter_tick(gauge->host);
+}
+
 void gauge_tick(struct gauge *gauge)
 {
     for (size_t i = 0; i < gauge->count; i++)
         order(&gauge->meters[i], METER_TICK, ORDER_TICK);
     if (!gauge->host)
         return;
-    if (!gauge->shares_host || clock_monotonic_ns() - host_meter_ticked_ns(gauge->host) > SHARED_NS)
-        host_meter_tick(gauge->host);
+    tick_host(gauge);
     tell_counters(gauge);
     keep_memory(gauge);
 }
@@ -254,7 +260,7 @@ void gauge_prepare(struct gauge *gauge)
         return;
     host_meter_keep(gauge->host, gauge->reader, before_ns);
     host_meter_forget(gauge->host, before_ns);
-    host_meter_tick(gauge->host);
+    tick_host(gauge);
 }
 
 void gauge_users(struct gauge *gauge)
@@ -287,7 +293,7 @@ static void begin(struct gauge *gauge)
     order_edges(gauge);
     if (!gauge->host)
         return;
-    host_meter_edge(gauge->host, &gauge->from);
+    host_meter_edge_of(gauge->host, gauge->has_job ? gauge->job : SIZE_MAX, &gauge->from);
     gauge->to = gauge->from;
     tell_counters(gauge);
     keep_memory(gauge);
@@ -323,7 +329,7 @@ void gauge_edge(struct gauge *gauge)
     order_edges(gauge);
     if (!gauge->host)
         return;
-    host_meter_edge(gauge->host, &gauge->to);
+    host_meter_edge_of(gauge->host, gauge->has_job ? gauge->job : SIZE_MAX, &gauge->to);
     tell_counters(gauge);
 }
 

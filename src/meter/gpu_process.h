@@ -10,6 +10,7 @@ struct gpu_process_options {
     const char *library; /* NULL: the driver's usual one */
     const char *device;  /* UUID or number */
     int fd;              /* its end of the socket pair; any number above 2 */
+    bool link;           /* readings tell what goes over the PCIe link */
     double time_scale;   /* 0: 1 (meter/time_scale.h) */
 };
 

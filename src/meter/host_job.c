@@ -3,12 +3,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "contain/cgroup.h"
+#include "contain/procfs.h"
 #include "contain/tree.h"
 #include "meter/host_parse.h"
 #include "meter/host_tree.h"
 #include "meter/sysfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ struct host_job {
     double ticks_per_s, page_bytes;
     int64_t debt_ns; /* CPU time that samples have cost above the budget */
     struct reading cpu_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
+    int cpu_fd;                                                             /* cpu.stat of the cgroup, or -1 */
     struct host_tree *tree;                                                 /* of what is no job; else NULL */
 };
 
@@ -33,6 +36,8 @@ struct host_job *host_job_new(const char *sysroot, const struct job_identity *id
     job_identity_copy(identity, &job->identity);
     job->ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     job->page_bytes = (double)sysconf(_SC_PAGESIZE);
+    AUTO_FREE char *path = identity->cgroup ? mem_printf("%s/cpu.stat", identity->cgroup) : NULL;
+    job->cpu_fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     return job;
 }
 
@@ -48,6 +53,8 @@ void host_job_free(struct host_job *job)
     if (!job)
         return;
     host_tree_free(job->tree);
+    if (job->cpu_fd >= 0)
+        close(job->cpu_fd);
     job_identity_fini(&job->identity);
     free(job->sysroot);
     free(job);
@@ -243,6 +250,19 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
     processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0}, out);
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
+}
+
+bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out)
+{
+    char bytes[4096];
+    uint64_t usec = 0;
+    ssize_t length = job->cpu_fd >= 0 ? pread(job->cpu_fd, bytes, sizeof bytes, 0) : -1;
+    if (length > 0 && proc_keyed_number(bytes, (size_t)length, "usage_usec", &usec))
+        raise_to(&job->cpu_s, (double)usec / 1e6);
+    else if (job->cpu_fd < 0 || !job->cpu_s.valid)
+        return false;
+    out->cpu_s = job->cpu_s;
+    return true;
 }
 
 static int64_t thread_cpu_ns(void)

@@ -23,7 +23,7 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
 {
     char fd_text[] = {'0' + METER_FD, '\0'}, scale_text[32];
     const char *program = meter->program ? meter->program : "/proc/self/exe";
-    const char *argv[11] = {TARE_NAME, "meter", "--device", meter->device, "--fd", fd_text};
+    const char *argv[12] = {TARE_NAME, "meter", "--device", meter->device, "--fd", fd_text};
     size_t count = 6;
     if (meter->library) {
         argv[count++] = "--library";
@@ -34,6 +34,8 @@ static int spawn(const struct meter *meter, int socket, pid_t *pid)
         argv[count++] = "--time-scale";
         argv[count++] = scale_text;
     }
+    if (meter->link)
+        argv[count++] = "--link";
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;

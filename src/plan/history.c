@@ -16,7 +16,13 @@ static const char parallel_end[] = "_parallel";
 
 struct table {
     struct strv header;
-    size_t id, repository, model, mode;
+    size_t id, repository, model, mode, success, duration;
+};
+
+/* Where it goes. */
+struct sink {
+    struct seen *seen; /* each may be NULL */
+    struct expected *expected;
 };
 
 /* The columns of one repository's hyperparameters, so that they are not looked up for every row. */
@@ -43,6 +49,8 @@ static bool read_header(struct csv_reader *reader, struct table *table, struct e
     table->repository = find_column(table, "repository");
     table->model = find_column(table, "model");
     table->mode = find_column(table, "mode");
+    table->success = find_column(table, "training_success");
+    table->duration = find_column(table, "duration_seconds");
     const char *absent = table->repository == NO_COLUMN                       ? "repository"
                          : table->model == NO_COLUMN                          ? "model"
                          : table->id == NO_COLUMN && table->mode == NO_COLUMN ? "experiment_id"
@@ -73,8 +81,24 @@ static const size_t *columns_of(const struct table *table, const struct repo *re
     return columns->of_param;
 }
 
+/* What failed says nothing about how long it takes. */
+static void add_duration(const struct table *table, const struct strv *row, const struct repo *repo,
+                         const struct value *values, const char *context, struct expected *expected)
+{
+    double duration_s = 0;
+    struct reading epochs = {0};
+    if (table->success == NO_COLUMN || table->duration == NO_COLUMN ||
+        strcmp(row->items[table->success], "True") != 0 || !number_parse(row->items[table->duration], &duration_s) ||
+        !(duration_s > 0))
+        return;
+    for (size_t i = 0; i < repo->param_count; i++)
+        if (strcmp(repo->params[i].name, "epochs") == 0)
+            epochs = expected_epochs(&values[i]);
+    expected_add(expected, context, duration_s, epochs);
+}
+
 static void add_row(const struct table *table, const struct strv *row, const struct repo *repo, struct columns *columns,
-                    struct seen *seen)
+                    const struct sink *sink)
 {
     const size_t *of_param = columns_of(table, repo, columns);
     struct value *values = mem_array(repo->param_count, sizeof *values);
@@ -84,14 +108,17 @@ static void add_row(const struct table *table, const struct strv *row, const str
     }
     AUTO_FREE char *context = space_context(repo->name, row->items[table->model], is_parallel(table, row));
     AUTO_FREE char *key = mutate_key(context, values, repo->param_count);
-    seen_add(seen, key);
+    if (sink->seen)
+        seen_add(sink->seen, key);
+    if (sink->expected)
+        add_duration(table, row, repo, values, context, sink->expected);
     for (size_t i = 0; i < repo->param_count; i++)
         value_fini(&values[i]);
     free(values);
 }
 
 static bool read_rows(struct csv_reader *reader, const struct table *table, const struct registry *registry,
-                      struct columns *columns, struct seen *seen, struct err *err)
+                      struct columns *columns, const struct sink *sink, struct err *err)
 {
     AUTO_STRV struct strv row = {0};
     int got;
@@ -101,19 +128,19 @@ static bool read_rows(struct csv_reader *reader, const struct table *table, cons
                            table->header.count);
         const struct repo *repo = registry_find(registry, row.items[table->repository]);
         if (repo && strv_has(&repo->models, row.items[table->model]))
-            add_row(table, &row, repo, &columns[repo - registry->repos], seen);
+            add_row(table, &row, repo, &columns[repo - registry->repos], sink);
     }
     return got == 0;
 }
 
-static bool read_table(const char *bytes, size_t count, const struct registry *registry, struct seen *seen,
+static bool read_table(const char *bytes, size_t count, const struct registry *registry, const struct sink *sink,
                        struct err *err)
 {
     struct csv_reader reader;
     csv_start(&reader, bytes, count);
     struct table table = {0};
     struct columns *columns = mem_array(registry->repo_count, sizeof *columns);
-    bool ok = read_header(&reader, &table, err) && read_rows(&reader, &table, registry, columns, seen, err);
+    bool ok = read_header(&reader, &table, err) && read_rows(&reader, &table, registry, columns, sink, err);
     for (size_t i = 0; i < registry->repo_count; i++)
         free(columns[i].of_param);
     free(columns);
@@ -136,8 +163,9 @@ static char *find_file(const struct settings *settings, const struct plan_option
 }
 
 void history_read(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
-                  struct seen *seen, struct problems *problems)
+                  struct seen *seen, struct expected *expected, struct problems *problems)
 {
+    const struct sink sink = {seen, expected};
     for (size_t i = 0; i < settings->historical_csvs.count; i++) {
         const char *given = settings->historical_csvs.items[i];
         AUTO_FREE char *place = json_path_index("$.historical_csvs", i);
@@ -151,7 +179,7 @@ void history_read(const struct settings *settings, const struct registry *regist
         struct err err = {0};
         if (!fs_read(path, MOST_BYTES, &bytes, &err))
             problems_add(problems, SEVERITY_ERROR, &settings->doc, place, "the history cannot be read: %s", err.text);
-        else if (!read_table(text_get(&bytes), bytes.length, registry, seen, &err))
+        else if (!read_table(text_get(&bytes), bytes.length, registry, &sink, &err))
             problems_add(problems, SEVERITY_ERROR, &settings->doc, place, "the history %s is broken: %s", path,
                          err.text);
     }

@@ -4,6 +4,7 @@
 #ifndef TARE_PLAN_PLAN_H
 #define TARE_PLAN_PLAN_H
 
+#include "base/reading.h"
 #include "base/strv.h"
 #include "base/text.h"
 #include "base/value.h"
@@ -56,6 +57,7 @@ struct plan_experiment {
     int64_t max_retries;
     char *governor;
     double timeout_s;
+    struct reading expected_s; /* order longest-first: what it was placed by; absent: nothing was known */
     bool exclusive; /* nothing else of the run goes on meanwhile */
 };
 

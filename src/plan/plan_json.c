@@ -107,6 +107,8 @@ json_t *plan_experiment_to_json(const struct plan_experiment *experiment)
     json_object_set_new(json, "max_retries", json_integer(experiment->max_retries));
     set_text(json, "governor", experiment->governor);
     json_object_set_new(json, "timeout_s", json_real(experiment->timeout_s));
+    if (experiment->expected_s.valid)
+        json_object_set_new(json, "expected_s", json_real(experiment->expected_s.value));
     if (experiment->exclusive)
         json_object_set_new(json, "exclusive", json_true());
     return json;
@@ -144,7 +146,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     set_text(json, "name", plan->name);
     /* As a signed number: JSON's integers end at 2^63 here. Reading back undoes it. */
     json_object_set_new(json, "seed", json_integer((json_int_t)plan->seed));
-    set_text(json, "order", plan->order == ORDER_BLOCKS ? "blocks" : "file");
+    set_text(json, "order", plan_orders[plan->order]);
     json_object_set_new(json, "between_runs_s", json_real(plan->timing.between_runs_s));
     json_object_set_new(json, "between_configurations_s", json_real(plan->timing.between_configurations_s));
     json_object_set_new(json, "before_retry_s", json_real(plan->timing.before_retry_s));
@@ -156,6 +158,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
     set_text(json, "gpus", plan->pool.gpus);
     json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
+    set_text(json, "cpu_sets", cpu_sets_wishes[plan->pool.cpu_sets]);
     return json;
 }
 
@@ -307,6 +310,7 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     const json_t *background = json_object_get(json, "background");
     out->parallel = background != NULL;
     out->governor = mem_strdup(json_get_text(json, "governor"));
+    out->expected_s.valid = json_get_number(json, "expected_s", &out->expected_s.value);
     out->exclusive = json_is_true(json_object_get(json, "exclusive"));
     if (!get_text(json, "id", &out->id, err) || !get_count(json, "number", &out->number, err) ||
         !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
@@ -339,11 +343,21 @@ static bool parallel_from_json(const json_t *json, struct parallel_timing *out, 
     return true;
 }
 
+static bool order_from_json(const json_t *json, enum plan_order *out)
+{
+    const char *name = json_get_text(json, "order");
+    for (size_t i = 0; name && plan_orders[i]; i++)
+        if (strcmp(name, plan_orders[i]) == 0) {
+            *out = (enum plan_order)i;
+            return true;
+        }
+    return false;
+}
+
 static bool head_from_json(const json_t *json, struct plan *out, struct err *err)
 {
     int64_t seed = 0, memory_bytes = 0, log_bytes = 0;
-    const char *order = json_get_text(json, "order");
-    if (!order || (strcmp(order, "file") != 0 && strcmp(order, "blocks") != 0))
+    if (!order_from_json(json, &out->order))
         return err_set(err, "'order' is missing or unknown");
     if (!get_integer(json, "seed", &seed, err) ||
         !get_number(json, "between_runs_s", &out->timing.between_runs_s, err) ||
@@ -361,7 +375,9 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
     if (out->pool.per_experiment &&
         (!get_integer(json, "gpus_per_experiment", &out->pool.per_experiment, err) || out->pool.per_experiment < 0))
         return err_set(err, "'gpus_per_experiment' is no number of GPUs");
-    out->order = strcmp(order, "blocks") == 0 ? ORDER_BLOCKS : ORDER_FILE;
+    const char *cpu_sets = json_get_text(json, "cpu_sets");
+    out->pool.cpu_sets =
+        cpu_sets && strcmp(cpu_sets, cpu_sets_wishes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
     out->seed = (uint64_t)seed;
     out->limits.memory_bytes = (uint64_t)memory_bytes;
     out->limits.log_bytes = (uint64_t)log_bytes;

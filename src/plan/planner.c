@@ -26,6 +26,9 @@ struct track {
 struct draft {
     size_t track;
     struct value *values; /* of the foreground's params; owned */
+    struct reading expected_s;
+    double weight_s; /* what it is placed by */
+    size_t place;    /* in the file's order */
 };
 
 struct planner {
@@ -38,6 +41,7 @@ struct planner {
     struct command *commands; /* one for each repository */
     bool *has_command;
     struct seen *seen;
+    struct expected expected; /* order longest-first: from earlier runs */
     struct draft *drafts;
     size_t draft_count, draft_capacity;
 };
@@ -171,8 +175,10 @@ static bool check_total(struct planner *planner)
 
 static void draw_all(struct planner *planner)
 {
-    if (planner->settings->deduplicate)
-        history_read(planner->settings, planner->registry, planner->options, planner->seen, planner->problems);
+    bool longest_first = planner->settings->order == ORDER_LONGEST, deduplicate = planner->settings->deduplicate;
+    if (deduplicate || longest_first)
+        history_read(planner->settings, planner->registry, planner->options, deduplicate ? planner->seen : NULL,
+                     longest_first ? &planner->expected : NULL, planner->problems);
     if (!check_total(planner))
         return;
     add_fixed_to_seen(planner);
@@ -235,6 +241,53 @@ static void order_in_blocks(struct planner *planner)
         shuffle(ordered + start, end[block] - start, planner->seed, block);
     free(planner->drafts);
     planner->drafts = ordered;
+}
+
+static struct reading expect(const struct planner *planner, const struct draft *draft)
+{
+    const struct track *track = &planner->tracks[draft->track];
+    const struct space *space = &track->foreground;
+    struct reading epochs = {0};
+    if (track->entry->expected_s > 0)
+        return (struct reading){track->entry->expected_s, true};
+    for (size_t i = 0; i < space->param_count; i++)
+        if (strcmp(space->params[i]->name, "epochs") == 0)
+            epochs = expected_epochs(&draft->values[i]);
+    AUTO_FREE char *context = space_context(space->repo->name, space->model, track->entry->parallel);
+    return expected_of(&planner->expected, context, epochs);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+    const struct draft *a = left, *b = right;
+    if (a->weight_s != b->weight_s)
+        return a->weight_s > b->weight_s ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* What nothing is known of counts as the mean of the others, as in the estimate of the time that is left. */
+static void order_by_length(struct planner *planner)
+{
+    double sum_s = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        struct draft *draft = &planner->drafts[i];
+        draft->place = i;
+        draft->expected_s = expect(planner, draft);
+        known += draft->expected_s.valid;
+        sum_s += draft->expected_s.value;
+    }
+    if (known == 0)
+        problems_add(
+            planner->problems, SEVERITY_WARNING, &planner->settings->doc, "$.tare.order",
+            "nothing is known of how long the experiments take ('expected_duration' of an entry, or earlier runs in "
+            "'historical_csvs'): they stay in the file's order");
+    for (size_t i = 0; i < planner->draft_count; i++) {
+        struct draft *draft = &planner->drafts[i];
+        draft->weight_s = draft->expected_s.valid ? draft->expected_s.value : known ? sum_s / (double)known : 0;
+    }
+    if (planner->draft_count > 1)
+        qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
 }
 
 static void add_safe(struct text *id, const char *name)
@@ -305,6 +358,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .max_retries = entry->max_retries,
         .governor = mem_strdup(entry->governor),
         .timeout_s = entry->timeout_s,
+        .expected_s = draft->expected_s,
         .exclusive = entry->exclusive,
     };
     make_job(planner, &track->foreground, &entry->foreground, draft->values, &out->foreground);
@@ -345,6 +399,7 @@ static void planner_fini(struct planner *planner)
     free(planner->commands);
     free(planner->has_command);
     seen_free(planner->seen);
+    expected_fini(&planner->expected);
 }
 
 bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
@@ -352,7 +407,7 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
 {
     *out = (struct plan){0};
     size_t errors = problems->errors;
-    struct planner planner = {settings, registry, options, problems, 0, NULL, NULL, NULL, NULL, NULL, 0, 0};
+    struct planner planner = {.settings = settings, .registry = registry, .options = options, .problems = problems};
     planner.seed = options->has_seed ? options->seed : settings->has_seed ? (uint64_t)settings->seed : rng_fresh_seed();
     planner.tracks = mem_array(settings->entry_count, sizeof *planner.tracks);
     planner.commands = mem_array(registry->repo_count, sizeof *planner.commands);
@@ -363,6 +418,8 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
     bool ok = problems->errors == errors;
     if (ok && settings->order == ORDER_BLOCKS)
         order_in_blocks(&planner);
+    if (ok && settings->order == ORDER_LONGEST)
+        order_by_length(&planner);
     if (ok)
         make_plan(&planner, out);
     planner_fini(&planner);

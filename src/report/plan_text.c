@@ -57,7 +57,7 @@ static void add_head(const struct plan *plan, const struct plan_text_options *op
     add_fact(out, "registry", options->registry);
     text_addf(&line, "%llu", (unsigned long long)plan->seed);
     add_fact(out, "seed", text_get(&line));
-    add_fact(out, "order", plan->order == ORDER_BLOCKS ? "blocks" : "file");
+    add_fact(out, "order", plan_orders[plan->order]);
     text_clear(&line);
     text_addf(&line, "%zu", plan->count);
     if (plan->count) {

@@ -25,6 +25,7 @@ struct attempt {
     const struct plan_experiment *experiment;
     const struct plan_job *plan; /* what is run: the experiment's foreground or background */
     const struct strv *environment; /* NAME=VALUE over the plan's: the lane's; NULL: none */
+    const struct cpus *cpus; /* on which its job may run: the lane's; NULL: on all */
     int64_t number; /* from 1 */
     int64_t loop;   /* of the background, from 1; 0: the foreground */
     int folder;     /* the experiment's, -1: not open */

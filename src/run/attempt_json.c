@@ -28,6 +28,24 @@ static json_t *layers_json(const struct containment *layers)
     return json;
 }
 
+/* On which processors the job was kept, and by what. */
+static json_t *cpus_json(const struct attempt *attempt)
+{
+    static const char *const by[] = {[JOB_CPUS_FREE] = "nothing",
+                                     [JOB_CPUS_AFFINITY] = "affinity",
+                                     [JOB_CPUS_CPUSET] = "cpuset",
+                                     [JOB_CPUS_REFUSED] = "nothing"};
+    int code = 0;
+    enum job_cpus held = job_cpus(attempt->job, &code);
+    AUTO_TEXT struct text list = {0};
+    json_t *json = json_object();
+    cpus_print(attempt->cpus, &list);
+    json_object_set_new(json, "cpus", json_string(text_get(&list)));
+    json_object_set_new(json, "by", json_string(by[held]));
+    json_object_set_new(json, "error", held == JOB_CPUS_REFUSED ? json_string(strerror(code)) : json_null());
+    return json;
+}
+
 static const char *attempt_role(const struct attempt *attempt)
 {
     return attempt->loop ? "background" : "foreground";
@@ -45,7 +63,10 @@ json_t *attempt_born_json(const struct attempt *attempt)
     json_object_set_new(json, "boot_id", json_string(identity->boot_id));
     json_object_set_new(json, "cgroup", json_text_or_null(identity->cgroup));
     json_object_set_new(json, "tag", json_text_or_null(identity->tag));
-    json_object_set_new(json, "layers", layers_json(job_layers(attempt->job)));
+    json_t *layers = layers_json(job_layers(attempt->job));
+    if (attempt->cpus)
+        json_object_set_new(layers, "cpu_set", cpus_json(attempt));
+    json_object_set_new(json, "layers", layers);
     return json;
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
+#include "run/lanes.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +22,7 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     lane_energy_sample(lane, label, sample);
     lane_load_sample(lane, label, sample);
     lane_guard_sample(lane, label, sample);
+    lanes_sample(lane, label, sample);
     lane_memory_sample(lane, label, &sample->readings, sample->t_ns);
 }
 
@@ -104,6 +106,7 @@ void energy_start(struct runner *runner)
         const struct run_lane *means = runner->lanes[i].means;
         struct gauge_options own = *options;
         own.time_scale = runner->time_scale;
+        own.link = links_shared(&runner->links);
         own.shares_host = runner->lane_count > 1;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
         own.gpu_count = means ? means->gpu_count : options->gpu_count;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/gpu_memory.h"
+#include "run/lanes.h"
 #include "run/snapshot.h"
 
 #include <time.h>
@@ -30,6 +31,7 @@ void lane_fini(struct lane *lane)
     lane_background_fini(lane);
     lane_guard_fini(lane);
     lane_memory_fini(lane);
+    lanes_link_forget(lane);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
@@ -186,6 +188,8 @@ static void make_attempt(struct lane *lane)
     int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
     attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
     lane->attempt.environment = lane->means ? &lane->means->environment : NULL;
+    /* One that is alone on the machine has all of it. */
+    lane->attempt.cpus = lane->means && !lane->experiment->exclusive ? lane->means->cpus : NULL;
     if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
         attempt_fini(&lane->attempt);
         runner_break_disk(runner, &err);

@@ -46,12 +46,20 @@ struct lane_tally {
     int64_t share_from_mj, total_from_mj; /* when the attempt began */
 };
 
+/* How full a PCIe link was that it shares with other lanes, while the attempt ran (run/lanes.h). */
+struct lane_link {
+    int64_t looked_ns, from_ns, to_ns, contended_ns;
+    struct link_pressure worst;
+    char *others; /* experiments whose transfers were in it then */
+};
+
 struct lane {
     struct runner *runner;
     size_t number; /* from 1 */
     const struct run_lane *means; /* its GPUs */
     bool retired; /* it takes nothing any more */
     struct lane_tally tally;
+    struct lane_link link;
     char *lost;   /* which of its GPUs, and why; NULL: none is */
     struct gauge *gauge; /* NULL: nothing is measured */
     sd_event_source *gauge_source;

@@ -372,6 +372,7 @@ static void start_loop(struct lane *lane)
     struct err err = {0};
     attempt_init_loop(loop, lane->experiment, lane->attempt.number, (int64_t)++background->tally.started);
     loop->environment = lane->attempt.environment;
+    loop->cpus = lane->attempt.cpus;
     if (!attempt_open_loop(loop, lane->attempt.folder, &err)) {
         log_lost(lane, &err);
         return;

@@ -222,6 +222,7 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
         tell_device(lane, &result->devices[i]);
     lane_guard_host(lane, &result->host);
     lanes_tell_pressure(lane, &result->host, result->job.cpu_s);
+    lanes_tell_link(lane);
     if (host_window_evidence(&result->host, &text))
         lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
     if (result->host.clock_set_s != 0)

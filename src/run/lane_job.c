@@ -6,6 +6,7 @@
 #include "contain/guardian.h"
 #include "state/state.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -163,6 +164,18 @@ static void say_memory(struct lane *lane)
                               lane->experiment->id, mib));
 }
 
+/* Nor a fence. */
+static void say_cpus(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    int code;
+    if (job_cpus(lane->attempt.job, &code) != JOB_CPUS_REFUSED || runner->cpus_said)
+        return;
+    runner->cpus_said = true;
+    lane_say(lane, mem_printf("%s: the job cannot be kept on its lane's processors (%s); it runs on all",
+                              lane->experiment->id, strerror(code)));
+}
+
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
 static void open_gate(struct lane *lane)
 {
@@ -173,6 +186,7 @@ static void open_gate(struct lane *lane)
     }
     lane_job_watch(lane, lane->attempt.job);
     say_memory(lane);
+    say_cpus(lane);
     lane_guard_ready(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {

@@ -1,6 +1,7 @@
 /* While an attempt is measured, and when its job is gone: what happened on the lane's GPUs, and whether they are empty
  * again. */
 #include "run/lane_guard.h"
+#include "run/lanes.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -136,15 +137,14 @@ void lane_guard_host(struct lane *lane, const struct host_window *host)
     bool disk = io.valid && io.value > FULL_IO_SHARE;
     if (host->duration_s < PRESSURE_MIN_S || (!memory && !disk))
         return;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "host_pressure",
-                               .text = mem_printf(
-                                   "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f "
-                                   "%% of it",
-                                   100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0)),
-                               .from_s = {0, true},
-                               .to_s = {host->duration_s, true},
-                           });
+    struct text text = {0};
+    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
+              100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
+    lanes_add_others(lane, &text);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
+                                                        .text = text_take(&text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {host->duration_s, true}});
 }
 
 void lane_guard_ended(struct lane *lane, const json_t *energy)

@@ -1,16 +1,11 @@
 #include "run/lanes.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "base/value.h"
 #include "run/lane.h"
 
 /* Lanes tick at their own moments: one division a second is enough for all. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
-
-/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is everyday. */
-static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
-enum { NAMED_MAX = 8 };
 
 static struct host_meter *host_of(const struct runner *runner)
 {
@@ -28,6 +23,7 @@ void lanes_begin(struct runner *runner)
 void lanes_fini(struct runner *runner)
 {
     cpu_split_fini(&runner->split);
+    links_fini(&runner->links);
 }
 
 void lanes_edge(struct runner *runner)
@@ -50,6 +46,7 @@ static int64_t part_mj(const struct lane *lane)
 
 void lanes_attempt_begin(struct lane *lane)
 {
+    lanes_link_forget(lane);
     lanes_edge(lane->runner);
     lane->tally.share_from_mj = part_mj(lane);
     lane->tally.total_from_mj = lane->runner->split.total_mj;
@@ -75,43 +72,6 @@ void lanes_attempt_end(struct lane *lane, json_t *energy)
     json_object_set_new(energy, "cpu_package_share", runner->split.whole ? json : json_null());
     if (!runner->split.whole)
         json_decref(json);
-}
-
-/* Of the lanes that have an experiment in work, now that this one's is over. */
-static void add_others(const struct lane *lane, struct text *out)
-{
-    size_t named = 0;
-    for (size_t i = 0; i < lane->runner->lane_count; i++) {
-        const struct lane *other = &lane->runner->lanes[i];
-        if (other == lane || !other->experiment)
-            continue;
-        if (named++ < NAMED_MAX)
-            text_addf(out, "%s%s", named > 1 ? ", " : "; on other lanes: ", other->experiment->id);
-    }
-    if (named > NAMED_MAX)
-        text_addf(out, " and %zu more", named - NAMED_MAX);
-}
-
-void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s)
-{
-    struct reading waited = host->pressure[HOST_CPU].some_share;
-    if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
-        !host->jobs_cpu_s.valid || host->jobs_cpu_s.value <= 0)
-        return;
-    double others_share = host->jobs_share.value * (1 - cpu_s.value / host->jobs_cpu_s.value);
-    if (waited.value < WAITED_SHARE || others_share < OTHERS_SHARE)
-        return;
-    struct text text = {0};
-    text_addf(
-        &text,
-        "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
-        "machine's CPU time",
-        100 * waited.value, 100 * others_share);
-    add_others(lane, &text);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
-                                                        .text = text_take(&text),
-                                                        .from_s = {0, true},
-                                                        .to_s = {host->duration_s, true}});
 }
 
 static json_t *lane_json(const struct lane *lane, double seconds)

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "gpu/devices.h"
+#include "run/cpu_sets.h"
 #include "run/provenance.h"
 #include "run/run.h"
 #include "tare_build.h"
@@ -107,7 +108,7 @@ static json_t *containment_json(const struct containment *containment)
     return json;
 }
 
-static json_t *machine_json(const struct plan *plan, const struct containment *containment)
+static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets)
 {
     struct utsname host = {0};
     char time[40], boot_id[40];
@@ -128,6 +129,7 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     json_object_set_new(json, "nvidia_driver", driver_json());
     json_object_set_new(json, "gpus", gpus_json());
     json_object_set_new(json, "containment", containment_json(containment));
+    json_object_set_new(json, "cpu_sets", sets ? cpu_sets_json(sets) : json_null());
     json_object_set_new(json, "repositories", provenance_repositories(plan, &environment));
     json_object_set_new(json, "interpreters", provenance_interpreters(plan, &environment));
     return json;
@@ -147,12 +149,13 @@ static bool keep_earlier(int dir, struct err *err)
     return err_set(err, "machine.json: no number is free");
 }
 
-bool machine_write(int dir, const struct plan *plan, const struct containment *containment, struct err *err)
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
+                   struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!keep_earlier(dir, err))
         return false;
-    json_t *json = machine_json(plan, containment);
+    json_t *json = machine_json(plan, containment, sets);
     json_print_pretty(json, &text);
     json_decref(json);
     return fs_write_atomic(dir, "machine.json", text_get(&text), text.length, err);

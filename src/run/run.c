@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 24 };
+enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
 /* A machine on which nothing is to be done is not woken every second. */
 enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
@@ -280,6 +280,7 @@ static void live(struct runner *runner, struct err *err)
     runner->lane_count = count;
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
+    lanes_links_begin(runner);
     energy_start(runner);
     lanes_begin(runner);
     for (size_t i = 0; i < count; i++)

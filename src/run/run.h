@@ -21,6 +21,8 @@ struct run_listener {
 };
 
 struct again; /* run/again.h */
+struct cpu_sets; /* run/cpu_sets.h */
+struct cpus; /* base/cpus.h */
 struct gauge_options; /* meter/gauge.h */
 struct governor_keeper; /* meter/governor_keeper.h */
 struct guardian; /* contain/guardian.h */
@@ -38,6 +40,8 @@ struct run_governor {
 struct run_lane {
     size_t gpu_first, gpu_count; /* of those that gauge has */
     struct strv environment;     /* NAME=VALUE: how its jobs see these GPUs and no others; empty: as they are */
+    const struct cpus *cpus;     /* on which its jobs run; NULL: on all */
+    struct strv buses;           /* PCI addresses of these GPUs, where they are known */
 };
 
 struct run_request {
@@ -53,6 +57,7 @@ struct run_request {
     gid_t gid;
     struct run_listener listener;
     const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
+    const char *sysroot; /* where the machine's /sys is; NULL: "" */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */
@@ -85,7 +90,9 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
 
 /* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1):
  * machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository:
- * path, git commit, dirty flag; per interpreter: path, version, packages when cheap). Starts no shell. */
-bool machine_write(int dir, const struct plan *plan, const struct containment *containment, struct err *err);
+ * path, git commit, dirty flag; per interpreter: path, version, packages when cheap; the lanes' processors, where sets is not NULL).
+ * Starts no shell. */
+bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
+                   struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "meter/cpu_split.h"
 #include "meter/gauge.h"
 #include "plan/plan.h"
+#include "run/links.h"
 #include "run/past.h"
 #include "run/run.h"
 
@@ -42,9 +43,11 @@ struct runner {
     bool kill_now;     /* a second one came */
     bool broken;       /* err says why; nothing new is started */
     struct runner_governor governor;
+    struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
     bool memory_said;  /* that the memory limit is not held */
+    bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */
     bool mute;         /* the journal takes nothing any more: steps follow each other without it */

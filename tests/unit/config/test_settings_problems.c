@@ -323,7 +323,8 @@ static void wrong_values_under_tare_are_told(void **state)
         "{" RIGHT ", \"tare\": {\n\"order\": \"block\",\n\"log_cap\": \"1 gig\",\n\"timing\": [],\n"
         "\"limits\": {\"memory\": -1, \"cpu_time\": 31622401},\n"
         "\"environment\": {\"A-B\": \"x\", \"C\": 1, \"\": \"y\"}}}",
-        LINES("s:2:10: error: 'order': expected \"file\" or \"blocks\", not \"block\"; did you mean 'blocks'? "
+        LINES("s:2:10: error: 'order': expected \"file\", \"blocks\" or \"longest-first\", not \"block\"; did you mean "
+              "'blocks'? "
               "(at $.tare.order)",
               "s:3:12: error: 'log_cap': expected bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes, "
               "not \"1 gig\" (at $.tare.log_cap)",

@@ -140,6 +140,44 @@ static void processes_that_the_kernel_ended_for_memory_are_counted(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+static void put(int folder, const char *name, const char *text)
+{
+    assert_true(fs_write_atomic(folder, name, text, strlen(text), NULL));
+}
+
+/* A cgroup that is played by files: what the kernel then holds counts, not what was asked for. */
+static void processors_are_limited_only_when_the_cgroup_really_holds_them(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/cgroup-test.XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    AUTO_FREE char *leaf = mem_printf("%s/leaf", dir);
+    assert_int_equal(mkdir(leaf, 0755), 0);
+    AUTO_CLOSE int above = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int fd = open(leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_TEXT struct text got = {0};
+    struct cpus cpus = {0};
+    for (size_t cpu = 2; cpu < 5; cpu++)
+        cpus_add(&cpus, cpu);
+    put(above, "cgroup.subtree_control", "");
+    assert_false(cgroup_limit_cpus(leaf, &cpus));
+    assert_true(fs_read_kernel(above, "cgroup.subtree_control", 100, &got, NULL));
+    assert_string_equal(text_get(&got), "+cpuset");
+    put(fd, "cpuset.cpus", "");
+    put(fd, "cpuset.cpus.effective", "0-7\n");
+    assert_false(cgroup_limit_cpus(leaf, &cpus));
+    text_clear(&got);
+    assert_true(fs_read_kernel(fd, "cpuset.cpus", 100, &got, NULL));
+    assert_string_equal(text_get(&got), "2-4");
+    put(fd, "cpuset.cpus.effective", "2-4\n");
+    assert_true(cgroup_limit_cpus(leaf, &cpus));
+    unlinkat(fd, "cpuset.cpus", 0);
+    unlinkat(fd, "cpuset.cpus.effective", 0);
+    unlinkat(above, "cgroup.subtree_control", 0);
+    assert_int_equal(rmdir(leaf), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +189,7 @@ int main(void)
         cmocka_unit_test(another_folder_is_no_leaf),
         cmocka_unit_test(a_leaf_can_be_made_and_removed_with_what_is_below),
         cmocka_unit_test(processes_that_the_kernel_ended_for_memory_are_counted),
+        cmocka_unit_test(processors_are_limited_only_when_the_cgroup_really_holds_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,35 @@
+/* expected: how long experiments may be expected to take, from those of earlier runs. Pure. */
+#ifndef TARE_PLAN_EXPECTED_H
+#define TARE_PLAN_EXPECTED_H
+
+#include "base/reading.h"
+#include "base/value.h"
+
+#include <stddef.h>
+
+/* Experiments that train the same repository and model in the same way. */
+struct expected_group {
+    char *context; /* space_context */
+    double sum_s;
+    size_t count;
+    double sum_epoch_s; /* of those whose number of epochs is known: seconds an epoch */
+    size_t epoch_count;
+};
+
+struct expected {
+    struct expected_group *groups;
+    size_t count, capacity;
+};
+
+void expected_fini(struct expected *expected);
+
+/* One that succeeded took so long. epochs: its hyperparameter of that name. */
+void expected_add(struct expected *expected, const char *context, double duration_s, struct reading epochs);
+
+/* The mean of the same training: for each epoch where the number of epochs is known of both, else as a whole. Absent: none was seen. */
+struct reading expected_of(const struct expected *expected, const char *context, struct reading epochs);
+
+/* A number of epochs: whole or not, above 0; else absent. */
+struct reading expected_epochs(const struct value *value);
+
+#endif

@@ -1,0 +1,148 @@
+/* When the experiments of other lanes are in the way of one: processors, and the links to the GPUs. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "run/lane.h"
+#include "run/lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Less than this of an attempt's time without a processor, or of the machine's CPU time, is everyday. */
+static const double WAITED_SHARE = 0.25, OTHERS_SHARE = 0.05, PRESSURE_MIN_S = 1;
+enum { NAMED_MAX = 8 };
+
+/* A link must have been full for so long of an attempt's time. */
+static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
+
+void lanes_add_others(const struct lane *lane, struct text *out)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other == lane || !other->experiment)
+            continue;
+        if (named++ < NAMED_MAX)
+            text_addf(out, "%s%s", named > 1 ? ", " : "; on other lanes: ", other->experiment->id);
+    }
+    if (named > NAMED_MAX)
+        text_addf(out, " and %zu more", named - NAMED_MAX);
+}
+
+void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s)
+{
+    struct reading waited = host->pressure[HOST_CPU].some_share;
+    if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
+        !host->jobs_cpu_s.valid || host->jobs_cpu_s.value <= 0)
+        return;
+    double others_share = host->jobs_share.value * (1 - cpu_s.value / host->jobs_cpu_s.value);
+    if (waited.value < WAITED_SHARE || others_share < OTHERS_SHARE)
+        return;
+    struct text text = {0};
+    text_addf(
+        &text,
+        "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
+        "machine's CPU time",
+        100 * waited.value, 100 * others_share);
+    lanes_add_others(lane, &text);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
+                                                        .text = text_take(&text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {host->duration_s, true}});
+}
+
+void lanes_links_begin(struct runner *runner)
+{
+    struct links *links = &runner->links;
+    if (runner->lane_count < 2)
+        return;
+    links_init(links, runner->request->sysroot);
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct run_lane *means = runner->lanes[i].means;
+        /* The order is the one of the meters. */
+        if (means->gpu_first != links->count || means->buses.count != means->gpu_count) {
+            links_fini(links);
+            return;
+        }
+        for (size_t k = 0; k < means->buses.count; k++)
+            links_add(links, i + 1, means->buses.items[k]);
+    }
+    links_settle(links);
+    if (!links_shared(links))
+        links_fini(links);
+}
+
+/* The experiments, of those that are running, whose GPUs take part. */
+static char *who_uses(const struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < lane->runner->lane_count; i++) {
+        const struct lane *other = &lane->runner->lanes[i];
+        if (other != lane && other->experiment && other->attempt.start_ns > 0 &&
+            links_uses(&lane->runner->links, other->number, pressure, now_ns))
+            text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+    }
+    return text_take(&text);
+}
+
+static void judge_link(struct lane *lane, int64_t now_ns)
+{
+    struct lane_link *link = &lane->link;
+    struct link_pressure pressure;
+    int64_t before_ns = link->looked_ns > lane->attempt.start_ns ? link->looked_ns : lane->attempt.start_ns;
+    link->looked_ns = now_ns;
+    if (!links_judge(&lane->runner->links, lane->number, now_ns, &pressure))
+        return;
+    link->from_ns = link->from_ns ? link->from_ns : before_ns;
+    link->contended_ns += now_ns - before_ns;
+    link->to_ns = now_ns;
+    if (pressure.share <= link->worst.share)
+        return;
+    char *others = who_uses(lane, &pressure, now_ns);
+    free(link->others);
+    link->others = others;
+    link->worst = pressure;
+}
+
+void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    struct links *links = &lane->runner->links;
+    const struct gauge_options *gauge = lane->runner->request->gauge;
+    const struct run_lane *means = lane->means;
+    if (links->count == 0 || sample->t_ns <= 0)
+        return;
+    for (size_t i = 0; i < means->gpu_count; i++)
+        if (strcmp(gauge->gpus[means->gpu_first + i].label, label) == 0)
+            links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
+    if (lane->phase == LANE_RUNNING && sample->t_ns > lane->attempt.start_ns)
+        judge_link(lane, sample->t_ns);
+}
+
+void lanes_link_forget(struct lane *lane)
+{
+    free(lane->link.others);
+    lane->link = (struct lane_link){0};
+}
+
+void lanes_tell_link(struct lane *lane)
+{
+    static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
+    const struct lane_link *link = &lane->link;
+    const struct attempt *attempt = &lane->attempt;
+    double contended_s = (double)link->contended_ns / (double)NS_PER_S;
+    double duration_s = (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S;
+    if (contended_s < LINK_MIN_S || contended_s < LINK_MIN_SHARE * duration_s)
+        return;
+    int64_t to_ns = link->to_ns < attempt->end_ns ? link->to_ns : attempt->end_ns;
+    char *text = mem_printf(
+        "for %.0f s the PCIe link above bridge %s was full of transfers %s GPUs, up to %.0f %% of what it can "
+        "carry, up to %.0f %% by other lanes: %s",
+        contended_s, link->worst.bridge, directions[link->worst.direction], 100 * link->worst.share,
+        100 * link->worst.others_share, *link->others ? link->others : "experiments that had not begun");
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "pcie_contended",
+                               .text = text,
+                               .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
+                               .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
+}
