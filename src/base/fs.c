@@ -115,7 +115,7 @@ static bool write_and_close(int fd, const char *bytes, size_t count, struct err 
 static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, struct err *err)
 {
     char temporary[40];
-    snprintf(temporary, sizeof temporary, ".writing-%016" PRIx64, rng_fresh_seed());
+    snprintf(temporary, sizeof temporary, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_sys(err, "create a file beside it");

@@ -198,6 +198,7 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
+    fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
     bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
     store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
@@ -274,6 +275,12 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
         view_apply(&store->view, event, item->after);
     }
     worker_add(&store->worker, item, ok ? NULL : &refused);
+}
+
+bool store_would_take(const struct store *store, const struct event *event, struct err *err)
+{
+    enum experiment_state after;
+    return view_check(&store->view, event, &after, err);
 }
 
 int store_fd(const struct store *store)
