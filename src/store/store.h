@@ -44,6 +44,9 @@ int64_t store_next_session(const struct store *store);
 typedef void store_done_fn(void *context, bool ok, const struct err *err);
 void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context);
 
+/* Whether store_add would take it now: err says what does not fit. */
+bool store_would_take(const struct store *store, const struct event *event, struct err *err);
+
 /* Becomes readable when store_dispatch has something to do. */
 int store_fd(const struct store *store);
 void store_dispatch(struct store *store);
