@@ -36,6 +36,7 @@ bench bench_window
 bench bench_memory
 bench bench_preload
 bench bench_audit
+bench bench_collect
 
 printf '\n'
 awk -F'\t' '

@@ -21,6 +21,10 @@ bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, s
 /* Writes the file beside itself, fsyncs, renames over name, fsyncs the folder. Mode 0666 less the umask. */
 bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 
+/* The same without an fsync, for what is published as a whole later, and synced then. */
+bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t count, struct err *err);
+typedef bool fs_write_fn(int dir, const char *name, const char *bytes, size_t count, struct err *err);
+
 /* What fs_write_atomic names a file until it is whole: the prefix and so many hexadecimal digits. */
 #define FS_UNFINISHED_PREFIX ".writing-"
 enum { FS_UNFINISHED_DIGITS = 16 };

@@ -93,41 +93,46 @@ static void count_node(struct collected *out, const char *host, const json_t *ma
         (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
 }
 
-static bool read_machine(int start, struct text *text, struct json_doc *doc)
+static bool read_machine(int start, struct json_doc *doc, struct text *text)
 {
     struct err ignored;
-    return fs_read_at(start, "machine.json", MACHINE_MAX, text, &ignored) &&
+    text_clear(text);
+    return start >= 0 && fs_read_at(start, "machine.json", MACHINE_MAX, text, &ignored) &&
            json_doc_parse("machine.json", text_get(text), text->length, doc, &ignored);
 }
 
-/* machine.json of the last start that looked around: who did it; kept as machine.<n>.json, the last one as
- * machine.json. */
-static bool take_machine(struct collecting *collecting, size_t number, int last, struct err *err)
+/* Kept as machine.<n>.json, the last one as machine.json. */
+static bool keep_machine(struct collecting *collecting, int start, const struct text *text, struct err *err)
 {
     char name[40];
-    bool found = false;
-    struct collect_item *item = &collecting->out->items[number - 1];
-    AUTO_TEXT struct text text = {0};
-    AUTO(json_doc_fini) struct json_doc doc = {0};
-    for (int i = last; i > 0 && !found; i--) {
-        AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
-        text_clear(&text);
-        found = start >= 0 && read_machine(start, &text, &doc);
-    }
-    if (!found)
-        return true;
-    const char *host = json_get_text(doc.root, "host");
-    if (host) {
-        item->host = mem_strdup(host);
-        count_node(collecting->out, host, doc.root);
-    }
     if (collecting->machines > 0) {
         snprintf(name, sizeof name, "machine.%lld.json", (long long)collecting->machines);
         if (renameat(collecting->work, "machine.json", collecting->work, name) != 0)
             return err_sys(err, "rename machine.json");
     }
     collecting->machines++;
-    return fs_write_atomic(collecting->work, "machine.json", text_get(&text), text.length, err);
+    return linkat(start, "machine.json", collecting->work, "machine.json", 0) == 0 ||
+           fs_write_unsynced(collecting->work, "machine.json", text_get(text), text->length, err);
+}
+
+/* machine.json of the last start that looked around: who did it. */
+static bool take_machine(struct collecting *collecting, size_t number, int last, struct err *err)
+{
+    struct collect_item *item = &collecting->out->items[number - 1];
+    for (int i = last; i > 0; i--) {
+        AUTO_TEXT struct text text = {0};
+        AUTO(json_doc_fini) struct json_doc doc = {0};
+        AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
+        if (!read_machine(start, &doc, &text))
+            continue;
+        const char *host = json_get_text(doc.root, "host");
+        if (host) {
+            item->host = mem_strdup(host);
+            count_node(collecting->out, host, doc.root);
+        }
+        return keep_machine(collecting, start, &text, err);
+    }
+    return true;
 }
 
 static enum collect_state state_of(const struct store_experiment *experiment)
@@ -193,9 +198,6 @@ static bool take_experiment(struct collecting *collecting, size_t number, struct
     take_records(collecting, number, start, &last);
     if (!take_machine(collecting, number, last.start, err) || !link_folder(collecting, start, id, err))
         return err_wrap(err, "%s", id);
-    const struct store_experiment *experiment = store_experiment(collecting->store, number);
-    if (experiment->state == STATE_DONE || experiment->again)
-        store_write_results(collecting->store, number, NULL, NULL);
     return number % FLUSH_EVERY != 0 || store_flush(collecting->store, err);
 }
 
@@ -242,6 +244,9 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
 /* The journal comes last: where it is, all that it speaks of is there. */
 static bool publish(const struct collecting *collecting, struct err *err)
 {
+    /* All at once, not file by file. */
+    if (syncfs(collecting->work) != 0)
+        return err_sys(err, "sync %s", work_name);
     return publish_all(collecting, true, err) && publish_all(collecting, false, err) &&
            (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 || err_sys(err, "publish run.db")) &&
            (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
@@ -251,6 +256,16 @@ static bool read_texts(int dir, struct text *settings, struct text *registry, st
 {
     return fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) &&
            fs_read_at(dir, "registry.json", TEXT_MAX, registry, err);
+}
+
+/* At once for all: one summary.csv. */
+static void write_results(struct collecting *collecting)
+{
+    for (size_t number = 1; number <= collecting->out->plan.count; number++) {
+        const struct store_experiment *experiment = store_experiment(collecting->store, number);
+        if (experiment->state == STATE_DONE || experiment->again)
+            store_write_results(collecting->store, number, NULL, NULL);
+    }
 }
 
 static bool make(struct collecting *collecting, struct err *err)
@@ -266,10 +281,12 @@ static bool make(struct collecting *collecting, struct err *err)
         .registry_text = text_get(&registry),
         .registry_length = registry.length,
     };
-    collecting->store = store_create(collecting->work, work_name, &head, err);
+    collecting->store = store_create_scratch(collecting->work, work_name, &head, err);
     bool ok = collecting->store;
     for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
         ok = take_experiment(collecting, number, err);
+    if (ok)
+        write_results(collecting);
     if (collecting->store)
         ok = store_close(collecting->store, ok ? err : NULL) && ok;
     return ok;

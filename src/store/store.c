@@ -95,7 +95,8 @@ static bool is_empty(int dir, const char *dir_path, struct err *err)
 static bool make_db(struct store *store, const struct store_head *head, struct err *err)
 {
     store->db = db_open_at(store->dir, store->dir_path, "run.db", true, err);
-    if (!store->db || !use_wal(store->db, err) || !db_begin(store->db, err))
+    if (!store->db || !use_wal(store->db, err) ||
+        (store->worker.scratch && !db_run(store->db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->db, err))
         return false;
     if (!schema_make(store->db, err) ||
         !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
@@ -151,13 +152,14 @@ static bool begin(struct store *store, struct err *err)
     return store->running;
 }
 
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+static struct store *create(int dir, const char *dir_path, const struct store_head *head, bool scratch, struct err *err)
 {
     if (!is_empty(dir, dir_path, err))
         return NULL;
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
+    store->worker.scratch = scratch;
     /* run.db comes last: a folder that has a plan in it has everything. */
     bool ok = fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
               fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
@@ -169,6 +171,16 @@ struct store *store_create(int dir, const char *dir_path, const struct store_hea
     err_wrap(err, "make the run %s", dir_path);
     store_free(store);
     return NULL;
+}
+
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+{
+    return create(dir, dir_path, head, false, err);
+}
+
+struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+{
+    return create(dir, dir_path, head, true, err);
 }
 
 static void add_files(struct store *store, size_t number, store_done_fn *done, void *context)

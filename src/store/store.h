@@ -29,6 +29,9 @@ struct store_head {
  * holder's pid and host. dir stays the caller's. */
 struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
 
+/* The same, where nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay. */
+struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+
 /* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
  * are appended), loads the plan. */
 struct store *store_open(int dir, const char *dir_path, struct err *err);
