@@ -34,6 +34,29 @@ static bool place(const struct import_lines *lines, struct event *event, struct 
     return true;
 }
 
+/* What the tables cannot be without. Whoever wrote the line may have been another version, or a disk. */
+static bool has_texts(const struct event *event, const char *const *keys, struct err *err)
+{
+    for (; *keys; keys++)
+        if (!json_get_text(event->data, *keys))
+            return err_set(err, "is a %s without '%s'", event_type_name(event->type), *keys);
+    return true;
+}
+
+static bool is_whole(const struct event *event, struct err *err)
+{
+    static const char *const of_mark[] = {"name", "at", "source", NULL}, *const of_evidence[] = {"kind", "text", NULL};
+    json_int_t t_ns;
+    if (!event_is_journaled(event->type))
+        return err_set(err, "is a %s, which no journal holds", event_type_name(event->type));
+    if (event->type == EVENT_EVIDENCE)
+        return has_texts(event, of_evidence, err);
+    if (event->type != EVENT_MARK)
+        return true;
+    return has_texts(event, of_mark, err) &&
+           (json_get_int(event->data, "t_ns", &t_ns) || err_set(err, "is a mark without 't_ns'"));
+}
+
 bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
                       struct err *err)
 {
@@ -48,7 +71,7 @@ bool import_line_take(struct import_lines *lines, const char *line, size_t lengt
         err_set(err, "is no event");
     if (!parsed)
         lines->seq++;
-    bool fine = parsed && take_seq(lines, json, missing, err) && place(lines, out, err);
+    bool fine = parsed && take_seq(lines, json, missing, err) && place(lines, out, err) && is_whole(out, err);
     json_decref(json);
     if (!fine)
         event_fini(out);
