@@ -126,7 +126,7 @@ void script_text(const struct script *script, struct text *out)
     if (script->gpus > 0)
         text_addf(out, "#SBATCH --gres=gpu:%lld\n", (long long)script->gpus);
     /* After a node's failure or a preemption the task begins again, and goes on with what it had recorded. */
-    text_add(out, "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=tasks/slurm-%A_%a.log\n");
+    text_add(out, "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --output=" SCRIPT_LOG "\n");
     /* exec: so that the scheduler's TERM reaches the program that ends the job's tree, not a shell around it. */
     text_add(out, "exec ");
     plan_shell_word(script->program, out);

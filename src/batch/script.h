@@ -34,6 +34,9 @@ char *script_dependency(const struct strv *options, const char *after);
  * because an experiment has no timeout. */
 int64_t script_minutes(const struct plan *plan, const struct script_numbers *numbers);
 
+/* A task's own log, seen from the run's folder; %A: the array's number, %a: the index. */
+#define SCRIPT_LOG "tasks/slurm-%A_%a.log"
+
 struct script {
     const char *job_name;
     const char *program; /* absolute */

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "batch/script.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -120,6 +121,24 @@ static char *job_id_of(const char *answer)
     return id ? mem_strndup(id, digits) : NULL;
 }
 
+/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the script says will do. */
+static char *log_option(const char *run_dir)
+{
+    struct text text = {0};
+    if (strchr(run_dir, '\\'))
+        return mem_strdup("--output=/dev/null");
+    if (!strchr(run_dir, '%'))
+        return NULL;
+    text_add(&text, "--output=");
+    for (const char *c = run_dir; *c; c++) {
+        if (*c == '%')
+            text_add_char(&text, '%');
+        text_add_char(&text, *c);
+    }
+    text_add(&text, "/" SCRIPT_LOG);
+    return text_take(&text);
+}
+
 bool slurm_submit(const struct slurm_submission *submission, char **job_id, struct err *err)
 {
     AUTO_STRV struct strv argv = {0};
@@ -127,6 +146,9 @@ bool slurm_submit(const struct slurm_submission *submission, char **job_id, stru
     strv_add(&argv, "sbatch");
     strv_add(&argv, "--parsable");
     strv_add_owned(&argv, mem_printf("--chdir=%s", submission->run_dir));
+    char *log = log_option(submission->run_dir);
+    if (log)
+        strv_add_owned(&argv, log);
     strv_add_all(&argv, submission->options);
     if (submission->dependency)
         strv_add_owned(&argv, mem_printf("--dependency=%s", submission->dependency));
