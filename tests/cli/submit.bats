@@ -155,6 +155,19 @@ END
     ! grep -qx -- nosuch sbatch.args
 }
 
+@test "Slurm reads no pattern of its own in the folder's name" {
+    settings 1
+    "$TARE" submit settings.json -c registry.json -o 'of %j and 100%' >out
+    folder=$(echo "$WORK"/of*/run_*)
+    is "$(grep -e --output sbatch.args)" "--output=$WORK/of %%j and 100%%/${folder##*/}/tasks/slurm-%A_%a.log"
+    is "$(tail -n 1 sbatch.args)" "$folder/submit.sh"
+    "$TARE" submit settings.json -c registry.json -o 'back\slash' >out
+    is "$(grep -e --output sbatch.args)" "--output=/dev/null"
+    settings 1
+    submit >out
+    ! grep -q -e --output sbatch.args
+}
+
 @test "mistakes are told: two settings, a folder that was not submitted, an experiment that is not there, no Slurm" {
     settings 1
     run submit other.json
