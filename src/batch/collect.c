@@ -232,7 +232,7 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
     int copy = openat(collecting->work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
     bool ok = open_dir || err_sys(err, "read %s", work_name);
-    for (struct dirent *entry; ok && (entry = readdir(open_dir));)
+    for (struct dirent *entry; ok && open_dir && (entry = readdir(open_dir));)
         ok = publish_entry(collecting, entry, folders, err);
     if (open_dir)
         closedir(open_dir);

@@ -121,7 +121,8 @@ static char *job_id_of(const char *answer)
     return id ? mem_strndup(id, digits) : NULL;
 }
 
-/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the script says will do. */
+/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the
+ * script says will do. */
 static char *log_option(const char *run_dir)
 {
     struct text text = {0};

@@ -1,4 +1,5 @@
-/* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told as a result. */
+/* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told
+ * as a result. */
 #include "base/mem.h"
 #include "store/files.h"
 #include "store/import_line.h"

@@ -1,4 +1,5 @@
-/* What another machine recorded becomes part of a run: lines that are whole, lines that are not, and what is made of the rest. */
+/* What another machine recorded becomes part of a run: lines that are whole, lines that are not, and what is made of
+ * the rest. */
 #include "fixture.h"
 
 #include "base/cleanup.h"
@@ -112,7 +113,8 @@ static void a_line_that_no_table_can_hold_is_refused(void **state)
     assert_true(take(&lines, late, &missing, &event, NULL));
 }
 
-/* A run of one experiment that succeeded at its second attempt, as another machine left it: 3 + 2 x an attempt's + 2 lines. */
+/* A run of one experiment that succeeded at its second attempt, as another machine left it: 3 + 2 x an attempt's + 2
+ * lines. */
 static char *make_source(struct run *run)
 {
     run_make(run);
