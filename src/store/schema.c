@@ -113,14 +113,13 @@ static bool build(sqlite3 *db, int64_t from, struct err *err)
     return db_run(db, err, format, "");
 }
 
-/* Nothing of a format: without them all is as it is, and takes the square of the experiments' number. */
 static const char *const indexes[] = {
     "CREATE INDEX IF NOT EXISTS events_of_experiment ON events (experiment, type)",
     "CREATE INDEX IF NOT EXISTS evidence_of_experiment ON evidence (experiment, attempt)",
     NULL,
 };
 
-static bool make_indexes(sqlite3 *db, struct err *err)
+bool schema_index(sqlite3 *db, struct err *err)
 {
     for (const char *const *statement = indexes; *statement; statement++)
         if (!db_run(db, err, *statement, ""))
@@ -130,7 +129,7 @@ static bool make_indexes(sqlite3 *db, struct err *err)
 
 bool schema_make(sqlite3 *db, struct err *err)
 {
-    return build(db, 0, err) && make_indexes(db, err);
+    return build(db, 0, err);
 }
 
 bool schema_upgrade(sqlite3 *db, struct err *err)
@@ -139,10 +138,10 @@ bool schema_upgrade(sqlite3 *db, struct err *err)
     if (!db_number(db, "PRAGMA user_version", &format, err))
         return false;
     if (format == DB_FORMAT)
-        return make_indexes(db, err);
+        return true;
     if (!db_begin(db, err))
         return false;
-    if (build(db, format, err) && make_indexes(db, err))
+    if (build(db, format, err))
         return db_commit(db, err);
     db_rollback(db);
     return false;
