@@ -37,6 +37,7 @@ bench bench_memory
 bench bench_preload
 bench bench_audit
 bench bench_pairs
+bench bench_collect
 
 printf '\n'
 awk -F'\t' '

@@ -97,13 +97,13 @@ bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err)
     return true;
 }
 
-/* The whole file, safe on the disk. Takes fd. */
-static bool write_and_close(int fd, const char *bytes, size_t count, struct err *err)
+/* The whole file, when it is to be synced safe on the disk. Takes fd. */
+static bool write_and_close(int fd, const char *bytes, size_t count, bool sync, struct err *err)
 {
     AUTO_CLOSE int owned = fd;
     if (!fs_write_all(owned, bytes, count, err))
         return false;
-    if (fsync(owned) != 0)
+    if (sync && fsync(owned) != 0)
         return err_sys(err, "fsync");
     /* Some file systems tell that a write failed only here. */
     if (close(steal_fd(&owned)) != 0 && errno != EINTR)
@@ -112,14 +112,14 @@ static bool write_and_close(int fd, const char *bytes, size_t count, struct err 
 }
 
 /* In the open folder: the file under a temporary name, then under its own. */
-static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, struct err *err)
+static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
 {
     char temporary[40];
-    snprintf(temporary, sizeof temporary, ".writing-%016" PRIx64, rng_fresh_seed());
+    snprintf(temporary, sizeof temporary, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_sys(err, "create a file beside it");
-    bool written = write_and_close(fd, bytes, count, err);
+    bool written = write_and_close(fd, bytes, count, sync, err);
     if (written && renameat(folder, temporary, folder, name) != 0)
         written = err_sys(err, "rename");
     if (!written) {
@@ -127,19 +127,29 @@ static bool write_and_rename(int folder, const char *name, const char *bytes, si
         return false;
     }
     /* EINVAL: a file system whose folders need no fsync. */
-    if (fsync(folder) != 0 && errno != EINVAL)
+    if (sync && fsync(folder) != 0 && errno != EINVAL)
         return err_sys(err, "fsync its folder");
     return true;
 }
 
-bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err)
+static bool write_at(int dir, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
 {
     AUTO_FREE char *folder_name = fs_dirname(name);
     AUTO_FREE char *last = fs_basename(name);
     AUTO_CLOSE int folder = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return err_sys(err, "write %s: open its folder", name);
-    return write_and_rename(folder, last, bytes, count, err) ? true : err_wrap(err, "write %s", name);
+    return write_and_rename(folder, last, bytes, count, sync, err) ? true : err_wrap(err, "write %s", name);
+}
+
+bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err)
+{
+    return write_at(dir, name, bytes, count, true, err);
+}
+
+bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t count, struct err *err)
+{
+    return write_at(dir, name, bytes, count, false, err);
 }
 
 int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)

@@ -21,6 +21,20 @@ bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, s
 /* Writes the file beside itself, fsyncs, renames over name, fsyncs the folder. Mode 0666 less the umask. */
 bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 
+/* The same without an fsync, for what is published as a whole later, and synced then. */
+bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t count, struct err *err);
+typedef bool fs_write_fn(int dir, const char *name, const char *bytes, size_t count, struct err *err);
+
+/* What fs_write_atomic names a file until it is whole: the prefix and so many hexadecimal digits. */
+#define FS_UNFINISHED_PREFIX ".writing-"
+enum { FS_UNFINISHED_DIGITS = 16 };
+bool fs_is_unfinished_name(const char *name);
+
+/* Removes what a killed fs_write_atomic left in dir (an open folder) and, if so wanted, in the folders below it:
+ * regular files of exactly such a name; no link is followed, and what cannot be removed stays. Gives how many. For who
+ * alone writes there. */
+size_t fs_clear_unfinished(int dir, bool below);
+
 /* Writes all the bytes, across interruptions and short writes. */
 bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);
 

@@ -22,7 +22,7 @@
 static const char work_name[] = ".collecting";
 
 static const size_t TEXT_MAX = (size_t)1 << 30;
-enum { MACHINE_MAX = 1 << 24 };
+enum { MACHINE_MAX = 1 << 24, FLUSH_EVERY = 64 };
 
 struct collecting {
     int dir, work; /* the run's folder, and where it is made anew */
@@ -33,7 +33,8 @@ struct collecting {
 
 const char *collect_state_name(enum collect_state state)
 {
-    static const char *const names[] = {"waiting", "begun", "interrupted", "succeeded", "failed", "damaged"};
+    static const char *const names[] = {"waiting", "begun",   "interrupted",  "succeeded",
+                                        "failed",  "damaged", "planned again"};
     return names[state];
 }
 
@@ -47,6 +48,7 @@ void collected_fini(struct collected *collected)
     for (size_t i = 0; collected->items && i < collected->plan.count; i++) {
         free(collected->items[i].host);
         free(collected->items[i].why);
+        free(collected->items[i].fate);
     }
     for (size_t i = 0; i < collected->node_count; i++) {
         free(collected->nodes[i].host);
@@ -91,32 +93,52 @@ static void count_node(struct collected *out, const char *host, const json_t *ma
         (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
 }
 
-/* machine.json of a start: who did it; kept as machine.<n>.json, the last one as machine.json. */
-static bool take_machine(struct collecting *collecting, int start, struct collect_item *item, struct err *err)
+static bool read_machine(int start, struct json_doc *doc, struct text *text)
 {
     struct err ignored;
+    text_clear(text);
+    return start >= 0 && fs_read_at(start, "machine.json", MACHINE_MAX, text, &ignored) &&
+           json_doc_parse("machine.json", text_get(text), text->length, doc, &ignored);
+}
+
+/* Kept as machine.<n>.json, the last one as machine.json. */
+static bool keep_machine(struct collecting *collecting, int start, const struct text *text, struct err *err)
+{
     char name[40];
-    AUTO_TEXT struct text text = {0};
-    AUTO(json_doc_fini) struct json_doc doc = {0};
-    if (!fs_read_at(start, "machine.json", MACHINE_MAX, &text, &ignored) ||
-        !json_doc_parse("machine.json", text_get(&text), text.length, &doc, &ignored))
-        return true; /* it was started, and ended before it looked around */
-    const char *host = json_get_text(doc.root, "host");
-    if (host) {
-        item->host = mem_strdup(host);
-        count_node(collecting->out, host, doc.root);
-    }
     if (collecting->machines > 0) {
         snprintf(name, sizeof name, "machine.%lld.json", (long long)collecting->machines);
         if (renameat(collecting->work, "machine.json", collecting->work, name) != 0)
             return err_sys(err, "rename machine.json");
     }
     collecting->machines++;
-    return fs_write_atomic(collecting->work, "machine.json", text_get(&text), text.length, err);
+    return linkat(start, "machine.json", collecting->work, "machine.json", 0) == 0 ||
+           fs_write_unsynced(collecting->work, "machine.json", text_get(text), text->length, err);
+}
+
+/* machine.json of the last start that looked around: who did it. */
+static bool take_machine(struct collecting *collecting, size_t number, int last, struct err *err)
+{
+    struct collect_item *item = &collecting->out->items[number - 1];
+    for (int i = last; i > 0; i--) {
+        AUTO_TEXT struct text text = {0};
+        AUTO(json_doc_fini) struct json_doc doc = {0};
+        AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
+        if (!read_machine(start, &doc, &text))
+            continue;
+        const char *host = json_get_text(doc.root, "host");
+        if (host) {
+            item->host = mem_strdup(host);
+            count_node(collecting->out, host, doc.root);
+        }
+        return keep_machine(collecting, start, &text, err);
+    }
+    return true;
 }
 
 static enum collect_state state_of(const struct store_experiment *experiment)
 {
+    if (experiment->state == STATE_DONE && experiment->again && experiment->outcome != OUTCOME_INTERRUPTED)
+        return COLLECT_AGAIN;
     if (experiment->state == STATE_DONE)
         return experiment->outcome == OUTCOME_SUCCEEDED ? COLLECT_SUCCEEDED
                : experiment->outcome == OUTCOME_FAILED  ? COLLECT_FAILED
@@ -136,26 +158,47 @@ static bool link_folder(struct collecting *collecting, int start, const char *id
     return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT || err_sys(err, "remove experiment.json");
 }
 
+/* One that cannot be read must not keep the others from being seen. */
+static void take_records(struct collecting *collecting, size_t number, int start, const struct tasks_last *last)
+{
+    struct err why = {0};
+    struct import_loss loss;
+    struct collect_item *item = &collecting->out->items[number - 1];
+    AUTO_FREE char *name = mem_printf("tasks/%04zu/%d", number, last->readable);
+    const struct import_source source = {.dir = start, .name = name, .experiment = (int64_t)number};
+    bool ok = store_import(collecting->store, &source, &loss, &why);
+    item->state = ok ? state_of(store_experiment(collecting->store, number)) : COLLECT_DAMAGED;
+    if (!ok)
+        item->why = mem_printf("%s: %s", name, why.text);
+    else if (last->readable < last->start)
+        item->why = mem_printf("the records of start %d are gone; what start %d had recorded was read", last->start,
+                               last->readable);
+    else if (loss.events > 0)
+        item->why =
+            mem_printf("%s: %s (%zu event%s lost)", name, loss.first.text, loss.events, loss.events == 1 ? "" : "s");
+    if (item->why && collect_is_missing(item->state))
+        item->state = COLLECT_DAMAGED;
+}
+
 static bool take_experiment(struct collecting *collecting, size_t number, struct err *err)
 {
+    struct tasks_last last;
+    struct err why = {0};
     struct collect_item *item = &collecting->out->items[number - 1];
     const char *id = collecting->out->plan.experiments[number - 1].id;
-    struct err why = {0};
-    AUTO_CLOSE int start = tasks_open_last(collecting->dir, number, &item->start, &why);
-    if (start < 0 && item->start == 0)
-        return why.text[0] == '\0' || err_set(err, "%s", why.text);
-    /* One that cannot be read must not keep the others from being seen. */
-    if (start < 0 || !store_import(collecting->store, start, (int64_t)number, &why)) {
+    AUTO_CLOSE int start = tasks_open_last(collecting->dir, number, &last, &why);
+    item->start = last.start;
+    if (start < 0 && last.start == 0 && why.text[0] == '\0')
+        return true;
+    if (start < 0) {
         item->state = COLLECT_DAMAGED;
-        item->why = mem_printf("tasks/%04zu/%d: %s", number, item->start, why.text);
-        return store_flush(collecting->store, err);
+        item->why = mem_printf("tasks/%04zu: %s", number, *why.text ? why.text : "no start has records any more");
+        return true;
     }
-    item->state = state_of(store_experiment(collecting->store, number));
-    if (!take_machine(collecting, start, item, err) || !link_folder(collecting, start, id, err))
+    take_records(collecting, number, start, &last);
+    if (!take_machine(collecting, number, last.start, err) || !link_folder(collecting, start, id, err))
         return err_wrap(err, "%s", id);
-    if (store_experiment(collecting->store, number)->state == STATE_DONE)
-        store_write_results(collecting->store, number, NULL, NULL);
-    return true;
+    return number % FLUSH_EVERY != 0 || store_flush(collecting->store, err);
 }
 
 /* Of a folder whose old one may be full of links to the same files. */
@@ -189,7 +232,7 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
     int copy = openat(collecting->work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
     bool ok = open_dir || err_sys(err, "read %s", work_name);
-    for (struct dirent *entry; ok && (entry = readdir(open_dir));)
+    for (struct dirent *entry; ok && open_dir && (entry = readdir(open_dir));)
         ok = publish_entry(collecting, entry, folders, err);
     if (open_dir)
         closedir(open_dir);
@@ -201,6 +244,9 @@ static bool publish_all(const struct collecting *collecting, bool folders, struc
 /* The journal comes last: where it is, all that it speaks of is there. */
 static bool publish(const struct collecting *collecting, struct err *err)
 {
+    /* All at once, not file by file. */
+    if (syncfs(collecting->work) != 0)
+        return err_sys(err, "sync %s", work_name);
     return publish_all(collecting, true, err) && publish_all(collecting, false, err) &&
            (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 || err_sys(err, "publish run.db")) &&
            (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
@@ -210,6 +256,16 @@ static bool read_texts(int dir, struct text *settings, struct text *registry, st
 {
     return fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) &&
            fs_read_at(dir, "registry.json", TEXT_MAX, registry, err);
+}
+
+/* At once for all: one summary.csv. */
+static void write_results(struct collecting *collecting)
+{
+    for (size_t number = 1; number <= collecting->out->plan.count; number++) {
+        const struct store_experiment *experiment = store_experiment(collecting->store, number);
+        if (experiment->state == STATE_DONE || experiment->again)
+            store_write_results(collecting->store, number, NULL, NULL);
+    }
 }
 
 static bool make(struct collecting *collecting, struct err *err)
@@ -225,10 +281,12 @@ static bool make(struct collecting *collecting, struct err *err)
         .registry_text = text_get(&registry),
         .registry_length = registry.length,
     };
-    collecting->store = store_create(collecting->work, work_name, &head, err);
+    collecting->store = store_create_scratch(collecting->work, work_name, &head, err);
     bool ok = collecting->store;
     for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
         ok = take_experiment(collecting, number, err);
+    if (ok)
+        write_results(collecting);
     if (collecting->store)
         ok = store_close(collecting->store, ok ? err : NULL) && ok;
     return ok;
@@ -236,6 +294,7 @@ static bool make(struct collecting *collecting, struct err *err)
 
 static bool collect_locked(int dir, struct collected *out, struct err *err)
 {
+    fs_clear_unfinished(dir, false); /* an earlier collect may have been killed while it wrote */
     if (!files_remove_tree(dir, work_name, err))
         return false;
     AUTO_CLOSE int work = fs_make_dir_at(dir, work_name, 0777, err);

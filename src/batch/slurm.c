@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/query.h"
+#include "batch/script.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,6 +68,16 @@ static const char *config_value(const char *text, const char *key)
     return NULL;
 }
 
+/* Of a line "a,b,c". */
+static bool has_word(const char *line, const char *word)
+{
+    size_t wanted = strlen(word);
+    for (size_t length; (length = strcspn(line, ",\n \t")) > 0; line += length, line += *line == ',')
+        if (length == wanted && strncmp(line, word, length) == 0)
+            return true;
+    return false;
+}
+
 struct slurm_config slurm_config_parse(const char *text)
 {
     struct slurm_config out = {.array_size = ARRAY_SIZE_DEFAULT};
@@ -77,6 +88,8 @@ struct slurm_config slurm_config_parse(const char *text)
         out.kill_wait_s = kill_wait_s;
     if (array_size > 1)
         out.array_size = (size_t)array_size;
+    const char *kinds = config_value(text, "GresTypes");
+    out.has_gpus = kinds && has_word(kinds + strspn(kinds, " \t"), "gpu");
     return out;
 }
 
@@ -108,6 +121,25 @@ static char *job_id_of(const char *answer)
     return id ? mem_strndup(id, digits) : NULL;
 }
 
+/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the
+ * script says will do. */
+static char *log_option(const char *run_dir)
+{
+    struct text text = {0};
+    if (strchr(run_dir, '\\'))
+        return mem_strdup("--output=/dev/null");
+    if (!strchr(run_dir, '%'))
+        return NULL;
+    text_add(&text, "--output=");
+    for (const char *c = run_dir; *c; c++) {
+        if (*c == '%')
+            text_add_char(&text, '%');
+        text_add_char(&text, *c);
+    }
+    text_add(&text, "/" SCRIPT_LOG);
+    return text_take(&text);
+}
+
 bool slurm_submit(const struct slurm_submission *submission, char **job_id, struct err *err)
 {
     AUTO_STRV struct strv argv = {0};
@@ -115,7 +147,12 @@ bool slurm_submit(const struct slurm_submission *submission, char **job_id, stru
     strv_add(&argv, "sbatch");
     strv_add(&argv, "--parsable");
     strv_add_owned(&argv, mem_printf("--chdir=%s", submission->run_dir));
+    char *log = log_option(submission->run_dir);
+    if (log)
+        strv_add_owned(&argv, log);
     strv_add_all(&argv, submission->options);
+    if (submission->dependency)
+        strv_add_owned(&argv, mem_printf("--dependency=%s", submission->dependency));
     strv_add(&argv, submission->script);
     if (!ask("sbatch", &argv, submission->env, SUBMIT_S, &answer, err))
         return false;
@@ -126,25 +163,84 @@ bool slurm_submit(const struct slurm_submission *submission, char **job_id, stru
     return err_set(err, "sbatch answered with no job's number: %s", words);
 }
 
-void slurm_queue_parse(const char *text, struct slurm_queue *out)
+enum { FIELDS_MAX = 5 };
+
+/* Takes the next line of text apart at each '|' into copies; "" for those that it has not. */
+static const char *split_line(const char *text, char *fields[FIELDS_MAX])
+{
+    const char *end = text + strcspn(text, "\n");
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
+        size_t length = strcspn(text, "|\n");
+        fields[i] = mem_strndup(text, length);
+        text += length + (text[length] == '|');
+    }
+    return end + (*end == '\n');
+}
+
+static bool read_index(const char *text, size_t *out)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    *out = strtoull(text, &end, 10);
+    return *end == '\0';
+}
+
+static void add_task(struct slurm_tasks *out, const struct slurm_task *task)
+{
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = *task;
+}
+
+static void task_fini(struct slurm_task *task)
+{
+    free(task->job_name);
+    free(task->job_id);
+    free(task->state);
+    free(task->nodes);
+    free(task->reason);
+}
+
+void slurm_queue_parse(const char *text, struct slurm_tasks *out)
 {
     while (*text) {
-        size_t length = strcspn(text, "\n");
-        AUTO_FREE char *line = mem_strndup(text, length);
-        char *space = strrchr(line, ' '), *end = line;
-        unsigned long long index = space ? strtoull(space + 1, &end, 10) : 0;
-        if (space && end > space + 1 && *end == '\0') {
-            size_t name = (size_t)(space - line);
-            while (name > 0 && line[name - 1] == ' ')
-                name--;
-            out->tasks = mem_room(out->tasks, out->count, &out->capacity, sizeof *out->tasks);
-            out->tasks[out->count++] = (struct slurm_task){mem_strndup(line, name), (size_t)index};
-        }
-        text += length + (text[length] == '\n');
+        char *fields[FIELDS_MAX];
+        text = split_line(text, fields);
+        struct slurm_task task = {.job_name = fields[0],
+                                  .job_id = mem_strdup(""),
+                                  .state = fields[2],
+                                  .nodes = fields[3],
+                                  .reason = fields[4]};
+        if (read_index(fields[1], &task.index))
+            add_task(out, &task);
+        else
+            task_fini(&task);
+        free(fields[1]);
     }
 }
 
-bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_queue *out, struct err *err)
+void slurm_accounts_parse(const char *text, struct slurm_tasks *out)
+{
+    while (*text) {
+        char *fields[FIELDS_MAX];
+        text = split_line(text, fields);
+        char *index = strchr(fields[0], '_');
+        struct slurm_task task = {.job_name = mem_strdup(""),
+                                  .job_id = fields[0],
+                                  .state = fields[1],
+                                  .nodes = fields[2],
+                                  .reason = fields[3]};
+        if (index)
+            *index++ = '\0';
+        if (index && read_index(index, &task.index))
+            add_task(out, &task);
+        else
+            task_fini(&task);
+        free(fields[4]);
+    }
+}
+
+bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err)
 {
     AUTO_STRV struct strv argv = {0};
     AUTO_TEXT struct text answer = {0};
@@ -153,17 +249,34 @@ bool slurm_queue_read(const struct strv *env, const struct strv *job_names, stru
     strv_add(&argv, "--noheader");
     strv_add(&argv, "--array");
     strv_add_owned(&argv, mem_printf("--name=%s", names));
-    strv_add(&argv, "--format=%j %K");
+    strv_add(&argv, "--format=%j|%K|%T|%N|%r");
     if (!ask("squeue", &argv, env, ASK_S, &answer, err))
         return false;
     slurm_queue_parse(text_get(&answer), out);
     return true;
 }
 
-void slurm_queue_fini(struct slurm_queue *queue)
+bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err)
 {
-    for (size_t i = 0; i < queue->count; i++)
-        free(queue->tasks[i].job_name);
-    free(queue->tasks);
-    *queue = (struct slurm_queue){0};
+    AUTO_STRV struct strv argv = {0};
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *ids = strv_join(job_ids, ",");
+    strv_add(&argv, "sacct");
+    strv_add(&argv, "--noheader");
+    strv_add(&argv, "--parsable2");
+    strv_add(&argv, "--allocations");
+    strv_add_owned(&argv, mem_printf("--jobs=%s", ids));
+    strv_add(&argv, "--format=JobID,State,NodeList,ExitCode");
+    if (!ask("sacct", &argv, env, ASK_S, &answer, err))
+        return false;
+    slurm_accounts_parse(text_get(&answer), out);
+    return true;
+}
+
+void slurm_tasks_fini(struct slurm_tasks *tasks)
+{
+    for (size_t i = 0; i < tasks->count; i++)
+        task_fini(&tasks->items[i]);
+    free(tasks->items);
+    *tasks = (struct slurm_tasks){0};
 }

@@ -12,6 +12,7 @@
 struct slurm_config {
     double kill_wait_s;  /* from TERM to KILL; 0: not known */
     size_t array_size;   /* indices of an array are below this (MaxArraySize) */
+    bool has_gpus;       /* GPUs are dealt out as a resource of their own (GresTypes) */
 };
 
 struct slurm_config slurm_config_parse(const char *text);
@@ -24,26 +25,36 @@ struct slurm_submission {
     const struct strv *env;
     const char *run_dir;         /* becomes the tasks' working folder */
     const struct strv *options;  /* of the person, for sbatch; they count over the script's own */
+    const char *dependency;      /* takes the place of the options' own; NULL: none */
     const char *script;          /* its path */
 };
 
 /* job_id: the array's, which the caller frees. False: sbatch refused, or it is not known whether it took it (code is ETIMEDOUT). */
 bool slurm_submit(const struct slurm_submission *submission, char **job_id, struct err *err);
 
-/* An array's task that waits or runs. */
+/* An array's task, and what Slurm says of it. Whatever is not said is "". */
 struct slurm_task {
-    char *job_name;
+    char *job_name; /* of the queue */
+    char *job_id;   /* of the accounting: the array's */
     size_t index;
+    char *state;    /* "PENDING", "RUNNING", "NODE_FAIL" ... */
+    char *nodes;    /* where */
+    char *reason;   /* of the queue: why it waits; of the accounting: "CODE:SIGNAL" */
 };
 
-struct slurm_queue {
-    struct slurm_task *tasks;
+struct slurm_tasks {
+    struct slurm_task *items;
     size_t count, capacity;
 };
 
-/* Those of the jobs with one of these names. */
-bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_queue *out, struct err *err);
-void slurm_queue_parse(const char *text, struct slurm_queue *out); /* lines "NAME INDEX" */
-void slurm_queue_fini(struct slurm_queue *queue);
+/* Those of the jobs with one of these names that wait or run. */
+bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err);
+void slurm_queue_parse(const char *text, struct slurm_tasks *out); /* lines "NAME|INDEX|STATE|NODES|REASON" */
+
+/* Those of the arrays with one of these numbers that the accounting knows; many clusters keep none: false then. */
+bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err);
+void slurm_accounts_parse(const char *text, struct slurm_tasks *out); /* lines "ID_INDEX|STATE|NODES|CODE:SIGNAL" */
+
+void slurm_tasks_fini(struct slurm_tasks *tasks);
 
 #endif

@@ -23,8 +23,16 @@ bool tasks_are_in(int dir);
 
 bool tasks_read_plan(int dir, struct plan *out, struct err *err);
 
-/* Opens the folder of the number-th experiment's last start: -1 without err when it was never started. start: its number, from 1. */
-int tasks_open_last(int dir, size_t number, int *start, struct err *err);
+struct tasks_last {
+    int start;    /* the highest number; 0: it was never started */
+    int readable; /* of the start that was opened: below start when the records of those behind it are gone */
+};
+
+/* Opens the folder of the number-th experiment's last start that has records: -1 without err when there is none. */
+int tasks_open_last(int dir, size_t number, struct tasks_last *last, struct err *err);
+
+/* The folder of one of its starts, or -1. */
+int tasks_open_start(int dir, size_t number, int start);
 
 struct tasks_start {
     int lock;   /* until it is closed nobody else starts this experiment */
@@ -34,5 +42,11 @@ struct tasks_start {
 /* Makes the next start of an experiment, ready to be resumed (store_open). grace_max_s: what TERM to KILL takes at most; 0: as
  * planned. False: err; somebody else is at it when its code is EWOULDBLOCK. */
 bool tasks_begin(int dir, const char *dir_path, size_t number, double grace_max_s, struct tasks_start *out, struct err *err);
+void tasks_start_fini(struct tasks_start *start);
+
+/* Makes a start that ends at once and says that the experiment is to be done again because of this verdict: its result
+ * stands until the next start has done it anew. Errors as above. */
+bool tasks_plan_again(int dir, const char *dir_path, const struct plan *plan, size_t number, const char *verdict,
+                      struct err *err);
 
 #endif

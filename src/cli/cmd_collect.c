@@ -1,6 +1,8 @@
 /* collect: what a submitted run's tasks recorded, as a run. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/mem.h"
+#include "batch/fate.h"
 #include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -51,7 +53,21 @@ static int show(const struct collected *collected, const char *run_dir, bool as_
     return is_complete(collected) ? CLI_OK : CLI_SOME_FAILED;
 }
 
-static int collect(const struct cli_call *call)
+/* Why something is missing; without submit.json nobody knows which jobs to ask for. */
+static void find_fates(int dir, const struct strv *env, struct collected *collected)
+{
+    struct err err = {0};
+    AUTO_FREE char *note = NULL;
+    AUTO(submission_fini) struct submission submission = {0};
+    if (submission_read(dir, &submission, &err))
+        fates_find(dir, env, &submission, collected, &note);
+    else
+        note = mem_strdup(err.text);
+    if (note && !is_complete(collected))
+        cli_note("what became of the missing ones Slurm does not say: %s", note);
+}
+
+static int collect(const struct cli_call *call, const struct strv *env)
 {
     struct err err = {0};
     AUTO_FREE char *path = NULL;
@@ -62,6 +78,7 @@ static int collect(const struct cli_call *call)
         return CLI_BROKEN;
     }
     write_page(path);
+    find_fates(dir, env, &collected);
     return show(&collected, path, call->values[OPTION_JSON].given);
 }
 
@@ -70,7 +87,7 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     AUTO(caller_fini) struct caller caller = {0};
     if (caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
-        return collect(call);
+        return collect(call, &caller.environment);
     cli_error("%s", err.text);
     return CLI_BROKEN;
 }
@@ -79,7 +96,8 @@ static const char *const usage[] = {"collect RUN_DIR [options]", NULL};
 
 static const char *const description[] = {"Makes run.db, summary.csv, events.jsonl, the experiments' folders and "
                                           "report.html of a run that was submitted, from "
-                                          "what its tasks recorded so far, and names what is missing and the machines "
+                                          "what its tasks recorded so far, and names what is missing, why (as far as "
+                                          "Slurm's queue, its accounting or the tasks' logs tell), and the machines "
                                           "that took part. It may be done while tasks "
                                           "run, and again: the result is the same.",
                                           NULL};

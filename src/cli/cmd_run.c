@@ -291,14 +291,15 @@ static int list(const struct cli_call *call, const struct run_wish *wish)
 static int run_task(const struct cli_call *call, struct run_means *means)
 {
     const char *flag = GIVEN_OF(call, planning), *earlier = GIVEN_OF(call, going_on);
-    AUTO(run_task_end) struct tasks_start start = {.lock = -1};
+    AUTO(tasks_start_fini) struct tasks_start start = {.lock = -1};
     if (flag || earlier || call->operands.count != 1)
         return cli_usage_error(call->command, "--task goes with the folder of a submitted run%s%s",
                                flag || earlier ? ", not with " : " and nothing else",
                                flag      ? flag
                                : earlier ? earlier
                                          : "");
-    int code = run_task_begin(call->operands.items[0], (size_t)call->values[OPTION_TASK].integer, &start);
+    int code = run_task_begin(&means->caller.environment, call->operands.items[0],
+                              (size_t)call->values[OPTION_TASK].integer, &start);
     if (!start.path)
         return code;
     return run_session_in(call, means, NULL, start.path);

@@ -28,6 +28,7 @@ enum {
     OPTION_AT_ONCE,
     OPTION_DRY_RUN,
     OPTION_RESUME,
+    OPTION_RERUN,
     OPTION_JSON,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -49,6 +50,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .argument = "RUN_DIR",
                        .type = CLI_FOLDER,
                        .help = "submit what is missing of a submitted run, and no more"},
+    [OPTION_RERUN] = {.long_name = "--rerun-contaminated",
+                      .help = "with --resume: submit the experiments anew whose verdict is not clean, and no others"},
     [OPTION_JSON] = {.long_name = "--json", .help = "each submitted array as a line of JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
@@ -79,8 +82,7 @@ static char *queue_name(const char *path)
     return mem_printf("%s-%s-%04x", TARE_NAME, base, (unsigned)(rng_fresh_seed() & 0xffff));
 }
 
-static bool make_run(const struct cli_call *call, const struct run_input *input, const struct slurm_config *config,
-                     const struct strv *of_sbatch, struct submitted *out, struct err *err)
+static bool make_run(const struct cli_call *call, const struct run_input *input, struct submitted *out, struct err *err)
 {
     struct store_head head = {
         .plan = &input->plan,
@@ -95,22 +97,21 @@ static bool make_run(const struct cli_call *call, const struct run_input *input,
         return false;
     out->absolute = absolute_of(out->path);
     out->submission.name = queue_name(out->path);
-    out->submission.kill_wait_s = config->kill_wait_s;
-    out->submission.array_size = config->array_size;
-    strv_add_all(&out->submission.options, of_sbatch);
     return tasks_make(out->dir, &head, err) && submission_write(out->dir, &out->submission, err) &&
            collect_run(out->dir, out->path, &out->collected, err);
 }
 
-static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted)
+static size_t at_once(const struct cli_call *call)
+{
+    return call->values[OPTION_AT_ONCE].given ? (size_t)call->values[OPTION_AT_ONCE].integer : 0;
+}
+
+/* only: which of the missing experiments; NULL: all. */
+static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted, const bool *only)
 {
     struct err err = {0};
-    const struct cli_value *values = call->values;
     struct submit_wish wish = {
-        .env = env,
-        .at_once = values[OPTION_AT_ONCE].given ? (size_t)values[OPTION_AT_ONCE].integer : 0,
-        .json = values[OPTION_JSON].given,
-    };
+        .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
     if (!submit_missing(submitted, &wish, &err)) {
         cli_error("%s", err.text);
         cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, submitted->path);
@@ -121,35 +122,55 @@ static int submit(const struct cli_call *call, const struct strv *env, struct su
     return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
 }
 
+static void take_config(struct submitted *submitted, const struct slurm_config *config)
+{
+    submitted->submission.kill_wait_s = config->kill_wait_s;
+    submitted->submission.array_size = config->array_size;
+    submitted->has_gpus = config->has_gpus;
+}
+
+/* A list of GPUs is one of this machine's. */
+static void warn_of_gpus(const struct plan *plan)
+{
+    const char *gpus = plan->pool.gpus;
+    if (gpus && strcmp(gpus, "all") != 0 && strcmp(gpus, "none") != 0)
+        cli_warning("'gpus' is \"%s\" in the settings, which is not heeded: Slurm says which GPUs a task gets", gpus);
+    if (plan->pool.per_experiment == 0 && !(gpus && strcmp(gpus, "none") == 0))
+        cli_note("'gpus_per_experiment' is \"all\": how many GPUs a task gets say options for sbatch (--gres=gpu:4)");
+}
+
+/* The plan is lent, and still the caller's. */
+static int show(const struct cli_call *call, const struct plan *plan, struct submitted *submitted)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *where = mem_printf("%s/run_YYYYMMDD_HHMMSS", call->values[OPTION_OUTPUT].text);
+    submitted->absolute = absolute_of(where);
+    submitted->collected.plan = *plan;
+    submit_show(submitted, at_once(call), &text);
+    submitted->collected.plan = (struct plan){0};
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+}
+
 static int submit_new(const struct cli_call *call, const struct strv *env, const struct run_input *input)
 {
     struct err err = {0};
     struct slurm_config config = slurm_config_parse("");
-    AUTO_STRV struct strv of_sbatch = {0};
     AUTO(submitted_fini) struct submitted submitted = {.dir = -1};
-    if (!sbatch_options(call, 1, &of_sbatch, &err))
+    if (!sbatch_options(call, 1, &submitted.submission.options, &err))
         return cli_usage_error(call->command, "%s", err.text);
     bool dry = call->values[OPTION_DRY_RUN].given, answers = slurm_config_read(env, &config, &err);
-    if (dry) {
-        AUTO_TEXT struct text text = {0};
-        if (!answers)
-            cli_note("%s; the script is for a cluster as Slurm comes", err.text);
-        AUTO_FREE char *where = mem_printf("%s/run_YYYYMMDD_HHMMSS", call->values[OPTION_OUTPUT].text);
-        AUTO_FREE char *absolute = absolute_of(where);
-        submit_show(&input->plan, absolute, config.array_size,
-                    call->values[OPTION_AT_ONCE].given ? (size_t)call->values[OPTION_AT_ONCE].integer : 0, &text);
-        return message_print(&text) ? CLI_OK : CLI_BROKEN;
-    }
+    take_config(&submitted, &config);
+    warn_of_gpus(&input->plan);
+    if (dry && !answers)
+        cli_note("%s; the script is for a cluster as Slurm comes", err.text);
+    if (dry)
+        return show(call, &input->plan, &submitted);
     /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
-    if (!answers && err.code == ENOENT) {
+    if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    if (!make_run(call, input, &config, &of_sbatch, &submitted, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
-    return submit(call, env, &submitted);
+    return submit(call, env, &submitted, NULL);
 }
 
 static int plan_and_submit(const struct cli_call *call, const struct strv *env)
@@ -183,13 +204,16 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
 {
     struct err err = {0};
     struct slurm_config config;
+    AUTO_FREE bool *only = NULL;
     AUTO_STRV struct strv of_sbatch = {0};
+    bool rerun = call->values[OPTION_RERUN].given, json = call->values[OPTION_JSON].given;
     AUTO(submitted_fini) struct submitted submitted = {.dir = -1};
     if (!sbatch_options(call, 0, &of_sbatch, &err))
         return cli_usage_error(call->command, "%s", err.text);
     submitted.dir = run_folder_open(call->values[OPTION_RESUME].text, &submitted.path, &err);
     if (submitted.dir < 0 || !collect_run(submitted.dir, submitted.path, &submitted.collected, &err) ||
-        !submission_read(submitted.dir, &submitted.submission, &err)) {
+        !submission_read(submitted.dir, &submitted.submission, &err) ||
+        (rerun && !submit_plan_again(&submitted, json, &only, &err))) {
         cli_error("%s", err.text);
         return CLI_USAGE;
     }
@@ -198,11 +222,14 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
         strv_fini(&submitted.submission.options);
         strv_add_all(&submitted.submission.options, &of_sbatch);
     }
-    if (slurm_config_read(env, &config, &err)) {
-        submitted.submission.kill_wait_s = config.kill_wait_s;
-        submitted.submission.array_size = config.array_size;
+    if (rerun && !only) {
+        if (!json)
+            printf("nothing to repeat: no result in %s is suspect or contaminated\n", submitted.path);
+        return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
     }
-    return submit(call, env, &submitted);
+    if (slurm_config_read(env, &config, &err))
+        take_config(&submitted, &config);
+    return submit(call, env, &submitted, only);
 }
 
 static int run(const struct cli_call *call)
@@ -213,12 +240,15 @@ static int run(const struct cli_call *call)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
+    if (call->values[OPTION_RERUN].given && !call->values[OPTION_RESUME].given)
+        return cli_usage_error(call->command, "--rerun-contaminated goes with --resume RUN_DIR");
     return call->values[OPTION_RESUME].given ? submit_rest(call, &caller.environment)
                                              : plan_and_submit(call, &caller.environment);
 }
 
-static const char *const usage[] = {"submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
-                                    "submit --resume RUN_DIR [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
+static const char *const usage[] = {
+    "submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
+    "submit --resume RUN_DIR [--rerun-contaminated] [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
@@ -227,12 +257,12 @@ static const char *const description[] = {
     "The "
     "folder must be on a file system that all machines see.",
     "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "
-    "limit. Without one the time limit comes from the timeouts of the settings. After a node's failure, a preemption "
-    "or "
-    "'scontrol requeue' a task begins again and goes on with what it had recorded.",
+    "limit. Without one the time limit comes from the timeouts of the settings, and where the cluster deals out GPUs "
+    "a task asks for as many as 'gpus_per_experiment' says. After a node's failure, a preemption or 'scontrol requeue' "
+    "a task begins again and goes on with what it had recorded.",
     "'collect' makes run.db, summary.csv and all that other commands read of a run, at any time. --resume collects, "
-    "then "
-    "submits what neither is done nor in the queue.",
+    "then submits what neither is done nor in the queue. With --rerun-contaminated it submits the experiments anew "
+    "whose verdict is not clean, and no others; the result of each stands until its new one has come.",
     NULL};
 
 static const char *const exits[] = {"0", "submitted, or nothing was missing",

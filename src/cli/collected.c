@@ -39,7 +39,8 @@ static void add_missing(const struct collected *collected, struct text *out)
     } kinds[] = {{COLLECT_WAITING, "never started"},
                  {COLLECT_BEGUN, "begun, without an end so far"},
                  {COLLECT_CUT, "interrupted"},
-                 {COLLECT_DAMAGED, "with records that cannot be read"}};
+                 {COLLECT_DAMAGED, "with records that cannot be read"},
+                 {COLLECT_AGAIN, "planned again, of which the result before stands"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t count = count_of(collected, kinds[i].state);
         if (count == 0)
@@ -48,16 +49,56 @@ static void add_missing(const struct collected *collected, struct text *out)
         add_numbers(collected, kinds[i].state, out);
         text_add(out, ")\n");
     }
+}
+
+/* "start 2, on n1; job 12_3 runs on n1" */
+static void add_story(const struct collect_item *item, struct text *out)
+{
+    const char *between = "";
+    if (item->start > 0) {
+        text_addf(out, "start %d, on %s", item->start, item->host ? item->host : "an unknown host");
+        between = "; ";
+    }
+    if (item->why) {
+        text_addf(out, "%s%s", between, item->why);
+        between = "; ";
+    }
+    if (item->fate)
+        text_addf(out, "%s%s", between, item->fate);
+}
+
+/* What somebody may have to look at comes before what only waits. */
+static void add_stories(const struct collected *collected, struct text *out)
+{
+    size_t named = 0, left = 0;
+    for (int waiting = 0; waiting <= 1; waiting++)
+        for (size_t i = 0; i < collected->plan.count; i++) {
+            const struct collect_item *item = &collected->items[i];
+            if (!collect_is_missing(item->state) || (item->state == COLLECT_WAITING) != waiting ||
+                (waiting && !item->fate))
+                continue;
+            if (named++ >= NAMED_MAX) {
+                left++;
+                continue;
+            }
+            text_addf(out, "  %s: ", collected->plan.experiments[i].id);
+            add_story(item, out);
+            text_add_char(out, '\n');
+        }
+    if (left > 0)
+        text_addf(out, "  and %zu more, which --json names\n", left);
+}
+
+/* Done, and not all of what was recorded is there. */
+static void add_losses(const struct collected *collected, struct text *out)
+{
     size_t named = 0;
     for (size_t i = 0; i < collected->plan.count && named < NAMED_MAX; i++) {
         const struct collect_item *item = &collected->items[i];
-        if (item->state == COLLECT_BEGUN)
-            text_addf(out, "  %s: start %d, on %s\n", collected->plan.experiments[i].id, item->start,
-                      item->host ? item->host : "an unknown host");
-        else if (item->state == COLLECT_DAMAGED)
-            text_addf(out, "  %s: %s\n", collected->plan.experiments[i].id, item->why);
-        else
+        if (!item->why || collect_is_missing(item->state))
             continue;
+        text_addf(out, "records are lost, and its verdict is suspect: %s: %s\n", collected->plan.experiments[i].id,
+                  item->why);
         named++;
     }
 }
@@ -93,6 +134,8 @@ void collected_text(const struct collected *collected, const char *run_dir, stru
               count_of(collected, COLLECT_SUCCEEDED) + failed, collected->plan.count,
               count_of(collected, COLLECT_SUCCEEDED), failed);
     add_missing(collected, out);
+    add_stories(collected, out);
+    add_losses(collected, out);
     add_nodes(collected, out);
     text_addf(out, "results: %s\n", run_dir);
     if (!is_whole(collected))
@@ -115,6 +158,7 @@ json_t *collected_json(const struct collected *collected, const char *run_dir)
         json_object_set_new(entry, "starts", json_integer(item->start));
         json_object_set_new(entry, "host", json_text_or_null(item->host));
         json_object_set_new(entry, "error", json_text_or_null(item->why));
+        json_object_set_new(entry, "scheduler", json_text_or_null(item->fate));
         json_array_append_new(items, entry);
     }
     for (size_t i = 0; i < collected->node_count; i++) {

@@ -75,8 +75,9 @@ static bool open_earlier(struct session *session, struct err *err)
     if (session->dir < 0)
         return false;
     if (tasks_are_in(session->dir))
-        return err_set(err, "%s: this run was submitted: its experiments are tasks, which '%s submit --resume' starts",
-                       session->dir_path, TARE_NAME);
+        return err_set(err,
+                       "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
+                       session->dir_path, TARE_NAME, session->wish->rerun ? " ... --rerun-contaminated" : "");
     session->store = store_open(session->dir, session->dir_path, err);
     return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
 }
@@ -132,21 +133,6 @@ static size_t skip_done(const struct session *session, struct progress *progress
     return left;
 }
 
-/* "1 suspect, 2 contaminated, 1 planned before" */
-static char *why_again(const struct again *again)
-{
-    const struct {
-        size_t count;
-        const char *word;
-    } parts[] = {
-        {again->suspect, "suspect"}, {again->contaminated, "contaminated"}, {again->pending, "planned before"}};
-    struct text text = {0};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].count > 0)
-            text_addf(&text, "%s%zu %s", text.length ? ", " : "", parts[i].count, parts[i].word);
-    return text_take(&text);
-}
-
 static void say_start(const struct session *session, size_t left)
 {
     const struct plan *plan = store_plan(session->store);
@@ -155,7 +141,7 @@ static void say_start(const struct session *session, size_t left)
         return;
     printf("%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
     if (session->wish->rerun) {
-        AUTO_FREE char *why = why_again(&session->again);
+        AUTO_FREE char *why = again_why(&session->again);
         printf(", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
     } else if (session->wish->resume_dir) {
         printf(", %zu left; results in %s\n", left, session->dir_path);

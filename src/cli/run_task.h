@@ -2,12 +2,14 @@
 #ifndef TARE_CLI_RUN_TASK_H
 #define TARE_CLI_RUN_TASK_H
 
+#include "base/strv.h"
 #include "batch/tasks.h"
 
 #include <stddef.h>
 
-/* Makes the start's folder: start->path. NULL there: what was wrong, or that nothing is to be done, has been said; the exit code. */
-int run_task_begin(const char *run_dir, size_t number, struct tasks_start *start);
-void run_task_end(struct tasks_start *start);
+/* Makes the start's folder: start->path. NULL there: what was wrong has been said; the exit code. As a task of Slurm
+ * (env says so) it waits for what another machine wrote a moment ago, and, begun again after its node was lost, for the
+ * lock that this node still has. */
+int run_task_begin(const struct strv *env, const char *run_dir, size_t number, struct tasks_start *start);
 
 #endif

@@ -57,29 +57,32 @@ static size_t chunk_end(const struct numbers *numbers, size_t from, size_t array
     return end;
 }
 
-static struct script make_script(const struct plan *plan, const struct numbers *numbers, size_t from, size_t end,
-                                 size_t array_size)
+static struct script make_script(const struct submitted *submitted, const struct numbers *numbers, size_t from,
+                                 size_t end)
 {
+    const struct plan *plan = &submitted->collected.plan;
+    size_t array_size = submitted->submission.array_size;
     struct script_numbers chosen = {numbers->items + from, end - from};
     return (struct script){
         .numbers = chosen,
         .offset = (numbers->items[from] - 1) / (array_size - 1) * (array_size - 1),
         .minutes = script_minutes(plan, &chosen),
+        .gpus = submitted->has_gpus ? script_gpus(plan, &submitted->submission.options) : 0,
     };
 }
 
-void submit_show(const struct plan *plan, const char *run_dir, size_t array_size, size_t at_once, struct text *out)
+void submit_show(const struct submitted *submitted, size_t at_once, struct text *out)
 {
     AUTO_FREE char *program = program_path();
     AUTO(numbers_fini) struct numbers all = {0};
-    for (size_t number = 1; number <= plan->count; number++)
+    for (size_t number = 1; number <= submitted->collected.plan.count; number++)
         add_number(&all, number);
     for (size_t from = 0, end; from < all.count; from = end) {
-        end = chunk_end(&all, from, array_size);
-        struct script script = make_script(plan, &all, from, end, array_size);
+        end = chunk_end(&all, from, submitted->submission.array_size);
+        struct script script = make_script(submitted, &all, from, end);
         script.job_name = TARE_NAME;
         script.program = program;
-        script.run_dir = run_dir;
+        script.run_dir = submitted->absolute;
         script.at_once = at_once;
         script_text(&script, out);
     }
@@ -89,7 +92,7 @@ void submit_show(const struct plan *plan, const char *run_dir, size_t array_size
 static bool find_queued(const struct submitted *submitted, const struct submit_wish *wish, bool *queued,
                         struct err *err)
 {
-    AUTO(slurm_queue_fini) struct slurm_queue queue = {0};
+    AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0};
     AUTO_STRV struct strv names = {0};
     const struct submission *submission = &submitted->submission;
     for (size_t i = 0; i < submission->count; i++)
@@ -100,8 +103,8 @@ static bool find_queued(const struct submitted *submitted, const struct submit_w
         return false;
     for (size_t t = 0; t < queue.count; t++)
         for (size_t i = 0; i < submission->count; i++) {
-            size_t number = queue.tasks[t].index + submission->arrays[i].offset;
-            if (strcmp(queue.tasks[t].job_name, submission->arrays[i].job_name) == 0 && number >= 1 &&
+            size_t number = queue.items[t].index + submission->arrays[i].offset;
+            if (strcmp(queue.items[t].job_name, submission->arrays[i].job_name) == 0 && number >= 1 &&
                 number <= submitted->collected.plan.count)
                 queued[number - 1] = true;
         }
@@ -116,7 +119,7 @@ static bool find_missing(const struct submitted *submitted, const struct submit_
     bool ok = find_queued(submitted, wish, queued, err);
     *queued_count = 0;
     for (size_t i = 0; ok && i < collected->plan.count; i++) {
-        if (!collect_is_missing(collected->items[i].state))
+        if (!collect_is_missing(collected->items[i].state) || (wish->only && !wish->only[i]))
             continue;
         if (queued[i])
             (*queued_count)++;
@@ -129,7 +132,7 @@ static bool find_missing(const struct submitted *submitted, const struct submit_
 
 /* Recorded before sbatch is asked, without a number, so that a lost answer does not lose the array. */
 static bool submit_array(struct submitted *submitted, const struct submit_wish *wish, struct script *script,
-                         struct err *err)
+                         const char *after, struct err *err)
 {
     AUTO_FREE char *program = program_path();
     AUTO_FREE char *file = mem_printf("%s/submit.sh", submitted->absolute);
@@ -147,7 +150,14 @@ static bool submit_array(struct submitted *submitted, const struct submit_wish *
     script->run_dir = submitted->absolute;
     script->at_once = wish->at_once;
     script_text(script, &text);
-    struct slurm_submission request = {wish->env, submitted->absolute, &submission->options, file};
+    AUTO_FREE char *dependency = after ? script_dependency(&submission->options, after) : NULL;
+    struct slurm_submission request = {
+        .env = wish->env,
+        .run_dir = submitted->absolute,
+        .options = &submission->options,
+        .dependency = dependency,
+        .script = file,
+    };
     return fs_write_atomic(submitted->dir, "submit.sh", text_get(&text), text.length, err) &&
            submission_write(submitted->dir, submission, err) && slurm_submit(&request, &array->job_id, err) &&
            submission_write(submitted->dir, submission, err);
@@ -162,24 +172,36 @@ static void say_array(const struct submission_array *array, size_t count, bool j
         printf("job %s: %zu experiment%s (%s)\n", array->job_id, count, count == 1 ? "" : "s", array->indices);
 }
 
+/* So many tasks at a time holds for all arrays of a submission: each waits until the one before has ended. */
+static bool submit_arrays(struct submitted *submitted, const struct submit_wish *wish, const struct numbers *missing,
+                          struct err *err)
+{
+    const struct submission *submission = &submitted->submission;
+    AUTO_FREE char *after = NULL;
+    for (size_t from = 0, end; from < missing->count; from = end) {
+        end = chunk_end(missing, from, submission->array_size);
+        struct script script = make_script(submitted, missing, from, end);
+        if (!submit_array(submitted, wish, &script, after, err))
+            return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from, missing->count);
+        const struct submission_array *array = &submission->arrays[submission->count - 1];
+        say_array(array, end - from, wish->json);
+        free(after);
+        after = wish->at_once > 0 ? mem_strdup(array->job_id) : NULL;
+    }
+    return true;
+}
+
 bool submit_missing(struct submitted *submitted, const struct submit_wish *wish, struct err *err)
 {
     size_t queued_count;
     AUTO(numbers_fini) struct numbers missing = {0};
-    size_t array_size = submitted->submission.array_size;
     if (!find_missing(submitted, wish, &missing, &queued_count, err))
         return false;
     if (queued_count > 0)
         cli_note("%zu experiment%s still in the queue, and left there", queued_count,
                  queued_count == 1 ? " is" : "s are");
     if (missing.count == 0)
-        cli_note("nothing is missing: nothing was submitted");
-    for (size_t from = 0, end; from < missing.count; from = end) {
-        end = chunk_end(&missing, from, array_size);
-        struct script script = make_script(&submitted->collected.plan, &missing, from, end, array_size);
-        if (!submit_array(submitted, wish, &script, err))
-            return err_wrap(err, "%zu of %zu experiments were not submitted", missing.count - from, missing.count);
-        say_array(&submitted->submission.arrays[submitted->submission.count - 1], end - from, wish->json);
-    }
-    return true;
+        cli_note(wish->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
+                                                 : "nothing is missing: nothing was submitted");
+    return submit_arrays(submitted, wish, &missing, err);
 }

@@ -1,6 +1,7 @@
 #include "run/again.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -23,17 +24,36 @@ static void take(const struct result *result, struct again *again)
     again->count += again->items[result->number - 1];
 }
 
+void again_of_results(const struct results *results, struct again *out)
+{
+    *out = (struct again){.size = results->count};
+    out->items = mem_array(results->count + 1, sizeof *out->items);
+    out->verdicts = mem_array(results->count + 1, sizeof *out->verdicts);
+    for (size_t i = 0; i < results->count; i++)
+        take(&results->items[i], out);
+}
+
 bool again_choose(struct store *store, struct again *out, struct err *err)
 {
     struct results results;
     *out = (struct again){0};
     if (!results_from_store(store, &results, err))
         return false;
-    out->size = results.count;
-    out->items = mem_array(results.count + 1, sizeof *out->items);
-    out->verdicts = mem_array(results.count + 1, sizeof *out->verdicts);
-    for (size_t i = 0; i < results.count; i++)
-        take(&results.items[i], out);
+    again_of_results(&results, out);
     results_fini(&results);
     return true;
+}
+
+char *again_why(const struct again *again)
+{
+    const struct {
+        size_t count;
+        const char *word;
+    } parts[] = {
+        {again->suspect, "suspect"}, {again->contaminated, "contaminated"}, {again->pending, "planned before"}};
+    struct text text = {0};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count > 0)
+            text_addf(&text, "%s%zu %s", text.length ? ", " : "", parts[i].count, parts[i].word);
+    return text_take(&text);
 }

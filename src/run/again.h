@@ -20,6 +20,10 @@ struct again {
 /* From what the store holds: results that are suspect or contaminated, and what an earlier session planned again and did not
  * finish. */
 bool again_choose(struct store *store, struct again *out, struct err *err);
+void again_of_results(const struct results *results, struct again *out);
 void again_fini(struct again *again);
+
+/* "1 suspect, 2 contaminated, 1 planned before"; fresh. */
+char *again_why(const struct again *again);
 
 #endif

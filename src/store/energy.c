@@ -70,8 +70,10 @@ bool energy_write(sqlite3 *db, const struct event *event, struct err *err)
         return true;
     bool ok = write_block(db, event, block, err);
     const json_t *devices = json_get(block, "devices"), *epochs = json_get(block, "epochs");
-    for (size_t i = 0; ok && i < json_array_size(devices); i++)
-        ok = write_device(db, event, json_array_get(devices, i), err);
+    for (size_t i = 0; ok && i < json_array_size(devices); i++) {
+        const json_t *device = json_array_get(devices, i);
+        ok = !json_get_text(device, "device") || write_device(db, event, device, err);
+    }
     for (size_t i = 0; ok && i < json_array_size(epochs); i++)
         ok = write_epoch(db, event, i + 1, json_array_get(epochs, i), err);
     return ok;

@@ -157,7 +157,7 @@ static void add_row(struct text *out, const struct epoch *epoch, const struct en
     text_add_char(out, '\n');
 }
 
-static bool write_file(int folder, const struct cut *cut, struct err *err)
+static bool write_file(int folder, const struct cut *cut, fs_write_fn *write, struct err *err)
 {
     AUTO_TEXT struct text out = {0};
     text_add(&out, "name,part,label,start_s,end_s,duration_s,source");
@@ -166,10 +166,11 @@ static bool write_file(int folder, const struct cut *cut, struct err *err)
     for (size_t i = 0; i < cut->epoch_count; i++)
         add_row(&out, &cut->epochs[i], &cut->energy[i], cut->start_ns);
     AUTO_CLOSE int energy = fs_make_dir_at(folder, "energy", 0777, err);
-    return energy >= 0 && fs_write_atomic(energy, "marks.csv", text_get(&out), out.length, err);
+    return energy >= 0 && write(energy, "marks.csv", text_get(&out), out.length, err);
 }
 
-static bool write_attempt(int folder, sqlite3 *db, int64_t experiment, int64_t attempt, bool last, struct err *err)
+static bool write_attempt(int folder, sqlite3 *db, int64_t experiment, int64_t attempt, bool last, fs_write_fn *write,
+                          struct err *err)
 {
     AUTO(cut_fini) struct cut cut = {0};
     if (!load(db, experiment, attempt, &cut, err))
@@ -177,13 +178,13 @@ static bool write_attempt(int folder, sqlite3 *db, int64_t experiment, int64_t a
     if (cut.epoch_count == 0)
         return true;
     if (last)
-        return write_file(folder, &cut, err);
+        return write_file(folder, &cut, write, err);
     AUTO_FREE char *name = mem_printf("attempt_%lld", (long long)attempt);
     AUTO_CLOSE int earlier = fs_make_dir_at(folder, name, 0777, err);
-    return earlier >= 0 && write_file(earlier, &cut, err);
+    return earlier >= 0 && write_file(earlier, &cut, write, err);
 }
 
-bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, struct err *err)
+bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, fs_write_fn *write, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
@@ -193,7 +194,7 @@ bool epochs_write_files(int folder, sqlite3 *db, int64_t experiment, struct err 
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0)
         if (!write_attempt(folder, db, experiment, sqlite3_column_int64(query, 0), sqlite3_column_int(query, 1) != 0,
-                           err))
+                           write, err))
             return err_wrap(err, "energy/marks.csv");
     return step == 0;
 }

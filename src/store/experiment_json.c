@@ -297,7 +297,8 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
     return NULL;
 }
 
-bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err)
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
+                            struct err *err)
 {
     const struct plan_experiment *experiment = &plan->experiments[number - 1];
     AUTO_TEXT struct text out = {0};
@@ -307,7 +308,7 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
     json_print_pretty(json, &out);
     json_decref(json);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
-    return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, err) &&
-                            fs_write_atomic(folder, "experiment.json", text_get(&out), out.length, err)) ||
+    return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, write, err) &&
+                            write(folder, "experiment.json", text_get(&out), out.length, err)) ||
                            err_wrap(err, "%s", experiment->id));
 }

@@ -2,6 +2,7 @@
 #ifndef TARE_STORE_FILES_H
 #define TARE_STORE_FILES_H
 
+#include "base/fs.h"
 #include "store/db.h"
 #include "store/store.h"
 
@@ -11,8 +12,9 @@ bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct e
 /* What stands in it; NULL: err says why. */
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
 
-/* <id>/experiment.json. */
-bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, struct err *err);
+/* <id>/experiment.json, by write. */
+bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
+                            struct err *err);
 
 /* Of a parallel experiment: "parallel" of each of the attempts that stand in tare, and of the last one. */
 bool files_add_parallel(sqlite3 *db, int64_t number, json_t *tare, struct err *err);

@@ -1,6 +1,8 @@
 #include "store/import.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
+#include "store/import_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,44 +10,80 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+/* A journal has some kilobytes an attempt; nobody reads more than this into memory. */
+static const off_t BYTES_MAX = (off_t)1 << 30;
+
 struct importing {
     struct store *store;
-    int64_t experiment;   /* here; 0: as it is there */
-    int64_t last_session; /* here, before */
-    bool refused;
-    struct err err; /* of the first event that was refused */
+    struct import_lines lines;
+    struct import_loss *loss;
+    struct event last; /* without its data: when, in which session; session 0: nothing was taken */
 };
 
-static void added(void *context, bool ok, const struct err *err)
+static void lose(struct importing *importing, int64_t count, const struct err *why, size_t number)
 {
-    struct importing *importing = context;
-    if (ok || importing->refused)
-        return;
-    importing->refused = true;
-    importing->err = *err;
+    struct import_loss *loss = importing->loss;
+    if (loss->events == 0) {
+        loss->first = *why;
+        err_wrap(&loss->first, "events.jsonl:%zu", number);
+    }
+    loss->events += (size_t)count;
 }
 
-static bool take_line(struct importing *importing, const char *line, size_t length, struct err *err)
+static void add(struct importing *importing, const struct event *event)
 {
-    struct event event = {0};
-    json_error_t why;
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
-    bool fine = json && event_from_json(json, &event);
-    if (!json)
-        err_set(err, "%s", why.text);
-    else if (!fine)
-        err_set(err, "is no event");
-    if (fine && importing->experiment > 0 && event.experiment > 1)
-        fine = err_set(err, "is about experiment %lld, where there is but one", (long long)event.experiment);
-    if (fine) {
-        event.session += importing->last_session;
-        if (event.experiment == 1 && importing->experiment > 0)
-            event.experiment = importing->experiment;
-        store_add(importing->store, &event, added, importing);
+    store_add(importing->store, event, NULL, NULL);
+    importing->last = *event;
+    importing->last.data = NULL;
+}
+
+static void add_implied(struct importing *importing, enum event_type type, const struct event *by, int64_t attempt)
+{
+    struct event event = {.type = type,
+                          .monotonic_ns = by->monotonic_ns,
+                          .realtime_ns = by->realtime_ns,
+                          .session = by->session,
+                          .experiment = type == EVENT_SESSION_STARTED ? 0 : by->experiment,
+                          .attempt = attempt};
+    if (store_would_take(importing->store, &event, NULL))
+        add(importing, &event);
+}
+
+/* Beginnings whose lines are lost are implied by what came of them; nothing else is, and least of all a proof. */
+static bool bridge(struct importing *importing, const struct event *event, struct err *why)
+{
+    const struct store_experiment *experiment = store_experiment(importing->store, (size_t)event->experiment);
+    if (importing->loss->events == 0)
+        return false;
+    if (event->type != EVENT_SESSION_STARTED && event->session == store_next_session(importing->store))
+        add_implied(importing, EVENT_SESSION_STARTED, event, 0);
+    if (experiment && event->attempt > 0) {
+        if (experiment->state == STATE_PLANNED || experiment->state == STATE_DONE)
+            add_implied(importing, EVENT_EXPERIMENT_STARTED, event, 0);
+        if (event->type != EVENT_ATTEMPT_PREPARED && event->attempt == experiment->attempts + 1)
+            add_implied(importing, EVENT_ATTEMPT_PREPARED, event, event->attempt);
     }
+    return store_would_take(importing->store, event, why);
+}
+
+static void take_line(struct importing *importing, const char *line, size_t length, size_t number)
+{
+    struct event event;
+    struct err why = {0};
+    int64_t missing;
+    bool usable = import_line_take(&importing->lines, line, length, &event, &missing, &why);
+    if (missing > 0) {
+        struct err gap;
+        err_set(&gap, "%lld event%s missing before it", (long long)missing, missing == 1 ? " is" : "s are");
+        lose(importing, missing, &gap, number);
+    }
+    if (usable)
+        usable = store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
+    if (usable)
+        add(importing, &event);
+    else
+        lose(importing, 1, &why, number);
     event_fini(&event);
-    json_decref(json);
-    return fine;
 }
 
 static bool take_lines(struct importing *importing, FILE *file, struct err *err)
@@ -53,34 +91,65 @@ static bool take_lines(struct importing *importing, FILE *file, struct err *err)
     AUTO_FREE char *line = NULL;
     size_t room = 0, number = 0;
     ssize_t length;
-    while (!importing->refused && (length = getline(&line, &room, file)) > 0) {
-        number++;
+    while ((length = getline(&line, &room, file)) > 0) {
         if (line[length - 1] != '\n')
             return true; /* it is being written, or was when its writer died */
-        if (!take_line(importing, line, (size_t)length, err))
-            return err_wrap(err, "events.jsonl:%zu", number);
+        take_line(importing, line, (size_t)length, ++number);
     }
     return !ferror(file) || err_sys(err, "read events.jsonl");
 }
 
-bool store_import(struct store *store, int dir, int64_t experiment, struct err *err)
+/* Nobody knows what the lost lines spoke of. */
+static void add_evidence(struct importing *importing, const struct import_source *source)
 {
-    struct importing importing = {
-        .store = store, .experiment = experiment, .last_session = store_next_session(store) - 1};
+    int64_t number = source->experiment > 0 ? source->experiment : 1;
+    const struct store_experiment *experiment = store_experiment(importing->store, (size_t)number);
+    if (importing->loss->events == 0 || !experiment || experiment->attempts == 0 || importing->last.session == 0)
+        return;
+    AUTO_FREE char *text =
+        mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, importing->loss->first.text,
+                   importing->loss->events, importing->loss->events == 1 ? " is" : "s are");
+    struct event event = importing->last;
+    event.type = EVENT_EVIDENCE;
+    event.experiment = number;
+    event.attempt = experiment->attempts;
+    event.data =
+        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", "file_damaged", "text", text, "device", "from_s", "to_s");
+    if (event.data)
+        store_add(importing->store, &event, NULL, NULL);
+    json_decref(event.data);
+}
+
+static FILE *open_events(int dir, struct err *err)
+{
     struct stat status;
     AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(err, "open events.jsonl");
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return err_set(err, "events.jsonl is no regular file");
-    AUTO_FILE FILE *file = fdopen(fd, "r");
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        err_sys(err, "open events.jsonl");
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size > BYTES_MAX) {
+        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "r");
     if (!file)
-        return err_sys(err, "read events.jsonl");
-    (void)steal_fd(&fd);
-    bool ok = take_lines(&importing, file, err);
-    /* Also after an error: what was added still points to importing. */
-    ok = store_flush(store, ok ? err : NULL) && ok;
-    if (importing.refused)
-        *err = importing.err;
-    return ok && !importing.refused;
+        err_sys(err, "read events.jsonl");
+    else
+        (void)steal_fd(&fd);
+    return file;
+}
+
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err)
+{
+    *loss = (struct import_loss){0};
+    struct importing importing = {
+        .store = store,
+        .lines = {.experiment = source->experiment, .session_shift = store_next_session(store) - 1},
+        .loss = loss,
+    };
+    AUTO_FILE FILE *file = open_events(source->dir, err);
+    bool ok = file && take_lines(&importing, file, err);
+    add_evidence(&importing, source);
+    return ok;
 }

@@ -5,9 +5,22 @@
 
 #include "store/store.h"
 
-/* Adds the events of the events.jsonl in dir, whose only experiment is the number-th here, as sessions behind those that the store
- * knows. The other run may still be writing: a torn last line is left out. experiment: 0: what is about an experiment is kept as it
- * is numbered. Waits until all is durable. False: err names the line. */
-bool store_import(struct store *store, int dir, int64_t experiment, struct err *err);
+struct import_source {
+    int dir;            /* the other run's folder, open */
+    const char *name;   /* of it, for messages and evidence */
+    int64_t experiment; /* which one here is its only one; 0: as it is numbered there, where there is but one too */
+};
+
+/* What of it could not be taken. */
+struct import_loss {
+    size_t events;   /* that are missing, cannot be read, or fit no longer without those that are missing */
+    struct err first; /* of them: which line, and why */
+};
+
+/* Adds the events as sessions behind those that the store knows. The other run may still be writing: a torn last line
+ * is left out. Lines that cannot be used are counted, and the rest is taken: an attempt that was recorded so is suspect
+ * then (evidence of the kind file_damaged). What was added is durable after store_flush. False: there is nothing that
+ * can be read at all. */
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err);
 
 #endif

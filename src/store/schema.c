@@ -113,6 +113,20 @@ static bool build(sqlite3 *db, int64_t from, struct err *err)
     return db_run(db, err, format, "");
 }
 
+static const char *const indexes[] = {
+    "CREATE INDEX IF NOT EXISTS events_of_experiment ON events (experiment, type)",
+    "CREATE INDEX IF NOT EXISTS evidence_of_experiment ON evidence (experiment, attempt)",
+    NULL,
+};
+
+bool schema_index(sqlite3 *db, struct err *err)
+{
+    for (const char *const *statement = indexes; *statement; statement++)
+        if (!db_run(db, err, *statement, ""))
+            return false;
+    return true;
+}
+
 bool schema_make(sqlite3 *db, struct err *err)
 {
     return build(db, 0, err);

@@ -95,9 +95,10 @@ static bool is_empty(int dir, const char *dir_path, struct err *err)
 static bool make_db(struct store *store, const struct store_head *head, struct err *err)
 {
     store->db = db_open_at(store->dir, store->dir_path, "run.db", true, err);
-    if (!store->db || !use_wal(store->db, err) || !db_begin(store->db, err))
+    if (!store->db || !use_wal(store->db, err) ||
+        (store->worker.scratch && !db_run(store->db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->db, err))
         return false;
-    if (!schema_make(store->db, err) ||
+    if (!schema_make(store->db, err) || (store->worker.scratch && !schema_index(store->db, err)) ||
         !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
                 TARE_NAME " " TARE_VERSION) ||
         !journal_write_plan(store->db, head->plan, err)) {
@@ -151,13 +152,14 @@ static bool begin(struct store *store, struct err *err)
     return store->running;
 }
 
-struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+static struct store *create(int dir, const char *dir_path, const struct store_head *head, bool scratch, struct err *err)
 {
     if (!is_empty(dir, dir_path, err))
         return NULL;
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
+    store->worker.scratch = scratch;
     /* run.db comes last: a folder that has a plan in it has everything. */
     bool ok = fs_write_atomic(dir, "settings.json", head->settings_text, head->settings_length, err) &&
               fs_write_atomic(dir, "registry.json", head->registry_text, head->registry_length, err) &&
@@ -169,6 +171,16 @@ struct store *store_create(int dir, const char *dir_path, const struct store_hea
     err_wrap(err, "make the run %s", dir_path);
     store_free(store);
     return NULL;
+}
+
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+{
+    return create(dir, dir_path, head, false, err);
+}
+
+struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err)
+{
+    return create(dir, dir_path, head, true, err);
 }
 
 static void add_files(struct store *store, size_t number, store_done_fn *done, void *context)
@@ -205,6 +217,7 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     struct store *store = store_new(dir, dir_path, err);
     if (!store)
         return NULL;
+    fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
     bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
     store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
@@ -281,6 +294,12 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
         view_apply(&store->view, event, item->after);
     }
     worker_add(&store->worker, item, ok ? NULL : &refused);
+}
+
+bool store_would_take(const struct store *store, const struct event *event, struct err *err)
+{
+    enum experiment_state after;
+    return view_check(&store->view, event, &after, err);
 }
 
 int store_fd(const struct store *store)

@@ -29,6 +29,9 @@ struct store_head {
  * holder's pid and host. dir stays the caller's. */
 struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
 
+/* The same, where nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay. */
+struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+
 /* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
  * are appended), loads the plan. */
 struct store *store_open(int dir, const char *dir_path, struct err *err);
@@ -43,6 +46,9 @@ int64_t store_next_session(const struct store *store);
  * is durable (ok) or could not be written (err). The event is copied. Events that are not journaled are refused. */
 typedef void store_done_fn(void *context, bool ok, const struct err *err);
 void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context);
+
+/* Whether store_add would take it now: err says what does not fit. */
+bool store_would_take(const struct store *store, const struct event *event, struct err *err);
 
 /* Becomes readable when store_dispatch has something to do. */
 int store_fd(const struct store *store);

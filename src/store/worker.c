@@ -119,7 +119,8 @@ static void write_files(struct worker *worker, struct work_item *first, const st
     /* summary.csv holds all experiments: once is enough for all that wait. */
     bool summary = files_write_summary(worker->dir, worker->db, worker->plan, &err);
     for (struct work_item *item = first; item != end; item = item->next) {
-        item->ok = summary && files_write_experiment(worker->dir, worker->db, worker->plan, item->number, &item->err);
+        item->ok = summary && files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
+                                                     worker->scratch ? fs_write_unsynced : fs_write_atomic, &item->err);
         if (!summary)
             item->err = err;
         /* Only a mark that spares the next opening the work: when it cannot be set, they are written again. */

@@ -38,6 +38,7 @@ struct worker {
     int jsonl;               /* borrowed */
     const struct plan *plan; /* borrowed */
     int64_t last_seq;        /* the thread's own */
+    bool scratch;            /* what it writes need not outlive a crash */
 
     int event_fd; /* readable while done holds something */
     pthread_t thread;

@@ -364,6 +364,74 @@ static void a_path_is_made_step_by_step(void **state)
 
 #define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
+static bool is_there(const struct place *place, const char *name)
+{
+    struct stat status;
+    return fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Nothing else that begins like it, no link, no folder, and nothing behind a link. */
+static void what_a_killed_writer_left_is_removed_and_nothing_else(void **state)
+{
+    const struct place *place = *state;
+    static const char *const kept[] = {".writing-",
+                                       ".writing-0123456789abcde",
+                                       ".writing-0123456789abcdef0",
+                                       ".writing-0123456789abcdeF",
+                                       ".writing-report.html",
+                                       "x.writing-0123456789abcdef",
+                                       "writing-0123456789abcdef"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        put(place, kept[i], "mine");
+    assert_int_equal(mkdirat(place->dir, "below", 0755), 0);
+    assert_int_equal(mkdirat(place->dir, ".hidden", 0755), 0);
+    assert_int_equal(mkdirat(place->dir, ".writing-dddddddddddddddd", 0755), 0);
+    put(place, ".writing-0123456789abcdef", "torn");
+    put(place, "below/.writing-fedcba9876543210", "torn");
+    put(place, ".hidden/.writing-0123456789abcdef", "mine");
+    assert_int_equal(symlinkat("below", place->dir, "link"), 0);
+    assert_int_equal(symlinkat("below", place->dir, ".writing-aaaaaaaaaaaaaaaa"), 0);
+    assert_int_equal(mkfifoat(place->dir, ".writing-bbbbbbbbbbbbbbbb", 0600), 0);
+    assert_int_equal(fs_clear_unfinished(place->dir, false), 1);
+    assert_false(is_there(place, ".writing-0123456789abcdef"));
+    assert_true(is_there(place, "below/.writing-fedcba9876543210"));
+    assert_int_equal(fs_clear_unfinished(place->dir, true), 1);
+    assert_false(is_there(place, "below/.writing-fedcba9876543210"));
+    assert_int_equal(fs_clear_unfinished(place->dir, true), 0);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        assert_true(is_there(place, kept[i]));
+    assert_true(is_there(place, ".writing-aaaaaaaaaaaaaaaa"));
+    assert_true(is_there(place, ".writing-bbbbbbbbbbbbbbbb"));
+    assert_true(is_there(place, ".writing-dddddddddddddddd"));
+    assert_true(is_there(place, ".hidden/.writing-0123456789abcdef"));
+}
+
+/* The name is the one that is written under: a writer that cannot finish leaves it. */
+static void a_writer_that_is_killed_leaves_a_name_that_is_known(void **state)
+{
+    const struct place *place = *state;
+    const struct rlimit limit = {1000, 1000};
+    char *bytes = mem_alloc(100000);
+    memset(bytes, 'x', 100000);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        /* The file may not grow so long, and the default of SIGXFSZ is death. */
+        signal(SIGXFSZ, SIG_DFL);
+        const struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        fs_write_atomic(place->dir, "report.html", bytes, 100000, NULL);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    free(bytes);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+    assert_int_equal(fs_clear_unfinished(place->dir, true), 1);
+    assert_false(is_there(place, "report.html"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +446,8 @@ int main(void)
         WITH_PLACE(an_atomic_write_replaces_a_link_and_not_what_it_points_to),
         WITH_PLACE(an_atomic_write_that_fails_leaves_the_old_file_alone),
         WITH_PLACE(a_disk_that_fills_up_leaves_the_old_file_and_no_other),
+        WITH_PLACE(what_a_killed_writer_left_is_removed_and_nothing_else),
+        WITH_PLACE(a_writer_that_is_killed_leaves_a_name_that_is_known),
         cmocka_unit_test(a_full_device_is_an_error),
         cmocka_unit_test(all_bytes_arrive_across_interruptions),
         WITH_PLACE(a_folder_is_made_once_and_opened_always),

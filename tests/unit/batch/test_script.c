@@ -31,6 +31,76 @@ static void neighbours_become_ranges(void **state)
     assert_ranges(NULL, 0, "");
 }
 
+static void a_number_is_found_in_ranges(void **state)
+{
+    (void)state;
+    const char *ranges = "1-3,7,9-12";
+    for (size_t number = 0; number < 15; number++)
+        assert_int_equal(script_ranges_hold(ranges, number),
+                         (number >= 1 && number <= 3) || number == 7 || (number >= 9 && number <= 12));
+    assert_false(script_ranges_hold("", 1));
+    assert_false(script_ranges_hold("x1", 1));
+    assert_false(script_ranges_hold("1-", 2));
+    assert_true(script_ranges_hold("1-", 1));
+}
+
+static struct strv options_of(const char *const *words)
+{
+    struct strv options = {0};
+    for (; *words; words++)
+        strv_add(&options, *words);
+    return options;
+}
+
+static void assert_asks(int64_t gpus, const char *const *words)
+{
+    struct plan plan = {.pool = {.per_experiment = 2}};
+    AUTO_STRV struct strv options = options_of(words);
+    assert_int_equal(script_gpus(&plan, &options), gpus);
+}
+
+static void a_task_asks_for_the_gpus_of_an_experiment_unless_the_person_does(void **state)
+{
+    (void)state;
+    struct plan plan = {.pool = {.per_experiment = 1}};
+    assert_int_equal(script_gpus(&plan, NULL), 1);
+    plan.pool.gpus = (char[]){"none"};
+    assert_int_equal(script_gpus(&plan, NULL), 0);
+    plan.pool.gpus = (char[]){"all"};
+    assert_int_equal(script_gpus(&plan, NULL), 1);
+    plan.pool.per_experiment = 0; /* "all" */
+    assert_int_equal(script_gpus(&plan, NULL), 0);
+    assert_asks(2, (const char *const[]){"--partition=gpu", "--gres-flags=enforce-binding", NULL});
+    assert_asks(0, (const char *const[]){"--gres", "gpu:4", NULL});
+    assert_asks(0, (const char *const[]){"-p", "gpu", "--gpus=4", NULL});
+    assert_asks(0, (const char *const[]){"--gpus-per-node=1", NULL});
+    assert_asks(0, (const char *const[]){"-G4", NULL});
+    assert_asks(0, (const char *const[]){"--tres-per-task=gres:gpu:1", NULL});
+}
+
+static void assert_depends(const char *expected, const char *after, const char *const *words)
+{
+    AUTO_STRV struct strv options = options_of(words);
+    AUTO_FREE char *got = script_dependency(&options, after);
+    if (expected)
+        assert_string_equal(got, expected);
+    else
+        assert_null(got);
+}
+
+static void an_array_waits_for_the_one_before_and_for_what_the_person_says(void **state)
+{
+    (void)state;
+    assert_depends(NULL, NULL, (const char *const[]){"-p", "gpu", NULL});
+    assert_depends("afterany:7", "7", (const char *const[]){"--distribution=block", NULL});
+    assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"--dependency=afterok:5", NULL});
+    assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"--dependency", "afterok:5", "-p", "x", NULL});
+    assert_depends("afterok:5,afterany:7", "7", (const char *const[]){"-dafterok:5", NULL});
+    assert_depends("singleton,afterany:7", "7", (const char *const[]){"-d", "afterok:5", "-d", "singleton", NULL});
+    assert_depends("afterok:5?afterok:6", "7", (const char *const[]){"-d", "afterok:5?afterok:6", NULL});
+    assert_depends("afterany:7", "7", (const char *const[]){"-d", NULL});
+}
+
 static const size_t two[] = {1, 2};
 
 static void the_time_is_that_of_the_longest_experiment_with_all_its_attempts(void **state)
@@ -66,12 +136,14 @@ static void a_script_names_the_array_and_runs_nothing_but_its_task(void **state)
         .offset = 1000,
         .at_once = 2,
         .minutes = 90,
+        .gpus = 2,
     };
     script_text(&script, &text);
     assert_string_equal(text_get(&text), "#!/bin/sh\n"
                                          "#SBATCH --job-name=tare-run-1f3c.1\n"
                                          "#SBATCH --array=1-2,5%2\n"
                                          "#SBATCH --time=90\n"
+                                         "#SBATCH --gres=gpu:2\n"
                                          "#SBATCH --requeue\n"
                                          "#SBATCH --open-mode=append\n"
                                          "#SBATCH --output=tasks/slurm-%A_%a.log\n"
@@ -109,6 +181,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_become_ranges),
+        cmocka_unit_test(a_number_is_found_in_ranges),
+        cmocka_unit_test(a_task_asks_for_the_gpus_of_an_experiment_unless_the_person_does),
+        cmocka_unit_test(an_array_waits_for_the_one_before_and_for_what_the_person_says),
         cmocka_unit_test(the_time_is_that_of_the_longest_experiment_with_all_its_attempts),
         cmocka_unit_test(a_script_names_the_array_and_runs_nothing_but_its_task),
         cmocka_unit_test(the_shell_reads_a_folder_of_any_name_as_one_word),
