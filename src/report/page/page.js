@@ -207,4 +207,4 @@ place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
 const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */
-for (const [i, show] of [showTimeline, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);
+for (const [i, show] of [showTimeline, showLanes, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);
