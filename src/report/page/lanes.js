@@ -125,13 +125,19 @@ function showLaneTime(box, said) {
 function legend() {
   const verdicts = ["clean", "suspect", "contaminated", "unjudged"].filter((name) => usage.lanes.some((lane) => lane.spans.some((span) => span[2] === 0 && verdictOf(span) === name)));
   const swatch = (name, text) => make("span", {}, make("i", { class: "swatch " + name }), text);
-  return make("p", { class: "legend" }, ...verdicts.map((name) => swatch(name, say(name))), swatch("quiet", say("overhead")), swatch("wait", say("lane_waiting")));
+  const waits = usage.lanes.some((lane) => lane.waiting_s > 0);
+  return make("p", { class: "legend" }, ...verdicts.map((name) => swatch(name, say(name))), swatch("quiet", say("overhead")), waits ? swatch("wait", say("lane_waiting")) : null);
 }
 
+/* What its GPUs are, where those of the run are not alike. */
+const modelOf = new Map(rows.flatMap((row) => (row.data.tare?.energy?.devices || []).filter((device) => device.uuid && device.model).map((device) => [device.uuid, device.model])));
+const laneModel = (lane) => [...new Set(lane.uuids.map((uuid) => modelOf.get(uuid)).filter(Boolean))].join(", ");
+
 function laneTable() {
+  const unlike = new Set(modelOf.values()).size > 1;
   const percent = (value) => (isNumber(value) ? `${plain(100 * value, 3)} %` : "");
   const columns = [
-    ["lane_done", (lane) => lane.experiments], ["training", (lane) => duration(lane.busy_s)], ["overhead", (lane) => duration(lane.overhead_s)],
+    ...(unlike ? [["gpu", (lane) => (lane.uuids ? laneModel(lane) : "")]] : []), ["lane_done", (lane) => lane.experiments], ["training", (lane) => duration(lane.busy_s)], ["overhead", (lane) => duration(lane.overhead_s)],
     ["lane_waiting", (lane) => duration(lane.waiting_s)], ["no_work", (lane) => duration(lane.nothing_s)],
     ["used", (lane) => make("span", { class: "meter" }, make("i", { style: `width:${(56 * (lane.utilisation || 0)).toFixed(1)}px` }), make("b", {}, percent(lane.utilisation)))],
     ["energy", (lane) => withUnit(lane.gpu_energy_j, "J")], ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || usage.total.unjudged).map((name) => [name, (lane) => lane[name] || ""]),
