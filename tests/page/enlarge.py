@@ -21,7 +21,7 @@ def lane(at, count):
     numbers = range(at + 1, count + 1, LANES)
     spans = []
     for n in numbers:
-        start = (n - 1) * 400000
+        start = (n - 1) // LANES * 400000 + at * 1000
         spans += [[start, start + 5000, 3, n, 0], [start + 5000, start + 20000, 1, n, 0], [start + 20000, start + 320000, 0, n, 1],
                   [start + 320000, start + 400000, 2, 0, 0]]
     return {"node": "node%02d" % (at // 8), "name": "GPU %d" % (at % 8), "gpus": ["GPU %d" % (at % 8)], "uuids": ["GPU-%08x" % at],

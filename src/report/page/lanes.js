@@ -4,6 +4,12 @@ const DOINGS = ["training", "guarding", "cooling", "lane_waiting", "no_work"];
 const nodes = [...new Set(usage.lanes.map((lane) => lane.node))];
 const laneName = (lane, n) => [nodes.length > 1 ? lane.node : null, lane.gpus.length ? lane.name : say("lane_n", { n: n + 1 })].filter(Boolean).join(" · ");
 const laneHint = (lane) => [lane.node, ...lane.uuids].filter(Boolean).join("\n");
+const laneOf = new Map(usage.lanes.flatMap((lane, n) => lane.spans.filter((span) => span[2] === 0).sort((a, b) => a[4] - b[4]).map((span) => [span[3], lane])));
+/* Labels are those of a driver: on another node, or in another task, the same label is another GPU. */
+function gpuOf(row, trace) {
+  const lane = laneOf.get(row.number);
+  return lane ? [nodes.length > 1 ? lane.node : null, lane.gpus.length === 1 ? lane.name : trace.gpu].filter(Boolean).join(" · ") : trace.gpu;
+}
 const byNumber = new Map(rows.map((row) => [row.number, row]));
 const cut = (text, most) => (text.length > most ? text.slice(0, Math.max(most - 1, 1)) + "…" : text);
 
@@ -51,7 +57,7 @@ function drawLanes(width) {
   for (const mark of marks) {
     const at = x(mark * 1000);
     svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }),
-      make("text", { x: Math.min(at, width - 30), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, moment(usage.from_ms + mark * 1000).slice(11, end < 6e5 ? 19 : 16)));
+      make("text", { x: Math.min(at, width - 30), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, moment(usage.from_ms + mark * 1000).slice(end < 864e5 ? 11 : 5, end < 6e5 ? 19 : 16)));
   }
   all.forEach((lane, n) => {
     const y = n * line + 3, group = make("g", { class: "lane" });
