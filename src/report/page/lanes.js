@@ -33,7 +33,7 @@ function laneBars(group, lane, n, x, y, height) {
       const from = x(span[0]), wide = Math.max(x(span[1]) - from, 0);
       return wide >= 0.3 ? `M${from.toFixed(2)} ${y}h${wide.toFixed(2)}v${height}h-${wide.toFixed(2)}z` : "";
     }).join("");
-    if (d) group.append(make("path", { d, fill, class: DOINGS[doing] }));
+    if (d) group.append(make("path", { d, fill, class: DOINGS[doing], "shape-rendering": "crispEdges" }));
   }
   for (const span of lane.spans.filter((one) => one[2] === 0)) {
     const verdict = verdictOf(span), text = spanText(lane, n, span), from = x(span[0]);
