@@ -266,6 +266,9 @@ static void take_entry(struct ways *ways, const struct entry *entry)
 
 static size_t session_at(const struct ways *ways, int64_t number)
 {
+    /* They are numbered from 1 without a gap: a run of many tasks has many. */
+    if (number >= 1 && (size_t)number <= ways->session_count && ways->sessions[number - 1].number == number)
+        return (size_t)number - 1;
     for (size_t i = ways->session_count; i-- > 0;)
         if (ways->sessions[i].number == number)
             return i;
