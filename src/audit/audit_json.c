@@ -1,5 +1,7 @@
 #include "audit/audit_json.h"
 
+#include "audit/places.h"
+
 #include "base/json.h"
 #include "tare_build.h"
 
@@ -78,6 +80,7 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "gpu", gpu_json(experiment));
     json_set_reading(out, "cpu_package_j", experiment->cpu_j);
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
+    json_object_set_new(out, "where", places_of_json(experiment));
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
@@ -161,6 +164,15 @@ static json_t *folders_json(const struct dataset *dataset)
     return out;
 }
 
+static json_t *differences_json(const struct dataset *dataset)
+{
+    struct places places;
+    places_find(dataset, &places);
+    json_t *out = places_json(dataset, &places);
+    places_fini(&places);
+    return out;
+}
+
 json_t *audit_json(const struct dataset *dataset, const struct account *account)
 {
     json_t *out = json_object(), *experiments = json_array();
@@ -172,6 +184,7 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
     json_object_set_new(out, "models", table_json(&account->models));
     json_object_set_new(out, "failures", table_json(&account->failures));
     json_object_set_new(out, "evidence", table_json(&account->evidence));
+    json_object_set_new(out, "differences", differences_json(dataset));
     json_object_set_new(out, "timeline", table_json(&account->timeline));
     json_object_set_new(out, "integrity", integrity_json(dataset, &account->integrity));
     for (size_t i = 0; i < dataset->count; i++)

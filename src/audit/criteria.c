@@ -2,6 +2,7 @@
 
 #include "audit/identical.h"
 #include "audit/judge.h"
+#include "audit/places.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -125,6 +126,25 @@ static struct reading sampled_share(const struct dataset *dataset, char why[300]
     return least;
 }
 
+/* Of GPUs and nodes, those that make figures not comparable. */
+static struct reading differences(const struct dataset *dataset, char why[300])
+{
+    struct places places;
+    size_t count = 0, length = 0;
+    places_find(dataset, &places);
+    snprintf(why, 300, "alike, as far as it is known");
+    for (size_t i = 0; i < places.count; i++) {
+        if (places_weight(places.items[i].fact) <= EVIDENCE_RECORDED)
+            continue;
+        const char *name = places_fact_name(places.items[i].fact);
+        if (length + strlen(name) + 3 < 300)
+            length += (size_t)snprintf(why + length, 300 - length, "%s%s", count ? ", " : "", name);
+        count++;
+    }
+    places_fini(&places);
+    return (struct reading){(double)count, true};
+}
+
 static const struct {
     const char *name;
     measure_fn *measure;
@@ -138,6 +158,7 @@ static const struct {
     {"clean_share", clean_share},
     {"success_rate", success_rate},
     {"sampled_share", sampled_share},
+    {"differences", differences},
 };
 
 static bool parse_name(const char *text, size_t length, size_t *out, struct err *err)
@@ -150,7 +171,7 @@ static bool parse_name(const char *text, size_t length, size_t *out, struct err 
     return err_set(
         err,
         "--expect knows no '%.*s' (it knows power_cv_between, energy_cv_between, duration_cv_between, clean, "
-        "suspect, contaminated, clean_share, success_rate, sampled_share)",
+        "suspect, contaminated, clean_share, success_rate, sampled_share, differences)",
         (int)length, text);
 }
 

@@ -71,6 +71,8 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 
 static void experiment_fini(struct dataset_experiment *experiment)
 {
+    for (size_t i = 0; i < DATASET_FACTS; i++)
+        free(experiment->facts[i]);
     free(experiment->id);
     free(experiment->repo);
     free(experiment->model);

@@ -83,6 +83,20 @@ enum dataset_recorded {
 };
 const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
 
+/* Where it ran, as texts; NULL: not known. The study did not record any. */
+enum dataset_fact {
+    FACT_NODE,
+    FACT_LANE, /* node and GPUs */
+    FACT_GPU_MODEL,
+    FACT_POWER_LIMIT,
+    FACT_CLOCKS_MAX, /* that the GPU can reach: multiprocessors and memory */
+    FACT_CLOCKS_SET, /* that it is set to (application clocks) */
+    FACT_CPU,
+    FACT_DRIVER,
+    FACT_KERNEL,
+    DATASET_FACTS
+};
+
 struct dataset_experiment {
     size_t folder; /* index into the folders */
     size_t line;   /* of summary.csv, from 1; 0: no row */
@@ -109,6 +123,7 @@ struct dataset_experiment {
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;
     enum verdict verdict;
+    char *facts[DATASET_FACTS];
     json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
     json_t *epochs;
 };

@@ -1,4 +1,5 @@
 /* tare's own runs: from a copy of run.db. */
+#include "audit/own_facts.h"
 #include "audit/read.h"
 
 #include "base/clock.h"
@@ -146,18 +147,22 @@ static void number_blocks(const struct plan *plan, struct dataset_experiment *ex
 bool read_own(struct dataset *dataset, size_t folder, struct err *err)
 {
     struct facts facts;
+    struct own_machines machines;
     if (!facts_read(dataset->folders[folder].path, &facts, err))
         return false;
+    own_machines_read(dataset->folders[folder].path, &machines);
     for (size_t i = 0; i < facts.results.count; i++) {
         struct dataset_experiment *experiment = dataset_add(dataset);
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
         take_item(experiment, &facts.results.items[i], &facts.items[i]);
+        own_facts_take(experiment, &facts.items[i], &machines);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
     }
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);
+    own_machines_fini(&machines);
     facts_fini(&facts);
     return true;
 }

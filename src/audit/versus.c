@@ -3,6 +3,7 @@
 #include "audit/audit_json.h"
 #include "audit/figures.h"
 #include "audit/figures_json.h"
+#include "audit/versus_places.h"
 #include "audit/versus_select.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -355,6 +356,7 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
         json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",
                         versus->order_known ? json_boolean(versus->order_confounded) : json_null());
+    json_object_set_new(out, "places", versus_places_json(versus));
     json_object_set_new(out, "mixed", json_boolean(versus->mixed));
     json_object_set_new(out, "blocks_of_plan", json_boolean(versus->by_plan));
     return out;

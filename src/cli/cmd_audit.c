@@ -228,7 +228,8 @@ static const char *const description[] = {
     "it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
     "greatest of all kinds), clean, suspect, contaminated (experiments), clean_share, success_rate, sampled_share (the "
-    "smallest); each with <, <=, >, >= or = and a number or a percentage.",
+    "smallest), differences (of GPUs and nodes, that make figures not comparable); each with <, <=, >, >= or = and a "
+    "number or a percentage.",
     NULL};
 
 static const char *const exits[] = {

@@ -9,9 +9,12 @@
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/submit.h"
+#include "report/closing_lanes.h"
 #include "store/store.h"
+#include "ui/width.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
 
@@ -28,25 +31,42 @@ static bool is_complete(const struct collected *collected)
     return true;
 }
 
-static void write_page(const char *run_dir)
+/* How the lanes of its nodes spent the time; NULL or null: there is but one. A new reference. */
+static json_t *write_page(const char *run_dir)
 {
     struct err err = {0};
     const struct report_wish wish = {.language = report_page_language()};
     json_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &wish, &err))
         cli_warning("there is no report.html: %s", err.text);
+    json_t *lanes = json_incref(json_object_get(run, "lanes"));
     json_decref(run);
+    return lanes;
 }
 
-static int show(const struct collected *collected, const char *run_dir, bool as_json)
+/* Without what they did when: that is the page's. */
+static void add_lanes(json_t *json, json_t *lanes)
+{
+    size_t i;
+    json_t *lane;
+    json_array_foreach(json_object_get(lanes, "lanes"), i, lane) json_object_del(lane, "spans");
+    json_object_set_new(json, "lanes", lanes ? json_incref(lanes) : json_null());
+}
+
+static int show(const struct collected *collected, const char *run_dir, json_t *lanes, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
+        add_lanes(json, lanes);
         json_print_pretty(json, &text);
         json_decref(json);
     } else {
+        const struct results results = {.lanes = lanes};
+        const struct closing_options how = {.run_dir = run_dir,
+                                            .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0};
         collected_text(collected, run_dir, &text);
+        closing_add_lanes(&results, &how, &text);
     }
     if (!message_print(&text))
         return CLI_BROKEN;
@@ -77,9 +97,11 @@ static int collect(const struct cli_call *call, const struct strv *env)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    write_page(path);
+    json_t *lanes = write_page(path);
     find_fates(dir, env, &collected);
-    return show(&collected, path, call->values[OPTION_JSON].given);
+    int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);
+    json_decref(lanes);
+    return code;
 }
 
 static int run(const struct cli_call *call)

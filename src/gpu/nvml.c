@@ -41,6 +41,8 @@ static const struct symbol symbols[] = {
     {"nvmlDeviceGetTemperature", NULL, FIELD(temperature), OPTIONAL},
     {"nvmlDeviceGetTemperatureV", NULL, FIELD(temperature_v), OPTIONAL},
     {"nvmlDeviceGetClockInfo", NULL, FIELD(clock), OPTIONAL},
+    {"nvmlDeviceGetMaxClockInfo", NULL, FIELD(clock_max), OPTIONAL},
+    {"nvmlDeviceGetApplicationsClock", NULL, FIELD(clock_application), OPTIONAL},
     {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", FIELD(clock_reasons),
      OPTIONAL},
     {"nvmlDeviceGetUtilizationRates", NULL, FIELD(utilization), OPTIONAL},

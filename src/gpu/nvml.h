@@ -31,6 +31,8 @@ struct nvml {
     int (*temperature)(nvml_device device, unsigned sensor, unsigned *celsius);
     int (*temperature_v)(nvml_device device, struct nvml_temperature *inout);
     int (*clock)(nvml_device device, unsigned type, unsigned *mhz);
+    int (*clock_max)(nvml_device device, unsigned type, unsigned *mhz);
+    int (*clock_application)(nvml_device device, unsigned type, unsigned *mhz);
     int (*clock_reasons)(nvml_device device, unsigned long long *bits);
     int (*utilization)(nvml_device device, struct nvml_utilization *out);
     int (*memory)(nvml_device device, struct nvml_memory_v1 *out);

@@ -95,6 +95,27 @@ static void sensor_close(struct gpu_sensor *sensor)
     free(sensor);
 }
 
+typedef int clock_fn(nvml_device device, unsigned type, unsigned *mhz);
+
+/* None has so much: garbage. */
+enum { CLOCK_MOST_MHZ = 100000 };
+
+static uint32_t clock_of(nvml_device device, clock_fn *call, unsigned type)
+{
+    unsigned mhz = 0;
+    return call && call(device, type, &mhz) == NVML_SUCCESS && mhz <= CLOCK_MOST_MHZ ? mhz : 0;
+}
+
+static struct gpu_clocks clocks_of(const struct nvml *api, nvml_device device)
+{
+    return (struct gpu_clocks){
+        .sm_max_mhz = clock_of(device, api->clock_max, NVML_CLOCK_SM),
+        .memory_max_mhz = clock_of(device, api->clock_max, NVML_CLOCK_MEM),
+        .sm_application_mhz = clock_of(device, api->clock_application, NVML_CLOCK_SM),
+        .memory_application_mhz = clock_of(device, api->clock_application, NVML_CLOCK_MEM),
+    };
+}
+
 static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
 {
     const struct nvml *api = sensor->api;
@@ -102,7 +123,7 @@ static void identify(struct gpu_sensor *sensor, struct gpu_identity *out)
     unsigned index = 0, on = 0;
     struct nvml_pci pci = {0};
     unsigned minor = 0;
-    *out = (struct gpu_identity){.index = UINT32_MAX, .mig = sensor->mig};
+    *out = (struct gpu_identity){.index = UINT32_MAX, .mig = sensor->mig, .clocks = clocks_of(api, sensor->device)};
     if (api->index && api->index(sensor->device, &index) == NVML_SUCCESS)
         out->index = index;
     if (api->persistence && api->persistence(sensor->device, &on) == NVML_SUCCESS)

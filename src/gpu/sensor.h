@@ -73,6 +73,11 @@ enum gpu_mig {
 /* Whether the driver keeps the GPU set up while no program uses it. */
 enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSISTENCE_ON };
 
+/* What the clocks can be at most, and what they are set to under load; MHz, 0 where the driver does not say. */
+struct gpu_clocks {
+    uint32_t sm_max_mhz, memory_max_mhz, sm_application_mhz, memory_application_mhz;
+};
+
 /* Texts are printable ASCII, "" where the driver does not say. */
 struct gpu_identity {
     uint32_t index;               /* the driver's number; UINT32_MAX: unknown */
@@ -84,6 +89,7 @@ struct gpu_identity {
     char library[GPU_TEXT_SIZE];  /* version of the library */
     enum gpu_mig mig;
     enum gpu_persistence persistence;
+    struct gpu_clocks clocks; /* when it was identified */
 };
 
 struct gpu_power_sample {

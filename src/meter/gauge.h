@@ -104,6 +104,8 @@ struct gauge_figures {
     enum gauge_scope scope;
     const char *name; /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the gauge */
     const char *uuid; /* of a GPU, or NULL */
+    const struct gpu_identity *identity; /* of one GPU, or NULL; borrowed as name is */
+    struct reading power_limit_w;        /* of one GPU: enforced when it was looked at last */
     size_t devices;   /* that were added up */
     struct window_energy window;
     int64_t energy_mj; /* valid with window.energy_j */

@@ -56,6 +56,24 @@ static void add_gpu(const struct gauge_figures *figures, json_t *json)
     json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
 }
 
+static void set_mhz(json_t *json, const char *key, uint32_t mhz)
+{
+    json_object_set_new(json, key, mhz ? json_integer(mhz) : json_null());
+}
+
+/* What makes figures of one GPU comparable with those of another. */
+static void add_kind(const struct gauge_figures *figures, json_t *json)
+{
+    const struct gpu_identity *identity = figures->identity;
+    json_object_set_new(json, "model", json_filled_or_null(identity->name));
+    json_object_set_new(json, "driver", json_filled_or_null(identity->driver));
+    set(json, "power_limit_w", figures->power_limit_w);
+    set_mhz(json, "sm_clock_max_mhz", identity->clocks.sm_max_mhz);
+    set_mhz(json, "memory_clock_max_mhz", identity->clocks.memory_max_mhz);
+    set_mhz(json, "sm_clock_application_mhz", identity->clocks.sm_application_mhz);
+    set_mhz(json, "memory_clock_application_mhz", identity->clocks.memory_application_mhz);
+}
+
 static json_t *figures_json(const struct gauge_figures *figures)
 {
     const struct window_energy *window = &figures->window;
@@ -83,6 +101,8 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_object_set_new(json, "flags", flags_json(window));
     if (figures->scope == GAUGE_GPU)
         add_gpu(figures, json);
+    if (figures->identity)
+        add_kind(figures, json);
     return json;
 }
 

@@ -61,6 +61,8 @@ static void take_samples(const struct gpu_sample *samples, size_t count, struct 
         keep_larger(&out->temperature_max_c, of[GPU_TEMPERATURE_C]);
         keep_larger(&out->utilisation_max_percent, of[GPU_UTILISATION_PERCENT]);
         keep_larger(&out->memory_peak_bytes, of[GPU_MEMORY_USED_BYTES]);
+        if (of[GPU_POWER_LIMIT_W].valid)
+            out->power_limit_w = of[GPU_POWER_LIMIT_W];
         if (of[GPU_CLOCK_REASONS].valid)
             out->clock_reasons |= (unsigned)of[GPU_CLOCK_REASONS].value;
     }
@@ -129,6 +131,7 @@ static void add_up(struct gauge_figures *sum, const struct gauge_figures *device
     if (sum->devices++ == 0) {
         *sum = *device;
         sum->name = sum->uuid = NULL;
+        sum->identity = NULL;
         sum->devices = 1;
         return;
     }
@@ -237,7 +240,8 @@ static void measure_gpu(const struct gauge_meter *meter, const struct stretch *s
     }
     struct window_sensor sensor = gpu_sensor(meter->meter);
     struct gauge_figures *device = &out->devices[out->device_count++];
-    *device = (struct gauge_figures){.scope = GAUGE_GPU, .name = meter->label, .uuid = about->identity.uuid};
+    *device = (struct gauge_figures){
+        .scope = GAUGE_GPU, .name = meter->label, .uuid = about->identity.uuid, .identity = &about->identity};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 

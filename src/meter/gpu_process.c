@@ -343,6 +343,7 @@ static void hello(struct gpu_process *process)
     out->mig = who.mig;
     out->persistence = who.persistence;
     out->minor = who.minor;
+    out->clocks = who.clocks;
     memcpy(out->name, who.name, sizeof out->name);
     memcpy(out->uuid, who.uuid, sizeof out->uuid);
     memcpy(out->pci, who.pci, sizeof out->pci);

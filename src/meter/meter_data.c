@@ -30,7 +30,8 @@ static void take_description(struct meter *meter)
     struct meter_wire_identity *from = &reply->identity;
     *out = (struct meter_description){.identity = {.index = from->index,
                                                    .mig = (enum gpu_mig)from->mig,
-                                                   .persistence = (enum gpu_persistence)from->persistence},
+                                                   .persistence = (enum gpu_persistence)from->persistence,
+                                                   .clocks = from->clocks},
                                       .has_counter = reply->has & METER_HAS_COUNTER,
                                       .has_trace = reply->has & METER_HAS_TRACE};
     who->minor = from->minor >= 0 ? from->minor : -1;

@@ -37,7 +37,7 @@ enum {
 /* Bits of wire_user.bits. */
 enum { METER_USER_COMPUTE = 1, METER_USER_GRAPHICS = 2, METER_USER_MEMORY = 4, METER_USER_SHARE = 8 };
 
-#define METER_VERSION 3U
+#define METER_VERSION 4U
 
 enum { METER_TEXT_SIZE = 256, METER_COUNTER_MAX = 4, METER_GROUPS_MAX = 16, METER_WHY_SIZE = 200 };
 
@@ -62,6 +62,7 @@ struct meter_group {
 struct meter_wire_identity {
     uint32_t index, mig, persistence;
     int32_t minor;
+    struct gpu_clocks clocks;
     char name[GPU_TEXT_SIZE], uuid[GPU_TEXT_SIZE], pci[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE], library[GPU_TEXT_SIZE];
 };
 

@@ -1,5 +1,6 @@
 #include "report/audit_text.h"
 
+#include "audit/places.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/value.h"
@@ -255,6 +256,52 @@ static void add_energy_row(const struct page *page, struct table *table, const s
 
 enum { ENERGY_COLUMNS_WIDTH = 62 };
 
+static char *figures_of(enum dataset_fact fact)
+{
+    AUTO_STRV struct strv names = {0};
+    for (const char *const *figure = places_figures(fact); *figure; figure++)
+        strv_add(&names, *figure);
+    return strv_join(&names, ", ");
+}
+
+/* Each group with its first experiment, which tells where to look. */
+static void say_difference(const struct page *page, const struct places_difference *difference)
+{
+    bool heavy = places_weight(difference->fact) > EVIDENCE_RECORDED;
+    AUTO_FREE char *figures = figures_of(difference->fact);
+    AUTO_FREE char *line = mem_printf("%s (%s): %zu kinds; %s: %s", places_fact_name(difference->fact),
+                                      evidence_weight_name(places_weight(difference->fact)), difference->count,
+                                      heavy ? "not comparable across them" : "may differ across them", figures);
+    wrap(page, line, 2);
+    for (size_t i = 0; i < difference->count && (page->options->all || i < AUDIT_TEXT_ROWS); i++) {
+        const struct places_group *group = &difference->groups[i];
+        const char *first = page->dataset->items[group->items[0]].id;
+        AUTO_FREE char *row = mem_printf("%s: %zu experiment%s (%s%s)", group->value, group->count,
+                                         group->count == 1 ? "" : "s", first, group->count > 1 ? ", ..." : "");
+        wrap(page, row, INDENT);
+    }
+    if (difference->count > AUDIT_TEXT_ROWS && !page->options->all)
+        text_addf(page->out, "    ... and %zu more (--all shows them)\n", difference->count - AUDIT_TEXT_ROWS);
+    if (difference->unknown)
+        text_addf(page->out, "    not known: %zu\n", difference->unknown);
+}
+
+/* Experiments of a run that ran on unlike GPUs or nodes. */
+static void say_differences(const struct page *page)
+{
+    struct places places;
+    places_find(page->dataset, &places);
+    if (places.count)
+        heading(page, "Where it ran: not alike");
+    for (size_t i = 0; i < places.count; i++) {
+        const struct places_difference *difference = &places.items[i];
+        if (page->dataset->folder_count > 1 && (i == 0 || places.items[i - 1].folder != difference->folder))
+            wrap(page, page->dataset->folders[difference->folder].path, 0);
+        say_difference(page, difference);
+    }
+    places_fini(&places);
+}
+
 static void say_energies(const struct page *page)
 {
     size_t count = page->dataset->count, width = page->options->width;
@@ -337,6 +384,7 @@ void audit_text(const struct dataset *dataset, const struct account *account, co
     say_split(&page);
     say_affected(&page);
     say_meanings(&page);
+    say_differences(&page);
     say_energies(&page);
     heading(&page, "Totals by repository");
     account_table(&page, "repository", account->repositories.rows, account->repositories.count);

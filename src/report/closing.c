@@ -405,7 +405,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);
     print_saved(&closing);
-    closing_add_lanes(results, out);
+    closing_add_lanes(results, options, out);
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);

@@ -4,6 +4,27 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "report/columns.h"
+#include "report/table.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* So many rows; the page shows them all. */
+enum { LANES_SHOWN = 24, DISTURBED_SHOWN = 12 };
+
+enum lane_column {
+    LANE_NODE,
+    LANE_NAME,
+    LANE_DONE,
+    LANE_TRAINING,
+    LANE_OVERHEAD,
+    LANE_WAITING,
+    LANE_NOTHING,
+    LANE_USED,
+    LANE_ENERGY,
+    LANE_VERDICTS,
+    LANE_COLUMNS
+};
 
 static double number_of(const json_t *json, const char *key)
 {
@@ -11,53 +32,227 @@ static double number_of(const json_t *json, const char *key)
     return json_get_number(json, key, &number) ? number : 0;
 }
 
-/* "GPU 2", or "GPU 2, GPU 3" */
-static void add_gpus(const json_t *lane, struct text *out)
+static long long count_of(const json_t *json, const char *key)
+{
+    json_int_t count;
+    return json_get_int(json, key, &count) ? (long long)count : 0;
+}
+
+static const char *text_of(const json_t *json, const char *key)
+{
+    const char *text = json_get_text(json, key);
+    return text ? text : "";
+}
+
+static char *duration_cell(double seconds)
+{
+    char text[32];
+    clock_format_duration(seconds, text);
+    return mem_strdup(text);
+}
+
+/* "9 clean, 3 contaminated" */
+static char *verdicts_cell(const json_t *lane)
+{
+    static const char *const keys[] = {"clean", "suspect", "contaminated", "unjudged"};
+    struct text text = {0};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (count_of(lane, keys[i]) > 0)
+            text_addf(&text, "%s%lld %s", text.length ? ", " : "", count_of(lane, keys[i]),
+                      i == 3 ? "not judged" : keys[i]);
+    return text_take(&text);
+}
+
+static char *cell_of(const json_t *lane, enum lane_column column)
+{
+    struct reading energy = {0};
+    switch (column) {
+    case LANE_NODE:
+        return mem_strdup(text_of(lane, "node"));
+    case LANE_NAME:
+        return mem_strdup(text_of(lane, "name"));
+    case LANE_DONE:
+        return mem_printf("%lld", count_of(lane, "experiments"));
+    case LANE_TRAINING:
+        return duration_cell(number_of(lane, "busy_s"));
+    case LANE_OVERHEAD:
+        return duration_cell(number_of(lane, "overhead_s"));
+    case LANE_WAITING:
+        return duration_cell(number_of(lane, "waiting_s"));
+    case LANE_NOTHING:
+        return duration_cell(number_of(lane, "nothing_s"));
+    case LANE_USED:
+        return mem_printf("%.0f %%", 100 * number_of(lane, "utilisation"));
+    case LANE_ENERGY:
+        energy.valid = json_get_number(lane, "gpu_energy_j", &energy.value);
+        return columns_energy_cell(energy, (struct reading){0});
+    case LANE_VERDICTS:
+        return verdicts_cell(lane);
+    case LANE_COLUMNS:
+        break;
+    }
+    return mem_strdup("");
+}
+
+static size_t node_count(const json_t *lanes)
+{
+    AUTO_STRV struct strv nodes = {0};
+    size_t at;
+    json_t *lane;
+    json_array_foreach(lanes, at, lane) strv_add_once(&nodes, text_of(lane, "node"));
+    return nodes.count;
+}
+
+static void add_row(struct table *table, const json_t *lane, const bool shown[LANE_COLUMNS])
+{
+    table_add_row(table);
+    for (enum lane_column i = 0; i < LANE_COLUMNS; i++) {
+        AUTO_FREE char *cell = shown[i] ? cell_of(lane, i) : NULL;
+        if (cell)
+            table_add_cell(table, cell, NULL);
+    }
+}
+
+/* With the pool as a whole as the last row. */
+static void make_table(const json_t *usage, const bool shown[LANE_COLUMNS], struct text *out)
+{
+    static const char *const titles[LANE_COLUMNS] = {"NODE",    "LANE",    "DONE", "TRAINING",   "OVERHEAD",
+                                                     "WAITING", "NO WORK", "USED", "GPU ENERGY", "VERDICTS"};
+    struct table *table = table_new(false);
+    const json_t *lanes = json_object_get(usage, "lanes");
+    size_t at;
+    json_t *lane;
+    for (enum lane_column i = 0; i < LANE_COLUMNS; i++)
+        if (shown[i])
+            table_add_column(table, titles[i], i != LANE_NODE && i != LANE_NAME && i != LANE_VERDICTS);
+    json_array_foreach(lanes, at, lane) if (at < LANES_SHOWN) add_row(table, lane, shown);
+    json_t *total = json_copy(json_object_get(usage, "total"));
+    AUTO_FREE char *name = mem_printf("all %zu", json_array_size(lanes));
+    json_object_set_new(total, "name", json_string(name));
+    add_row(table, total, shown);
+    json_decref(total);
+    table_print(table, out);
+    table_free(table);
+}
+
+static size_t widest_line(const char *text)
+{
+    size_t widest = 0;
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        AUTO_FREE char *copy = mem_strndup(line, length);
+        size_t width = table_width_of(copy);
+        widest = width > widest ? width : widest;
+        line += length + (line[length] == '\n');
+    }
+    return widest;
+}
+
+static void add_table(const json_t *usage, size_t width, struct text *out)
+{
+    static const enum lane_column spared[] = {LANE_NOTHING, LANE_ENERGY, LANE_OVERHEAD, LANE_WAITING, LANE_VERDICTS};
+    const json_t *lanes = json_object_get(usage, "lanes");
+    bool shown[LANE_COLUMNS];
+    double joules;
+    AUTO_TEXT struct text text = {0};
+    for (enum lane_column i = 0; i < LANE_COLUMNS; i++)
+        shown[i] = true;
+    shown[LANE_NODE] = node_count(lanes) > 1;
+    shown[LANE_ENERGY] = json_get_number(json_object_get(usage, "total"), "gpu_energy_j", &joules);
+    make_table(usage, shown, &text);
+    for (size_t i = 0; width && i < sizeof spared / sizeof *spared && widest_line(text_get(&text)) > width; i++) {
+        shown[spared[i]] = false;
+        text_clear(&text);
+        make_table(usage, shown, &text);
+    }
+    text_add(out, text_get(&text));
+    if (json_array_size(lanes) > LANES_SHOWN)
+        text_addf(out, "and %zu more lanes (all in report.html)\n", json_array_size(lanes) - LANES_SHOWN);
+}
+
+/* "GPU 2", of several nodes "gpu07 GPU 2" */
+static char *lane_name(const json_t *usage, json_int_t at)
+{
+    const json_t *lanes = json_object_get(usage, "lanes");
+    const json_t *lane = at < 0 ? NULL : json_array_get(lanes, (size_t)at);
+    if (!lane)
+        return mem_strdup("programs outside the run");
+    return mem_printf("%s%s%s", node_count(lanes) > 1 ? text_of(lane, "node") : "", node_count(lanes) > 1 ? " " : "",
+                      text_of(lane, "name"));
+}
+
+enum { BY_SHOWN = 4 };
+
+/* "GPU 0, GPU 1 and 3 more" */
+static void add_by(const json_t *usage, const json_t *by, struct text *out)
+{
+    size_t at, count = json_array_size(by);
+    json_t *item;
+    json_array_foreach(by, at, item)
+    {
+        json_int_t lane = -1;
+        json_get_int(item, "lane", &lane);
+        AUTO_FREE char *name = lane_name(usage, lane);
+        if (at < BY_SHOWN)
+            text_addf(out, "%s%s", at ? ", " : "", name);
+    }
+    if (count > BY_SHOWN)
+        text_addf(out, " and %zu more", count - BY_SHOWN);
+}
+
+static void add_disturbances(const json_t *usage, struct text *out)
+{
+    const json_t *list = json_object_get(usage, "disturbances");
+    size_t at, count = json_array_size(list);
+    json_t *item;
+    json_array_foreach(list, at, item)
+    {
+        AUTO_FREE char *whom = lane_name(usage, (json_int_t)count_of(item, "lane"));
+        size_t experiments = json_array_size(json_object_get(item, "experiments"));
+        if (at >= DISTURBED_SHOWN)
+            break;
+        text_addf(out, "%s was disturbed by ", whom);
+        add_by(usage, json_object_get(item, "by"), out);
+        text_addf(out, ": %s, in %zu experiment%s\n", text_of(item, "kind"), experiments, experiments == 1 ? "" : "s");
+    }
+    if (count > DISTURBED_SHOWN)
+        text_addf(out, "and %zu more of the kind (all in report.html)\n", count - DISTURBED_SHOWN);
+}
+
+static void add_lost(const json_t *usage, struct text *out)
 {
     size_t at;
-    json_t *label;
-    json_array_foreach(json_object_get(lane, "gpus"), at, label)
-        text_addf(out, "%s%s", at ? ", " : "", json_string_value(label) ? json_string_value(label) : "?");
-}
-
-static void add_extreme(const json_t *lane, const char *word, struct text *out)
-{
-    text_add(out, word);
-    add_gpus(lane, out);
-    text_addf(out, " %.0f %%", 100 * number_of(lane, "busy_share"));
-}
-
-static void add_use(const json_t *pool, struct text *out)
-{
-    const json_t *lanes = json_object_get(pool, "lanes"), *most = NULL, *least = NULL;
-    double seconds = number_of(pool, "seconds"), busy_s = 0, waited_s = 0;
-    char whole[32], waited[32];
-    size_t at, count = json_array_size(lanes);
     json_t *lane;
-    json_array_foreach(lanes, at, lane)
-    {
-        busy_s += number_of(lane, "busy_s");
-        waited_s += number_of(lane, "waited_s");
-        most = !most || number_of(lane, "busy_s") > number_of(most, "busy_s") ? lane : most;
-        least = !least || number_of(lane, "busy_s") < number_of(least, "busy_s") ? lane : least;
-    }
-    clock_format_duration(seconds, whole);
-    text_addf(out, "%zu lanes, at work %.0f %% of %s", count, seconds > 0 ? 100 * busy_s / seconds / (double)count : 0,
-              whole);
-    add_extreme(most, " (most: ", out);
-    add_extreme(least, ", least: ", out);
-    text_add_char(out, ')');
+    json_array_foreach(json_object_get(usage, "lanes"), at, lane) if (json_get_text(lane, "lost"))
+        text_addf(out, "  %s\n", text_of(lane, "lost"));
+}
+
+/* How the lanes waited for each other, where one must be alone. */
+static double waited_for_others_s(const json_t *pool)
+{
+    double waited_s = 0;
+    size_t at;
+    json_t *lane;
+    json_array_foreach(json_object_get(pool, "lanes"), at, lane) waited_s += number_of(lane, "waited_s");
+    return waited_s;
+}
+
+static void add_use(const struct results *results, struct text *out)
+{
+    const json_t *usage = results->lanes, *lanes = json_object_get(usage, "lanes");
+    double waited_s = waited_for_others_s(results->pool);
+    size_t nodes = node_count(lanes);
+    char time[32];
+    clock_format_duration(number_of(usage, "seconds"), time);
+    text_addf(out, "%zu lanes", json_array_size(lanes));
+    if (nodes > 1)
+        text_addf(out, " on %zu nodes", nodes);
+    text_addf(out, ", at work %.0f %% of %s", 100 * number_of(json_object_get(usage, "total"), "utilisation"), time);
     if (waited_s > 0) {
-        clock_format_duration(waited_s, waited);
-        text_addf(out, "; they waited for each other %s in all", waited);
+        clock_format_duration(waited_s, time);
+        text_addf(out, "; they waited for each other %s in all", time);
     }
-    text_add_char(out, '\n');
-    json_array_foreach(lanes, at, lane)
-    {
-        const char *lost = json_get_text(lane, "lost");
-        if (lost)
-            text_addf(out, "  %s\n", lost);
-    }
+    text_add(out, "\n");
 }
 
 static void add_split(const json_t *split, struct text *out)
@@ -74,10 +269,15 @@ static void add_split(const json_t *split, struct text *out)
         total, rest);
 }
 
-void closing_add_lanes(const struct results *results, struct text *out)
+void closing_add_lanes(const struct results *results, const struct closing_options *options, struct text *out)
 {
-    if (json_array_size(json_object_get(results->pool, "lanes")) < 2)
+    if (json_array_size(json_object_get(results->lanes, "lanes")) < 2)
         return;
-    add_use(results->pool, out);
+    text_add_char(out, '\n');
+    add_table(results->lanes, options->width, out);
+    add_use(results, out);
+    add_lost(results->lanes, out);
+    add_disturbances(results->lanes, out);
     add_split(json_object_get(results->pool, "cpu_package"), out);
+    text_add_char(out, '\n');
 }

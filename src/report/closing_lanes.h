@@ -1,12 +1,11 @@
-/* closing_lanes: below the closing table: how busy the lanes were, what they waited for, and whose the processors' energy was.
- * Private to report/. */
+/* closing_lanes: below the closing table: how the lanes spent the run's time, who disturbed whom, what was lost, and whose the
+ * processors' energy was. */
 #ifndef TARE_REPORT_CLOSING_LANES_H
 #define TARE_REPORT_CLOSING_LANES_H
 
-#include "base/text.h"
-#include "store/store.h"
+#include "report/closing.h"
 
-/* Nothing where the last session had one lane. */
-void closing_add_lanes(const struct results *results, struct text *out);
+/* Nothing where the run had one lane. Columns that do not fit are left out: those that can be spared first. */
+void closing_add_lanes(const struct results *results, const struct closing_options *options, struct text *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "report/versus_text.h"
 
+#include "audit/versus_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"
@@ -81,6 +82,36 @@ static void say_carbon(const struct versus *versus, struct reading g_per_kwh, st
               energy->a_mean.value / J_PER_KWH * g_per_kwh.value, energy->b_mean.value / J_PER_KWH * g_per_kwh.value);
 }
 
+enum { VALUES_SHOWN = 4 };
+
+/* "NVIDIA H200 (4)", "NVIDIA A100 (2), NVIDIA H200 (2)" */
+static void add_values(const struct places_group *groups, size_t count, struct text *out)
+{
+    for (size_t i = 0; i < count && i < VALUES_SHOWN; i++) {
+        AUTO_FREE char *safe = audit_text_fit(groups[i].value, 0);
+        text_addf(out, "%s%s (%zu)", i ? ", " : "", safe, groups[i].count);
+    }
+    if (count > VALUES_SHOWN)
+        text_addf(out, " and %zu more", count - VALUES_SHOWN);
+}
+
+/* Where the sides ran on other kinds of places, or on other lanes. */
+static void say_places(const struct versus *versus, struct text *out)
+{
+    struct versus_places places;
+    versus_places_find(versus, &places);
+    for (size_t i = 0; i < places.count; i++) {
+        const struct versus_place *place = &places.items[i];
+        text_addf(out, "%s %s: A ran on ", places_fact_name(place->fact), place->confounded ? "confounded" : "uneven");
+        add_values(place->groups[0], place->counts[0], out);
+        text_add(out, ", B on ");
+        add_values(place->groups[1], place->counts[1], out);
+        text_add(out, place->confounded ? "; what that makes of it looks the same as a difference between them\n"
+                                        : "; part of a difference between them may be that\n");
+    }
+    versus_places_fini(&places);
+}
+
 void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out)
 {
     struct table *table = table_new(colour);
@@ -104,6 +135,7 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
                   versus->sides[1].used_count);
     if (versus->mixed)
         text_add(out, "mixed: the hyperparameters differ within a group, and that is in the intervals\n");
+    say_places(versus, out);
     if (versus->order_known && versus->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "
                       "looks the same as a difference between them\n");

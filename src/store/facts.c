@@ -11,6 +11,8 @@
 void facts_fini(struct facts *facts)
 {
     for (size_t i = 0; facts->items && i < facts->results.count; i++) {
+        free(facts->items[i].host);
+        free(facts->items[i].boot_id);
         json_decref(facts->items[i].energy);
         json_decref(facts->items[i].all_attempts);
         json_decref(facts->items[i].epochs);
@@ -35,9 +37,9 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy FROM experiments e"
-                 " LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
-                 " coalesce(e.result_attempt, e.attempts)",
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy, s.host,"
+                 " s.boot_id FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
@@ -48,6 +50,10 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
         item->has_duration = !db_is_null(query, 2);
         json_decref(item->energy);
         item->energy = db_json(query, 3);
+        free(item->host);
+        free(item->boot_id);
+        item->host = mem_strdup(db_text(query, 4));
+        item->boot_id = mem_strdup(db_text(query, 5));
     }
     return step == 0;
 }

@@ -23,6 +23,7 @@ struct facts_item {
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
     int64_t attempt; /* the one whose figures these are; 0: none */
     struct facts_start start;
+    char *host, *boot_id; /* of the session of that attempt; NULL: not known */
     bool has_duration;
     struct facts_evidence *evidence; /* in order of time */
     size_t evidence_count;

@@ -5,6 +5,7 @@
 #include "store/energy.h"
 #include "store/evidence.h"
 #include "store/journal.h"
+#include "store/usage.h"
 
 #include <string.h>
 
@@ -33,6 +34,7 @@ void results_fini(struct results *results)
     result_items_free(results->items, results->count);
     plan_fini(&results->plan);
     json_decref(results->pool);
+    json_decref(results->lanes);
     *results = (struct results){0};
 }
 
@@ -223,7 +225,8 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
         return false;
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
-        ok = result_items_load(db, &out->plan, &out->items, err) && load_pool(db, &out->pool, err);
+        ok = result_items_load(db, &out->plan, &out->items, err) && load_pool(db, &out->pool, err) &&
+             usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "store/journal.h"
+#include "store/usage.h"
 
 static const double MS_PER_NS = 1e-6;
 
@@ -91,6 +92,12 @@ static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, s
     return true;
 }
 
+static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    json_t *lanes;
+    return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
+}
+
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
     json_t *sessions = json_array();
@@ -101,7 +108,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_object_set_new(out, "sessions", sessions);
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
-    return add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+    return add_sessions(db, sessions, err) && add_pauses(db, pauses, err) && add_lanes(db, plan, out, err) &&
            add_experiments(db, plan, experiments, err);
 }
 

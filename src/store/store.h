@@ -137,14 +137,16 @@ struct results {
     struct plan plan;
     struct result *items;
     size_t count;
-    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
+    json_t *lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
+    json_t *pool;  /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);
 bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
 void results_fini(struct results *results);
 
-/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "experiments": [what
+/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "lanes":
+ * {...} (docs/results.md), or null where there is one, "experiments": [what
  * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
  * results_read does. A new reference; NULL: err says why. */
 json_t *results_read_json(const char *run_dir, struct err *err);

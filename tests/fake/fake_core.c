@@ -218,7 +218,7 @@ EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *out, unsigned size);
 nvmlReturn_t nvmlSystemGetDriverVersion(char *out, unsigned size)
 {
     ENTER("nvmlSystemGetDriverVersion", NULL);
-    return text(out, size, "580.159.04");
+    return text(out, size, scenario.gpus[0].driver);
 }
 
 EXPORT nvmlReturn_t nvmlSystemGetNVMLVersion(char *out, unsigned size);

@@ -51,6 +51,29 @@ nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned type, unsigned
     return OK;
 }
 
+EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned type, unsigned *out);
+nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned type, unsigned *out)
+{
+    ENTER("nvmlDeviceGetMaxClockInfo", device);
+    if (type > 3)
+        return INVALID;
+    *out = garbage ? ~0U : (unsigned)(type == 2 ? gpu->memory_clock_max : gpu->sm_clock_max);
+    return OK;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, unsigned type, unsigned *out);
+nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, unsigned type, unsigned *out)
+{
+    ENTER("nvmlDeviceGetApplicationsClock", device);
+    if (type > 3)
+        return INVALID;
+    int set = type == 2 ? gpu->memory_clock_application : gpu->sm_clock_application;
+    if (set == 0)
+        return UNSUPPORTED;
+    *out = garbage ? ~0U : (unsigned)set;
+    return OK;
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out);
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out)
 {

@@ -183,6 +183,10 @@ static const struct {
     {"mig", WHOLE, offsetof(struct fake_gpu, mig)},
     {"part", WHOLE, offsetof(struct fake_gpu, part)},
     {"persistence", WHOLE, offsetof(struct fake_gpu, persistence)},
+    {"sm_clock_max", WHOLE, offsetof(struct fake_gpu, sm_clock_max)},
+    {"memory_clock_max", WHOLE, offsetof(struct fake_gpu, memory_clock_max)},
+    {"sm_clock_application", WHOLE, offsetof(struct fake_gpu, sm_clock_application)},
+    {"memory_clock_application", WHOLE, offsetof(struct fake_gpu, memory_clock_application)},
     {"minor", WHOLE, offsetof(struct fake_gpu, minor)},
     {"flood", WHOLE, offsetof(struct fake_gpu, flood)},
     {"process_entry", WHOLE, offsetof(struct fake_gpu, process_entry)},
@@ -221,6 +225,8 @@ static bool gpu_line(struct fake_gpu *gpu, const char *key, const char *one, con
         gpu->xids[gpu->xid_count++].number = (unsigned)atoi(two);
     } else if (strcmp(key, "name") == 0) {
         snprintf(gpu->name, sizeof gpu->name, "%.40s%s%.20s", one, *two ? " " : "", two);
+    } else if (strcmp(key, "driver") == 0) {
+        snprintf(gpu->driver, sizeof gpu->driver, "%.60s", one);
     } else if (strcmp(key, "uuid") == 0) {
         snprintf(gpu->uuid, sizeof gpu->uuid, "%.90s", one);
     } else {
@@ -299,6 +305,11 @@ static void defaults(struct fake_scenario *out)
                                  .memory_total = UINT64_C(150754820096),
                                  .memory_reserved = UINT64_C(644874240),
                                  .persistence = 1,
+                                 .driver = "580.159.04",
+                                 .sm_clock_max = 1980,
+                                 .memory_clock_max = 3201,
+                                 .sm_clock_application = 1980,
+                                 .memory_clock_application = 3201,
                                  .process_entry = 24};
         gpu->minor = i;
         snprintf(gpu->uuid, sizeof gpu->uuid, "GPU-00000000-0000-4000-8000-%012x", (unsigned)i);

@@ -16,7 +16,7 @@ struct fake_step {
 };
 
 struct fake_gpu {
-    char name[64], uuid[96];
+    char name[64], uuid[96], driver[64];
     int64_t origin_ns;
     uint64_t seed; /* of this GPU's phases and jitter */
     double idle_w, limit_w, load_w, settle_s;
@@ -31,6 +31,7 @@ struct fake_gpu {
     double counter_reset_s; /* negative: never */
     uint64_t memory_total, memory_reserved, leak;
     int ecc, mig, part, persistence;
+    int sm_clock_max, memory_clock_max, sm_clock_application, memory_clock_application; /* MHz; 0: not supported */
     int minor, flood; /* of its device file; so many more processes, a byte each */
     int process_entry; /* bytes of an entry that the _v3 process functions write: 24, or 32 as drivers 535.43 to 535.98 do */
     struct {

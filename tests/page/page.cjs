@@ -243,6 +243,67 @@ const checks = {
     assert.deepEqual(page.said, []);
   },
 
+  // The lanes: a bar for each attempt, where and as long as the data says, in its verdict's colour; reached by mouse and keys; no wider
+  // than the window, light and dark; the table has a row for each lane.
+  async lanes(browser, file) {
+    for (const more of [{}, { colorScheme: "dark" }, { viewport: { width: 400, height: 800 } }]) {
+      const page = await open(browser, file, more);
+      await page.waitForSelector("#lane-table");
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth + 1), "wider than the window");
+      const data = await page.evaluate(() => head.lanes.lanes.map((lane) => lane.spans));
+      const bars = await page.$$eval("#lanes .lane", (groups) => groups.map((g) => [...g.querySelectorAll("rect.bar")].map((bar) => ({
+        from: Number(bar.getAttribute("x")), wide: Number(bar.getAttribute("width")), number: Number(bar.dataset.number), fill: getComputedStyle(bar).fill, verdict: bar.classList[1] }))));
+      assert.equal(bars.length, data.length);
+      const end = Math.max(...data.flat().map((span) => span[1]));
+      const [left, width] = await page.$eval("#lanes svg", (svg) => [Number(svg.querySelector(":scope > line").getAttribute("x1")), svg.viewBox.baseVal.width]);
+      const colours = await page.evaluate(() => Object.fromEntries(["clean", "suspect", "contaminated", "unjudged"].map((name) => { const i = document.createElement("i"); i.style.color = `var(--${name})`; document.body.append(i); return [name, getComputedStyle(i).color]; })));
+      const verdicts = await page.evaluate(() => Object.fromEntries(rows.map((row) => [row.number, row.verdict])));
+      data.forEach((spans, n) => {
+        const wanted = spans.filter((span) => span[2] === 0);
+        assert.deepEqual(bars[n].map((bar) => bar.number), wanted.map((span) => span[3]));
+        wanted.forEach((span, i) => {
+          const at = (ms) => left + (ms / end) * (width - left - 14), bar = bars[n][i];
+          assert.ok(Math.abs(bar.from - at(span[0])) < 1.5, `bar ${i} of lane ${n} at ${bar.from}, not ${at(span[0])}`);
+          assert.ok(Math.abs(bar.wide - Math.max(at(span[1]) - at(span[0]), 1)) < 0.1);
+          assert.equal(bar.verdict, verdicts[span[3]]);
+          assert.equal(bar.fill, colours[bar.verdict]);
+        });
+      });
+      assert.equal(await page.$$eval("#lane-table tbody tr", (list) => list.length), data.length);
+      // The run's chart: each GPU's points are those of its experiments' traces, at their times, and no others; of many GPUs it is left out.
+      const drawn = await page.evaluate(() => {
+        const plot = document.getElementById("timeline-chart")?.plot;
+        return plot && gpuNames.map((name, i) => plot.data[0].map((time, k) => [time, plot.data[i + 1][k]]).filter((point) => typeof point[1] === "number"));
+      });
+      const traced = await page.evaluate(() => gpuNames.map((name) => rows.flatMap((row) => (row.data.trace || []).filter((trace) => gpuOf(row, trace) === name)
+        .flatMap((trace) => trace.seconds.map((second, k) => [row.start / 1000 + second, trace.power_w[k]]))).filter((point) => typeof point[1] === "number").sort((a, b) => a[0] - b[0])));
+      if (traced.length > 8) assert.ok(!drawn);
+      else assert.deepEqual(drawn, traced);
+      // One of them is reached by Tab; arrows walk, Enter chooses; a click chooses too.
+      assert.equal(await page.$$eval('#lanes .bar[tabindex="0"]', (list) => list.length), 1);
+      await page.focus('#lanes .bar[tabindex="0"]');
+      await page.keyboard.press("End");
+      const focused = () => page.evaluate(() => Number(document.activeElement.dataset.number));
+      const first = data.findIndex((spans) => spans.some((span) => span[2] === 0)), bottom = data.findLastIndex((spans) => spans.some((span) => span[2] === 0));
+      assert.equal(await focused(), data[first].filter((span) => span[2] === 0).pop()[3]);
+      for (let i = 0; i < data.length; i++) await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Home");
+      const number = data[bottom].find((span) => span[2] === 0)[3];
+      assert.equal(await focused(), number);
+      const id = await page.evaluate((wanted) => rows.find((row) => row.number === wanted).id, number);
+      assert.ok((await page.textContent('#lanes [role="status"]')).includes(id));
+      await page.keyboard.press("Enter");
+      assert.ok((await page.textContent("#detail h2")).includes(id));
+      await page.$eval(`#lanes .bar[data-number="${data[first].find((span) => span[2] === 0)[3]}"]`, (bar) => bar.dispatchEvent(new MouseEvent("click", { bubbles: true })));
+      assert.equal(await page.evaluate(() => chosen.row.number), data[first].find((span) => span[2] === 0)[3]);
+      await page.emulateMedia({ media: "print" });
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      assert.equal(await page.evaluate(() => document.querySelector("#lanes svg").viewBox.baseVal.width), 690);
+      assert.deepEqual(page.said, []);
+      await page.context().close();
+    }
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -13,7 +13,7 @@ function kindOf(name) {
 
 /* An element: attributes that begin with "on" are listeners, "class" and the others are set; children are nodes or texts. */
 function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title"].includes(tag);
+  const svg = ["svg", "g", "path", "circle", "rect", "line", "text", "title", "defs", "pattern"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;

@@ -143,8 +143,9 @@ function clockOf(plot, marks) {
 
 /* Those that hold some of these: in the study's layout each file of an experiment is a trace of its own. */
 const tracesOf = (row, ...keys) => (row.data.trace || []).filter((trace) => keys.some((key) => trace[key]?.some(isNumber)));
-const gpuNames = [...new Set(rows.flatMap((row) => tracesOf(row, "power_w", "memory_mib").map((trace) => trace.gpu)))].sort();
-const hasMemory = rows.some((row) => tracesOf(row, "memory_mib").length > 0);
+const inLanes = usage.lanes.length > 1;
+const gpuNames = [...new Set(rows.flatMap((row) => tracesOf(row, "power_w", "memory_mib").map((trace) => gpuOf(row, trace))))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+const hasMemory = !inLanes && rows.some((row) => tracesOf(row, "memory_mib").length > 0);
 
 /* The usual case: one GPU, whose points are in order. */
 function addAlone(row, trace, times, power, memory) {
@@ -161,6 +162,24 @@ function addAlone(row, trace, times, power, memory) {
   if (times.length === before) return;
   times.push(times[times.length - 1] + 1e-3);
   for (const list of [...power, ...memory]) list.push(null);
+}
+
+/* Of lanes: power alone, each GPU's traces at their own times, which are those of the others too. Between two experiments of a GPU
+ * nothing was measured: null; at the times of others' points a line goes on: undefined. */
+function allLanes() {
+  const at = new Map(gpuNames.map((name, i) => [name, i])), traces = gpuNames.map(() => []);
+  for (const row of rows.filter((one) => one.start !== null))
+    for (const trace of tracesOf(row, "power_w"))
+      traces[at.get(gpuOf(row, trace))].push({ times: trace.seconds.map((second) => row.start / 1000 + second), power: trace.power_w });
+  const times = [...new Set(traces.flat().flatMap((trace) => trace.times))].sort((a, b) => a - b), place = new Map(times.map((time, i) => [time, i]));
+  return [times, ...traces.map((list) => {
+    const column = new Array(times.length).fill(null);
+    for (const { times: mine, power } of list) {
+      column.fill(undefined, place.get(mine[0]), place.get(mine[mine.length - 1]));
+      mine.forEach((time, i) => { column[place.get(time)] = power[i]; });
+    }
+    return column;
+  })];
 }
 
 /* All traces one behind the other, an empty point after each so that no line leads to the next. */
@@ -211,33 +230,37 @@ function runBands() {
   return bands;
 }
 
+const LANES_DRAWN = 8, LANE_COLOURS = ["power", "temperature", "utilisation", "memory", "memory_temperature", "memory_utilisation"];
+const ofLanes = (series) => (inLanes ? series.map((one, i) => ({ ...one, label: gpuNames[i], stroke: () => colour(LANE_COLOURS[i % LANE_COLOURS.length]), dash: DASHES[Math.floor(i / LANE_COLOURS.length)] })) : series);
+
 function showTimeline() {
   const bands = runBands();
-  if (!bands.length) return;
-  const data = wholeRun();
+  /* More curves than these nobody tells apart: what each lane did is drawn below, and each experiment has its own. */
+  if (!bands.length || (inLanes && gpuNames.length > LANES_DRAWN)) return;
+  const data = inLanes ? allLanes() : wholeRun();
   if (!data[0].length) {
     const from = Math.min(...bands.map((band) => band.from)), to = Math.max(...bands.map((band) => band.to));
     data[0] = [from, to];
     for (let i = 1; i < data.length; i++) data[i] = [null, null];
   }
   const from = Math.min(data[0][0], ...bands.map((band) => band.from)), to = Math.max(data[0][data[0].length - 1], ...bands.map((band) => band.to));
-  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint how" }, say("timeline_hint")),
+  place("timeline", make("h2", {}, say("timeline")), make("p", { class: "hint how" }, say(inLanes ? "timeline_hint_lanes" : "timeline_hint")),
     ...(head.layout ? [make("p", { class: "hint" }, say("between_hint"))] : []));
   const entry = chart(document.getElementById("timeline"), 260, () => ({
     data,
     options: {
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + zoneMs), "Etc/UTC"),
       scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] } },
-      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...seriesOf("power", gpuNames, "W"), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
+      series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...ofLanes(seriesOf("power", gpuNames, "W")), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
       axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)`, size: 60 }),
         ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false }, size: 76 })] : [])],
       hooks: {
-        drawClear: [behind(runBands(), [])],
+        drawClear: [behind(inLanes ? [] : runBands(), [])],
         setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],
         init: [(plot) => {
           plot.over.addEventListener("dblclick", () => { plot.zoomed = false; }, { capture: true });
           plot.over.addEventListener("click", (event) => {
-            if (plot.select.width > 0) return;
+            if (plot.select.width > 0 || inLanes) return;
             const time = plot.posToVal(event.offsetX, "x");
             const band = bands.find((b) => b.row && b.from <= time && time <= b.to);
             if (band) choose(band.row, true);

@@ -4,14 +4,15 @@ const tile = (name, number, text, hint) => make("div", { class: "tile " + name, 
 
 function showTop() {
   const first = head.sessions?.[0], last = head.sessions?.[head.sessions.length - 1];
-  const gpus = [...new Set(rows.flatMap((row) => (row.data.tare?.energy?.devices || []).map((device) => device.device)))];
+  const gpus = [...new Set(rows.flatMap((row) => (row.data.tare?.energy?.devices || []).map((device) => device.device)))].sort((a, b) => compare(a, b));
+  const all = usage.lanes.length > 1 ? new Set(usage.lanes.flatMap((lane) => lane.uuids.map((uuid) => lane.node + uuid))).size : gpus.length;
   const machine = head.machine || {};
   const names = (machine.gpus || []).map((gpu) => gpu.name || gpu.model).filter(Boolean);
   const title = head.name || head.folder || say("report");
   document.title = `${title} – ${head.program}`;
   place("top", make("h1", {}, title), make("p", { class: "facts" }, ...[
-    head.folder === title ? null : head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, machine.host?.name || machine.host || first?.host,
-    zoneName(), names.length ? [...new Set(names)].join(", ") : gpus.join(", "), isNumber(head.seed) ? say("seed", { n: head.seed }) : null,
+    head.folder === title ? null : head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, nodes.length > 1 ? say("n_nodes", { n: nodes.length }) : machine.host?.name || machine.host || first?.host,
+    zoneName(), [all > 4 ? say("n_gpus", { n: all }) : names.length ? null : gpus.join(", "), [...new Set(names)].join(", ")].filter(Boolean).join(", "), isNumber(head.seed) ? say("seed", { n: head.seed }) : null,
     head.layout ? say("layout_study") : null,
     head.sessions?.length > 1 ? say("sessions", { n: head.sessions.length }) : null, say("version", head),
   ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))),
@@ -26,7 +27,7 @@ function sentence() {
 }
 
 function showVerdict() {
-  const waited = sum((head.pauses || []).map((pause) => pause.seconds));
+  const lanes = usage.lanes.length > 1, waited = lanes ? usage.total.overhead_s + usage.total.waiting_s : sum((head.pauses || []).map((pause) => pause.seconds));
   const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
   place("verdict",
     make("p", { class: "sentence" }, sentence()),
@@ -39,7 +40,7 @@ function showVerdict() {
       ...(recorded.length ? [tile("", withUnit(sum(recorded), "J"), say("total_recorded"), String(sum(recorded)))] : []),
       ...(energies.length && co2e(sum(energies)) ? [tile("", co2e(sum(energies)), say("total_co2e", { n: plain(head.carbon_g_per_kwh) }))] : []),
       tile("", duration(sum(finished.map((row) => row.duration))), say("total_time")),
-      ...(waited ? [tile("", duration(waited), say(head.layout ? "total_between" : "total_wait"))] : [])),
+      ...(waited ? [tile("", duration(waited), say(head.layout ? "total_between" : lanes ? "total_lanes" : "total_wait"))] : [])),
     ...(head.problems?.length ? [make("ul", { class: "seen" }, ...head.problems.map((text) => make("li", { class: "suspect" }, text)))] : []));
 }
 
@@ -207,4 +208,4 @@ place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
 const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */
-for (const [i, show] of [showTimeline, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);
+for (const [i, show] of [showTimeline, showLanes, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);

@@ -143,9 +143,13 @@ static void a_gpu_is_named_by_what_the_driver_says(void **state)
     assert_string_equal(who.library, "13.580.159.04");
     assert_int_equal(who.mig, GPU_MIG_OFF);
     assert_int_equal(who.persistence, GPU_PERSISTENCE_ON);
+    assert_int_equal(who.clocks.sm_max_mhz, 1980);
+    assert_int_equal(who.clocks.memory_application_mhz, 3201);
     play_end(&played);
-    play(&played, NULL, "0", 0, "persistence 0\n");
+    play(&played, NULL, "0", 0, "persistence 0\nsm_clock_application 0\nmemory_clock_max 1593\n");
     nvml_backend.identify(played.sensor, &who);
+    assert_int_equal(who.clocks.sm_application_mhz, 0);
+    assert_int_equal(who.clocks.memory_max_mhz, 1593);
     assert_int_equal(who.persistence, GPU_PERSISTENCE_OFF);
     play_end(&played);
 }

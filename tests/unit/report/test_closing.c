@@ -296,6 +296,66 @@ static void a_run_that_is_clean_says_so_in_one_line(void **state)
     results_fini(&results);
 }
 
+static json_t *lane(size_t at)
+{
+    return json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:n}", "node", "gpu07", "name",
+                     json_sprintf("GPU %zu", at), "experiments", 3, "busy_s", 120.0, "overhead_s", 30.0, "waiting_s",
+                     10.0, "nothing_s", 40.0, "utilisation", 0.6, "gpu_energy_j", 2500.0, "clean", 2, "suspect", 1,
+                     "contaminated", 0, "unjudged", 0, "lost");
+}
+
+/* Lanes that are all alike; the first was disturbed by all others. */
+static json_t *lanes_of(size_t count)
+{
+    json_t *lanes = json_array(), *by = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(lanes, lane(i));
+        if (i > 0)
+            json_array_append_new(by, json_pack("{s:i, s:i}", "lane", (int)i, "experiments", 1));
+    }
+    return json_pack("{s:f, s:o, s:o, s:[{s:i, s:s, s:o, s:[i, i]}]}", "seconds", 200.0, "lanes", lanes, "total",
+                     lane(99), "disturbances", "lane", 0, "kind", "cpu_contended", "by", by, "experiments", 1, 2);
+}
+
+static bool has_line(const char *text, const char *line)
+{
+    AUTO_FREE char *whole = mem_printf("\n%s\n", line);
+    return strstr(text, whole) != NULL;
+}
+
+static void lanes_have_a_table_that_loses_columns_to_a_narrow_terminal(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    results.lanes = lanes_of(2);
+    AUTO_FREE char *wide = closing_of(&results, 0);
+    assert_true(has_line(wide, "LANE   DONE    TRAINING  OVERHEAD  WAITING  NO WORK  USED  GPU ENERGY  VERDICTS"));
+    assert_true(
+        has_line(wide, "GPU 1     3  2 min 00 s    30.0 s   10.0 s   40.0 s  60 %      2.5 kJ  2 clean, 1 suspect"));
+    assert_true(has_line(wide, "GPU 0 was disturbed by GPU 1: cpu_contended, in 2 experiments"));
+    assert_true(has_line(wide, "2 lanes, at work 60 % of 3 min 20 s"));
+    AUTO_FREE char *narrow = closing_of(&results, 60); /* 88 columns less 9, 12 and 10 are 57 */
+    assert_true(has_line(narrow, "LANE   DONE    TRAINING  WAITING  USED  VERDICTS"));
+    results_fini(&results);
+}
+
+static void of_many_lanes_some_are_told_and_the_rest_is_counted(void **state)
+{
+    (void)state;
+    struct results results = results_of(1);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    results.lanes = lanes_of(64);
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nGPU 23 "));
+    assert_null(strstr(text, "\nGPU 24 "));
+    assert_non_null(strstr(text, "\nall 64 "));
+    assert_true(has_line(text, "and 40 more lanes (all in report.html)"));
+    assert_true(has_line(
+        text, "GPU 0 was disturbed by GPU 1, GPU 2, GPU 3, GPU 4 and 59 more: cpu_contended, in 2 experiments"));
+    results_fini(&results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +371,8 @@ int main(void)
         cmocka_unit_test(processes_left_behind_and_survivors_are_named),
         cmocka_unit_test(metrics_that_never_matched_are_told_per_repository),
         cmocka_unit_test(the_command_to_resume_can_be_pasted),
+        cmocka_unit_test(lanes_have_a_table_that_loses_columns_to_a_narrow_terminal),
+        cmocka_unit_test(of_many_lanes_some_are_told_and_the_rest_is_counted),
         cmocka_unit_test(outcomes_are_coloured_when_asked),
     };
     return cmocka_run_group_tests_name("closing", tests, NULL, NULL);

@@ -1,0 +1,181 @@
+/* The lanes of a run with several: how each spent the time, as a table and as bars in time, and who disturbed whom. */
+const usage = head.lanes || { lanes: [], disturbances: [] };
+const DOINGS = ["training", "guarding", "cooling", "lane_waiting", "no_work"];
+const nodes = [...new Set(usage.lanes.map((lane) => lane.node))];
+const laneName = (lane, n) => [nodes.length > 1 ? lane.node : null, lane.gpus.length ? lane.name : say("lane_n", { n: n + 1 })].filter(Boolean).join(" · ");
+const laneHint = (lane) => [lane.node, ...lane.uuids].filter(Boolean).join("\n");
+const laneOf = new Map(usage.lanes.flatMap((lane, n) => lane.spans.filter((span) => span[2] === 0).sort((a, b) => a[4] - b[4]).map((span) => [span[3], lane])));
+/* Labels are those of a driver: on another node, or in another task, the same label is another GPU. */
+function gpuOf(row, trace) {
+  const lane = laneOf.get(row.number);
+  return lane ? [nodes.length > 1 ? lane.node : null, lane.gpus.length === 1 ? lane.name : trace.gpu].filter(Boolean).join(" · ") : trace.gpu;
+}
+const byNumber = new Map(rows.map((row) => [row.number, row]));
+const cut = (text, most) => (text.length > most ? text.slice(0, Math.max(most - 1, 1)) + "…" : text);
+
+/* The bars' colour: of the attempt that the result is of; those before it count for nothing. */
+function verdictOf(span) {
+  const row = byNumber.get(span[3]), result = row?.data.tare?.result_attempt ?? span[4];
+  return row && result === span[4] ? row.verdict : "unjudged";
+}
+
+function spanText(lane, n, span) {
+  const row = byNumber.get(span[3]), seconds = (span[1] - span[0]) / 1000;
+  const what = span[2] === 0 && row ? `${row.id}, ${say(verdictOf(span))}, ${say(row.outcome)}` : say(DOINGS[span[2]]) + (row ? ` (${row.id})` : "");
+  return [laneName(lane, n), what, moment(usage.from_ms + span[0]).slice(11), duration(seconds)].join(" · ");
+}
+
+/* Bars of training one by one, as they can be chosen; of each other thing one path for a lane, however often it did it. */
+function laneBars(group, lane, n, x, y, height) {
+  for (const doing of [1, 2, 3]) {
+    const fill = doing === 3 ? "url(#lane-hatch)" : "var(--line)";
+    const d = lane.spans.filter((span) => span[2] === doing).map((span) => {
+      const from = x(span[0]), wide = Math.max(x(span[1]) - from, 0);
+      return wide >= 0.3 ? `M${from.toFixed(2)} ${y}h${wide.toFixed(2)}v${height}h-${wide.toFixed(2)}z` : "";
+    }).join("");
+    if (d) group.append(make("path", { d, fill, class: DOINGS[doing], "shape-rendering": "crispEdges" }));
+  }
+  for (const span of lane.spans.filter((one) => one[2] === 0)) {
+    const verdict = verdictOf(span), text = spanText(lane, n, span), from = x(span[0]);
+    const bar = make("rect", { x: from.toFixed(2), y, width: Math.max(x(span[1]) - from, 1).toFixed(2), height, rx: 1, fill: `var(--${verdict})`, class: "bar " + verdict,
+      tabindex: "-1", role: "button", "aria-label": text, "data-number": span[3] }, make("title", {}, text));
+    group.append(bar);
+    lane.bars.push({ bar, span });
+  }
+}
+
+/* The lanes in time, as wide as there is room: letters stay as large as they are elsewhere. */
+function drawLanes(width) {
+  const all = usage.lanes, line = all.length <= 12 ? 28 : all.length <= 32 ? 20 : 14, foot = 26;
+  const names = all.map(laneName), left = Math.min(Math.max(...names.map((name) => name.length)) * 7 + 12, width * 0.3), right = 14;
+  const end = Math.max(...all.flatMap((lane) => lane.spans.map((span) => span[1])), 1), height = all.length * line + foot;
+  const x = (ms) => left + (ms / end) * (width - left - right);
+  const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": say("lanes_in_time") });
+  const pattern = make("pattern", { id: "lane-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, make("line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "var(--soft)", "stroke-width": 2, opacity: 0.55 }));
+  svg.append(make("defs", {}, pattern));
+  const marks = ticks(0, end / 1000, Math.max(Math.floor((width - left) / 110), 2), true);
+  for (const mark of marks) {
+    const at = x(mark * 1000);
+    svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }),
+      make("text", { x: Math.min(at, width - 30), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, moment(usage.from_ms + mark * 1000).slice(end < 864e5 ? 11 : 5, end < 6e5 ? 19 : 16)));
+  }
+  all.forEach((lane, n) => {
+    const y = n * line + 3, group = make("g", { class: "lane" });
+    lane.bars = [];
+    svg.append(make("text", { x: left - 8, y: y + line / 2 + 1, "text-anchor": "end", class: lane.lost ? "lost" : null },
+      make("title", {}, [laneHint(lane), lane.lost].filter(Boolean).join("\n")), cut(names[n], Math.floor((left - 8) / 6.6))), group);
+    laneBars(group, lane, n, x, y, line - 6);
+  });
+  return { svg, at: (px, py) => ({ n: Math.floor(py / line), ms: ((px - left) / (width - left - right)) * end }) };
+}
+
+/* One bar is reached by Tab; arrows go along a lane and to the next one, Enter shows the experiment. */
+function laneKeys(event) {
+  const n = usage.lanes.findIndex((lane) => lane.bars.some((entry) => entry.bar === event.target));
+  if (n < 0) return;
+  const lane = usage.lanes[n], i = lane.bars.findIndex((entry) => entry.bar === event.target), { span } = lane.bars[i];
+  const step = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key], down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  let next = null;
+  if (step) next = lane.bars[Math.min(Math.max(i + step, 0), lane.bars.length - 1)];
+  else if (down) {
+    let to = n + down;
+    while (usage.lanes[to] && !usage.lanes[to].bars.length) to += down;
+    const away = (entry) => Math.abs(entry.span[0] + entry.span[1] - span[0] - span[1]);
+    next = usage.lanes[to]?.bars.reduce((best, entry) => (!best || away(entry) < away(best) ? entry : best), null);
+  } else if ((event.key === "Enter" || event.key === " ") && byNumber.has(span[3])) choose(byNumber.get(span[3]), true);
+  else return;
+  event.preventDefault();
+  if (!next) return;
+  event.target.setAttribute("tabindex", "-1");
+  next.bar.setAttribute("tabindex", "0");
+  next.bar.focus({ preventScroll: true });
+}
+
+/* What is under the mouse, or has the keyboard, in words: also of what is too small to be drawn, or is no bar. */
+function showLaneTime(box, said) {
+  let drawing = null;
+  const hint = () => { said.textContent = say("lanes_hint"); };
+  const redraw = (width) => {
+    drawing = drawLanes(Math.max(width, 260));
+    box.replaceChildren(drawing.svg);
+    const first = usage.lanes.flatMap((lane) => lane.bars)[0];
+    first?.bar.setAttribute("tabindex", "0");
+    mark(chosen.row);
+  };
+  const mark = (row) => {
+    for (const lane of usage.lanes) for (const { bar, span } of lane.bars) bar.classList.toggle("chosen", span[3] === row?.number);
+  };
+  const under = (event) => {
+    const place = drawing.svg.getBoundingClientRect(), scale = drawing.svg.viewBox.baseVal.width / place.width;
+    const { n, ms } = drawing.at((event.clientX - place.left) * scale, (event.clientY - place.top) * scale), lane = usage.lanes[n];
+    const span = lane?.spans.find((one) => one[0] <= ms && ms < one[1]);
+    said.textContent = span ? spanText(lane, n, span) : say("lanes_hint");
+  };
+  box.addEventListener("pointermove", under);
+  box.addEventListener("pointerleave", hint);
+  box.addEventListener("focusin", (event) => { said.textContent = event.target.getAttribute("aria-label") || ""; });
+  box.addEventListener("click", (event) => { const row = byNumber.get(Number(event.target.dataset?.number)); if (row) choose(row, true); });
+  box.addEventListener("keydown", laneKeys);
+  chosen.listeners.push(mark);
+  hint();
+  redraw(box.clientWidth);
+  let wide = box.clientWidth, asked = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(() => { if (box.clientWidth !== wide && !onPaper) redraw((wide = box.clientWidth)); });
+  });
+  addEventListener("beforeprint", () => redraw(690));
+  addEventListener("afterprint", () => redraw((wide = box.clientWidth)));
+}
+
+function legend() {
+  const verdicts = ["clean", "suspect", "contaminated", "unjudged"].filter((name) => usage.lanes.some((lane) => lane.spans.some((span) => span[2] === 0 && verdictOf(span) === name)));
+  const swatch = (name, text) => make("span", {}, make("i", { class: "swatch " + name }), text);
+  const waits = usage.lanes.some((lane) => lane.waiting_s > 0);
+  return make("p", { class: "legend" }, ...verdicts.map((name) => swatch(name, say(name))), swatch("quiet", say("overhead")), waits ? swatch("wait", say("lane_waiting")) : null);
+}
+
+/* What its GPUs are, where those of the run are not alike. */
+const modelOf = new Map(rows.flatMap((row) => (row.data.tare?.energy?.devices || []).filter((device) => device.uuid && device.model).map((device) => [device.uuid, device.model])));
+const laneModel = (lane) => [...new Set(lane.uuids.map((uuid) => modelOf.get(uuid)).filter(Boolean))].join(", ");
+
+function laneTable() {
+  const unlike = new Set(modelOf.values()).size > 1;
+  const percent = (value) => (isNumber(value) ? `${plain(100 * value, 3)} %` : "");
+  const columns = [
+    ...(unlike ? [["gpu", (lane) => (lane.uuids ? laneModel(lane) : "")]] : []), ["lane_done", (lane) => lane.experiments], ["training", (lane) => duration(lane.busy_s)], ["overhead", (lane) => duration(lane.overhead_s)],
+    ["lane_waiting", (lane) => duration(lane.waiting_s)], ["no_work", (lane) => duration(lane.nothing_s)],
+    ["used", (lane) => make("span", { class: "meter" }, make("i", { style: `width:${(56 * (lane.utilisation || 0)).toFixed(1)}px` }), make("b", {}, percent(lane.utilisation)))],
+    ["energy", (lane) => withUnit(lane.gpu_energy_j, "J")], ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || usage.total.unjudged).map((name) => [name, (lane) => lane[name] || ""]),
+  ].filter(([key]) => key !== "energy" || isNumber(usage.total.gpu_energy_j));
+  const cell = (value) => make("td", { class: "number" }, value instanceof Node ? value : String(value ?? ""));
+  const line = (title, hint, lane) => make("tr", {}, make("th", { scope: "row", title: hint }, ...title), ...columns.map(([, of]) => cell(of(lane))));
+  return make("div", { class: "scroll" }, make("table", { id: "lane-table", "aria-label": say("lanes") },
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, say("lane")), ...columns.map(([key]) => make("th", { scope: "col", class: "number", title: words[key + "_hint"] ?? TEXTS.en[key + "_hint"] }, say(key))))),
+    make("tbody", {}, ...usage.lanes.map((lane, n) => line([laneName(lane, n), ...(lane.lost ? [" ", make("span", { class: "badge contaminated", title: lane.lost }, say("lost"))] : [])], laneHint(lane), lane))),
+    make("tfoot", {}, line([say("all_lanes", { n: usage.lanes.length })], null, usage.total))));
+}
+
+/* Whom by whom, the heaviest first; one row for a lane and a kind. */
+function disturbedTable() {
+  const order = ["contaminated", "suspect", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
+  const list = [...usage.disturbances].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight) || b.experiments.length - a.experiments.length || a.lane - b.lane);
+  const name = (at) => (at === null ? say("outside") : laneName(usage.lanes[at], at));
+  const links = (numbers) => few(numbers.map((number) => byNumber.get(number)).filter(Boolean), 8).flatMap((row, i) => [i ? ", " : "", typeof row === "string" ? row : make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, `#${row.number}`)]);
+  return make("div", { class: "scroll" }, make("table", { id: "lane-disturbed", "aria-label": say("lanes_disturbed") },
+    make("thead", {}, make("tr", {}, ...["lane", "by_whom", "evidence", "experiments"].map((key) => make("th", { scope: "col" }, say(key))))),
+    make("tbody", {}, ...list.map((item) => make("tr", {}, make("th", { scope: "row" }, name(item.lane)),
+      make("td", {}, few(item.by.map((one) => `${name(one.lane)} (${one.experiments})`), 6).join(", ")),
+      make("td", { title: kindOf(item.kind)?.meaning }, make("span", { class: "badge " + item.weight }, item.kind)), make("td", {}, ...links(item.experiments)))))));
+}
+
+function showLanes() {
+  if (usage.lanes.length < 2) return;
+  const box = make("div", { class: "lanes-time" }), said = make("p", { class: "hint how", role: "status" });
+  place("lanes", make("h2", {}, say("lanes")),
+    make("p", {}, say(nodes.length > 1 ? "lanes_said_nodes" : "lanes_said", { n: usage.lanes.length, nodes: nodes.length, used: `${plain(100 * usage.total.utilisation, 3)} %`, time: duration(usage.seconds) })),
+    legend(), make("div", { class: "chart" }, box), said, laneTable(),
+    ...usage.lanes.filter((lane) => lane.lost).map((lane) => make("p", { class: "hint", lang: "en" }, lane.lost)),
+    make("h3", {}, say("lanes_disturbed")), usage.disturbances.length ? disturbedTable() : make("p", { class: "hint" }, say("lanes_quiet")));
+  showLaneTime(box, said);
+}
