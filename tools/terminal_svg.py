@@ -9,7 +9,8 @@ import sys
 
 NO_BREAK_SPACE = "&#160;"  # renderers collapse plain ones
 CELL_W, CELL_H, MARGIN = 7.8, 18, 16
-COLOURS = [(r"\bsucceeded\b", "#7ec699"), (r"\bfailed\b", "#f08d8d"), (r"\bsuspect\b", "#e5c07b"), (r"^EXPERIMENT.*$", "#8ab4f8"), (r"^\$ .*$", "#ffffff")]
+COLOURS = [(r"\bsucceeded\b", "#7ec699"),
+           (r"\bfailed\b", "#f08d8d"), (r"\bsuspect\b", "#e5c07b"), (r"^EXPERIMENT.*$", "#8ab4f8"), (r"^\$ .*$", "#ffffff")]
 
 
 def spans(line):

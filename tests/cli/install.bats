@@ -25,7 +25,8 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
     setup_installed
     # Nothing beside the prefix.
     [ "$(find "$WORK/root" -type f ! -path "$PLACE/*" | wc -l)" -eq 0 ]
-    for command in "" $("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print "-" $1 }'); do
+    commands=$("$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print "-" $1 }')
+    for command in "" $commands; do
         [ -s "$PLACE/share/man/man1/$NAME$command.1" ] || { echo "no page of '$command'"; false; }
     done
     [ -s "$PLACE/share/bash-completion/completions/$NAME.bash" ]
@@ -79,8 +80,8 @@ END
     if command -v c++ > /dev/null; then
         for standard in c++11 c++17; do
             # shellcheck disable=SC2086
-            c++ -std=$standard -Wall -Wextra -Wpedantic -Wconversion -Wold-style-cast -Werror $flags -I"$PLACE/include" mark.cc \
-                -o mark-cc
+            c++ -std=$standard -Wall -Wextra -Wpedantic -Wconversion -Wold-style-cast -Werror $flags \
+                -I"$PLACE/include" mark.cc -o mark-cc
         done
         programs="$programs mark-cc"
     fi
@@ -89,8 +90,10 @@ END
         run "./$program"
         [ "$status" -eq 1 ]
         "$TARE" exec --energy --json "$program.json" "./$program" || { echo "$program: $?"; false; }
-        [ "$(python3 -c '
+        found=$(python3 -c '
 import json, sys
-print([e["name"] + " " + e["label"] for e in json.load(open(sys.argv[1]))["epochs"] if e["part"] == "epoch"])' "$program.json")" = "['epoch 1']" ]
+epochs = json.load(open(sys.argv[1]))["epochs"]
+print([e["name"] + " " + e["label"] for e in epochs if e["part"] == "epoch"])' "$program.json")
+        [ "$found" = "['epoch 1']" ]
     done
 }
