@@ -31,7 +31,7 @@ echo "loss 0.$TARE_ATTEMPT"'
     is "$(summary attempt) $(summary perf_loss) $(summary duration_seconds)" "1 0.1 $before"
     kill -KILL "$OUTSIDER"
     timeout -k 5 100 "$TARE" run --resume "$(run_dir)" --containment sweep
-    is "$(cat tries | xargs)" "1 2"
+    is "$(xargs <tries)" "1 2"
     is "$(events experiment_again | wc -l) $(events experiment_ended | wc -l)" "1 2"
     is "$(summary attempt) $(summary perf_loss)" "2 0.2"
 }

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "run/provenance.h"
 #include "base/query.h"
+#include "run/provenance.h"
 #include "tare_build.h"
 
 #include <stdlib.h>
