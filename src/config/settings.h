@@ -148,7 +148,8 @@ extern const struct parallel_timing parallel_timing_default;
 extern const struct guard_settings guard_settings_default;
 
 /* Their names in the settings, in the order of the enums; NULL-terminated. */
-extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[], *const cpu_sets_wishes[], *const plan_orders[];
+extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
+extern const char *const cpu_sets_wishes[], *const plan_orders[];
 
 /* "all", "none", or numbers and UUIDs by commas, none of them empty. */
 bool settings_gpus_are_list(const char *text);

@@ -46,7 +46,8 @@ void cgroup_clean(const char *parent);
  * tag. */
 bool cgroup_is_leaf_of(const char *leaf, const char *tag);
 
-/* Hands the cpuset controller down to it where the folder above has it. False: the leaf's members would run elsewhere too. */
+/* Hands the cpuset controller down to it where the folder above has it. False: the leaf's members
+ * would run elsewhere too. */
 bool cgroup_limit_cpus(const char *leaf, const struct cpus *cpus);
 
 bool cgroup_limit_memory(const char *leaf, uint64_t bytes); /* false: no memory controller */

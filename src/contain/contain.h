@@ -82,7 +82,8 @@ struct job *job_start(const struct job_request *request, struct err *err);
 const struct job_identity *job_identity(const struct job *job);
 const struct containment *job_layers(const struct job *job); /* that really hold for this job */
 
-/* What keeps the tree on the processors that were asked for. With a cpuset the job cannot leave them; its affinity it may change. */
+/* What keeps the tree on the processors that were asked for. With a cpuset the job cannot
+ * leave them; its affinity it may change. */
 enum job_cpus { JOB_CPUS_FREE, JOB_CPUS_AFFINITY, JOB_CPUS_CPUSET, JOB_CPUS_REFUSED };
 enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_errno: of REFUSED */
 bool job_open_gate(struct job *job, struct err *err);

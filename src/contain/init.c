@@ -331,7 +331,8 @@ static _Noreturn void serve(struct init *init)
     }
 }
 
-/* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here inherits it. */
+/* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here
+ * inherits it. */
 static int settle_on(const struct cpus *cpus)
 {
     return !cpus || syscall(SYS_sched_setaffinity, 0, sizeof cpus->bits, cpus->bits) == 0 ? 0 : errno;

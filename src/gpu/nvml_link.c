@@ -4,7 +4,8 @@
 
 #include <time.h>
 
-/* The counters have 32 bits, which a fast link passes through ten times a second (measured on an H200). Over this time it cannot. */
+/* The counters have 32 bits, which a fast link passes through ten times a second (measured on an H200). Over this
+ * time it cannot. */
 static const int64_t APART_NS = 20 * NS_PER_MS;
 static const double WRAP_BYTES = 4294967296.0;
 

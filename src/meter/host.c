@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With more jobs, or processes of our own, than this, what costs most is not read at the edges of all of them. Our own processes use a
- * hundredth of a processor. */
+/* With more jobs, or processes of our own, than this, what costs most is not read at the edges of all of them. Our
+ * own processes use a hundredth of a processor. */
 enum { FEW = 4 };
 static const int64_t OWN_FRESH_NS = 200 * NS_PER_MS;
 

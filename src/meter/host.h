@@ -63,8 +63,8 @@ struct host_edge {
 };
 void host_meter_edge(struct host_meter *meter, struct host_edge *out);
 
-/* The same, an edge of this job. Where many live, all of its figures are as of now, and of the others only their CPU time: as many
- * edges come as there are jobs. */
+/* The same, an edge of this job. Where many live, all of its figures are as of now, and of the others only their CPU
+ * time: as many edges come as there are jobs. */
 void host_meter_edge_of(struct host_meter *meter, size_t job, struct host_edge *out);
 
 /* The counters alone: some microseconds. */

@@ -36,7 +36,8 @@ struct host_job *host_job_new_tree(const char *sysroot, pid_t pid, uint64_t star
  * µs for each process of the machine. When the job is gone: what was known last, without what is only of now. */
 void host_job_sample(struct host_job *job, struct host_job_figures *out);
 
-/* Its CPU time alone, some 3 µs: the rest of out stays as it is. False: only host_job_sample finds it (there is no cgroup). */
+/* Its CPU time alone, some 3 µs: the rest of out stays as it is. False: only host_job_sample finds it (there is no
+ * cgroup). */
 bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out);
 
 /* Called once a second: samples, unless earlier samples have cost so much that it waits: on the average less than 1

@@ -26,7 +26,8 @@ void expected_fini(struct expected *expected);
 /* One that succeeded took so long. epochs: its hyperparameter of that name. */
 void expected_add(struct expected *expected, const char *context, double duration_s, struct reading epochs);
 
-/* The mean of the same training: for each epoch where the number of epochs is known of both, else as a whole. Absent: none was seen. */
+/* The mean of the same training: for each epoch where the number of epochs is known of both, else as a whole.
+ * Absent: none was seen. */
 struct reading expected_of(const struct expected *expected, const char *context, struct reading epochs);
 
 /* A number of epochs: whole or not, above 0; else absent. */

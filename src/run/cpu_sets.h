@@ -17,18 +17,20 @@ struct cpu_sets {
     struct err why;     /* of no sets: the reason; "": none were asked for, or there is one lane */
 };
 
-/* buses: for each lane the PCI addresses of its GPUs, as /proc/driver/nvidia has them. root: where the machine's /sys is ("" for this one).
- * allowed: those that the runner itself may use: never more. Every lane gets the same number of cores, with all their threads; where
- * there are fewer cores than lanes, of processors. What the machine says badly, or too few processors: no lane has a set, and why says
- * so. */
-void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count, const struct cpus *allowed, struct cpu_sets *out);
+/* buses: for each lane the PCI addresses of its GPUs, as /proc/driver/nvidia has them. root: where the machine's
+ * /sys is ("" for this one). allowed: those that the runner itself may use: never more. Every lane gets the same
+ * number of cores, with all their threads; where there are fewer cores than lanes, of processors. What the machine
+ * says badly, or too few processors: no lane has a set, and why says so. */
+void cpu_sets_make(const char *root, const struct strv *buses, size_t lane_count, const struct cpus *allowed,
+                   struct cpu_sets *out);
 void cpu_sets_fini(struct cpu_sets *sets);
 
-/* The processors near the GPU of this address, and its NUMA node (-1: unknown). False: the machine does not say, or says nonsense. */
+/* The processors near the GPU of this address, and its NUMA node (-1: unknown). False: the machine does not say, or
+ * says nonsense. */
 bool cpu_sets_near(const char *root, const char *bus, struct cpus *out, int *node, struct err *err);
 
-/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor n's core (CPUS_MAX of them). Pure.
- * False: there are not enough. */
+/* Deals them out: lane i gets some of near[i] in out[i]. core_of[n]: the first thread of processor n's core
+ * (CPUS_MAX of them). Pure. False: there are not enough. */
 bool cpu_sets_deal(const struct cpus *near, size_t count, const unsigned short *core_of, struct cpus *out);
 
 /* For machine.json: {"lanes": [{"lane", "node", "cpus"}] or null, "why_none"}; null where there is one lane. */

@@ -1,5 +1,5 @@
-/* lanes: what several lanes come to together: whose the processors' energy was, and how long each lane worked. Nothing of it where
- * there is one lane. Private to run/. */
+/* lanes: what several lanes come to together: whose the processors' energy was, and how long each lane worked.
+ * Nothing of it where there is one lane. Private to run/. */
 #ifndef TARE_RUN_LANES_H
 #define TARE_RUN_LANES_H
 
@@ -17,13 +17,15 @@ void lanes_edge(struct runner *runner);
 void lanes_attempt_begin(struct lane *lane);
 void lanes_attempt_end(struct lane *lane, json_t *energy); /* adds "cpu_package_share" to what was measured (docs/energy.md) */
 
-/* Whether the experiments of the other lanes were in the way: evidence, with their names. cpu_s: of the lane's own job. */
+/* Whether the experiments of the other lanes were in the way: evidence, with their names. cpu_s: of the lane's own
+ * job. */
 void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s);
 
 /* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. */
 void lanes_add_others(const struct lane *lane, struct text *out);
 
-/* PCIe links that GPUs of several lanes share: before the meters are started; what the GPUs read of them; the attempt begins anew, or has ended: evidence. */
+/* PCIe links that GPUs of several lanes share: before the meters are started; what the GPUs read of them; the
+ * attempt begins anew, or has ended: evidence. */
 void lanes_links_begin(struct runner *runner);
 void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
 void lanes_link_forget(struct lane *lane);

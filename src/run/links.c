@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Packets have headers: some 80 % of the raw figure is all that programs get (PCIe Base Specification, TLPs of 256 bytes). */
+/* Packets have headers: some 80 % of the raw figure is all that programs get (PCIe Base Specification, TLPs of 256
+ * bytes). */
 static const double CONTENDED = 0.70;
 
 /* Less than these parts of the link disturbs nobody, and is disturbed by nobody. */

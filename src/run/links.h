@@ -1,5 +1,5 @@
-/* links: which of the machine's PCIe links the GPUs of several lanes share (those above a switch), how much goes over them, and whether
- * that is near what they can carry. Times come with the readings. */
+/* links: which of the machine's PCIe links the GPUs of several lanes share (those above a switch), how much goes
+ * over them, and whether that is near what they can carry. Times come with the readings. */
 #ifndef TARE_RUN_LINKS_H
 #define TARE_RUN_LINKS_H
 
@@ -44,15 +44,15 @@ struct link_pressure {
     double others_share; /* by the GPUs of other lanes */
 };
 
-/* Of all links that this lane shares, the fullest that is contended: at least 70 % of what it carries at most, with a part of others'
- * and a part of the lane's own in it. False: none is. */
+/* Of all links that this lane shares, the fullest that is contended: at least 70 % of what it carries at most, with
+ * a part of others' and a part of the lane's own in it. False: none is. */
 bool links_judge(const struct links *links, size_t lane, int64_t now_ns, struct link_pressure *out);
 
 /* Whether that lane's GPUs take part in what goes over the link. */
 bool links_uses(const struct links *links, size_t lane, const struct link_pressure *pressure, int64_t now_ns);
 
-/* Bytes a second that a link carries, each direction, by what sysfs says of a device at its end: "16.0 GT/s PCIe", and the number of
- * its lanes. 0: it says nothing of use. */
+/* Bytes a second that a link carries, each direction, by what sysfs says of a device at its end: "16.0 GT/s PCIe",
+ * and the number of its lanes. 0: it says nothing of use. */
 double links_capacity(const char *speed, const char *width);
 
 #endif

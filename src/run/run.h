@@ -88,9 +88,9 @@ struct run_summary {
  * (meter/time_scale.h). False: the run is broken (RUN_BROKEN), err says why. Call from the main thread. */
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
 
-/* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1):
- * machine.json (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository:
- * path, git commit, dirty flag; per interpreter: path, version, packages when cheap; the lanes' processors, where sets is not NULL).
+/* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1): machine.json
+ * (host, kernel, cpu, memory, version, GPUs by name where /proc says, containment, per repository: path, git commit,
+ * dirty flag; per interpreter: path, version, packages when cheap; the lanes' processors, where sets is not NULL).
  * Starts no shell. */
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
                    struct err *err);

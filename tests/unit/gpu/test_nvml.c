@@ -88,7 +88,8 @@ static void each_reading_is_the_scenarios(void **state)
     play_end(&played);
 }
 
-/* 59 GB/s are 13.7 times what the counter holds, each second. A machine that is busy may stop us between a clock and the counter. */
+/* 59 GB/s are 13.7 times what the counter holds, each second. A machine that is busy may stop us between a clock and
+ * the counter. */
 static void the_link_tells_what_goes_over_it_though_its_counters_are_small(void **state)
 {
     (void)state;

@@ -166,8 +166,8 @@ static const char longest_first[] =
     " 'background': {'repo': 'toy', 'model': 'net'}},"
     "{'repo': 'toy', 'model': 'net', 'mode': 'default', 'runs_per_config': 2%s}]}";
 
-/* 6 s x 5 = 30 s, 6 s x 20 = 120 s, 10 s x 4 = 40 s, nothing is known of a parallel one, twice 35 s as the settings say: what is
- * unknown counts as their mean, 52 s. */
+/* 6 s x 5 = 30 s, 6 s x 20 = 120 s, 10 s x 4 = 40 s, nothing is known of a parallel one, twice 35 s as the settings
+ * say: what is unknown counts as their mean, 52 s. */
 static void the_longest_come_first_by_what_earlier_runs_and_the_settings_say(void **state)
 {
     static const struct {

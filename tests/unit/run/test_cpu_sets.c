@@ -160,7 +160,8 @@ static void never_more_than_the_runner_may_use(void **state)
     cpu_sets_fini(&sets);
 }
 
-/* A lane with a GPU on each socket may use both, and takes what it takes beside the lanes that have one of them alone. */
+/* A lane with a GPU on each socket may use both, and takes what it takes beside the lanes that have one of them
+ * alone. */
 static void a_lane_whose_gpus_stand_apart_leaves_the_others_theirs(void **state)
 {
     static const char *const lanes[] = {"0000:01:00.0 0000:81:00.0", "0000:02:00.0 0000:03:00.0",

@@ -56,7 +56,8 @@ static void put_device(const char *root, const char *place, const char *speed, c
     put(root, link, target, true);
 }
 
-/* A switch below 0000:00:01.0 with two GPUs; a third GPU has a port of its own. The switch's link: 16 GT/s, 16 lanes: 31.5 GB/s. */
+/* A switch below 0000:00:01.0 with two GPUs; a third GPU has a port of its own. The switch's link: 16 GT/s, 16
+ * lanes: 31.5 GB/s. */
 static int make_machine(void **state)
 {
     char *root = mem_strdup("/tmp/links-test.XXXXXX");
