@@ -31,7 +31,7 @@ static char *comment_of(const struct dataset *dataset, const struct dataset_expe
               verdict_name(experiment->verdict));
     for (size_t i = 0; i < experiment->evidence_count; i++) {
         const char *kind = experiment->evidence[i].kind;
-        if (verdict_of(&kind, 1) != experiment->verdict)
+        if (verdict_with(VERDICT_CLEAN, kind) != experiment->verdict)
             continue;
         text_addf(&text, "%s%s", first ? " by " : ", ", kind);
         first = false;
