@@ -123,8 +123,10 @@ static uint64_t told(struct family *family, int which, char order)
     if (order == 'x')
         return 0;
     assert_int_equal(read(family->ends[which], &answer, sizeof answer), sizeof answer);
-    if (order == 'f')
+    if (order == 'f') {
+        assert_in_range(which + 1, 1, PUPPETS - 1);
         family->pids[which + 1] = (pid_t)answer;
+    }
     await_sleep(family->pids[which]);
     return answer;
 }
