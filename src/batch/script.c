@@ -61,14 +61,13 @@ static const char *dependency_value(const struct strv *options, size_t *i)
 {
     static const char name[] = "--dependency";
     const char *option = options->items[*i];
-    size_t length = strncmp(option, name, sizeof name - 1) == 0 ? sizeof name - 1 : 2;
-    if (length == 2 && strncmp(option, "-d", 2) != 0)
-        return NULL;
-    if (option[length] == '\0')
+    bool is_long = strncmp(option, name, sizeof name - 1) == 0;
+    const char *rest = is_long ? option + sizeof name - 1 : strncmp(option, "-d", 2) == 0 ? option + 2 : NULL;
+    if (rest && *rest == '\0')
         return *i + 1 < options->count ? options->items[++*i] : NULL;
-    if (length == 2)
-        return option + 2;
-    return option[length] == '=' ? option + length + 1 : NULL;
+    if (rest && is_long)
+        return *rest == '=' ? rest + 1 : NULL;
+    return rest;
 }
 
 char *script_dependency(const struct strv *options, const char *after)
