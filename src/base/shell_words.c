@@ -268,13 +268,8 @@ bool shell_words_split(const char *command, struct strv *out, struct err *err)
     return ok;
 }
 
-void shell_words_quote(const char *word, struct text *out)
+static void add_quoted(const char *word, struct text *out)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        text_add(out, word);
-        return;
-    }
     text_add_char(out, '\'');
     for (const char *c = word; *c; c++) {
         if (*c == '\'')
@@ -283,4 +278,21 @@ void shell_words_quote(const char *word, struct text *out)
             text_add_char(out, *c);
     }
     text_add_char(out, '\'');
+}
+
+void shell_words_quote(const char *word, struct text *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word))
+        text_add(out, word);
+    else
+        add_quoted(word, out);
+}
+
+void shell_words_quote_command(const char *word, struct text *out)
+{
+    if (strchr(word, '='))
+        add_quoted(word, out);
+    else
+        shell_words_quote(word, out);
 }

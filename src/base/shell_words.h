@@ -15,4 +15,7 @@ bool shell_words_split(const char *command, struct strv *out, struct err *err);
 /* One word as a shell takes it: plain when no shell would read anything into it, else in single quotes. */
 void shell_words_quote(const char *word, struct text *out);
 
+/* The first word: NAME=... would set a variable there. */
+void shell_words_quote_command(const char *word, struct text *out);
+
 #endif

@@ -29,12 +29,11 @@ char *plan_job_shell(const struct plan_job *job)
         text_add(&out, ":\"$PATH\" ");
     }
     for (size_t i = 0; i < job->argv.count; i++) {
-        if (i)
-            text_add_char(&out, ' ');
-        /* A first word with '=' in it would be read as an assignment. */
-        if (i == 0 && strchr(job->argv.items[0], '=')) {
-            text_add_char(&out, '\\');
+        if (i == 0) {
+            shell_words_quote_command(job->argv.items[i], &out);
+            continue;
         }
+        text_add_char(&out, ' ');
         shell_words_quote(job->argv.items[i], &out);
     }
     return text_take(&out);

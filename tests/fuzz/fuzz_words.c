@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (size_t i = 0; i < words.count; i++) {
         text_add_char(&quoted, ' ');
-        shell_words_quote(words.items[i], &quoted);
+        (i == 0 ? shell_words_quote_command : shell_words_quote)(words.items[i], &quoted);
     }
     if (!shell_words_split(text_get(&quoted), &again, &err) || again.count != words.count)
         abort();

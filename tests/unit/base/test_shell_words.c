@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/shell_words.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -125,6 +126,28 @@ static void the_mend_names_the_shell_that_would_do_it(void **state)
     assert_non_null(strstr(err.text, "quote it"));
 }
 
+/* Each read back by dash: printf '<%s>' WORD. */
+static void a_word_is_quoted_where_a_shell_would_read_something_into_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *first, *later;
+    } rows[] = {
+        {"python3", "python3", "python3"},      {"lr=0.1", "'lr=0.1'", "lr=0.1"}, /* in front it would set a variable */
+        {"--lr=0.1", "'--lr=0.1'", "--lr=0.1"}, {"", "''", "''"},
+        {"it's", "'it'\\''s'", "'it'\\''s'"},   {"a b=c", "'a b=c'", "'a b=c'"},
+        {"$HOME", "'$HOME'", "'$HOME'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_TEXT struct text first = {0};
+        AUTO_TEXT struct text later = {0};
+        shell_words_quote_command(rows[i].word, &first);
+        shell_words_quote(rows[i].word, &later);
+        assert_string_equal(text_get(&first), rows[i].first);
+        assert_string_equal(text_get(&later), rows[i].later);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +156,7 @@ int main(void)
         cmocka_unit_test(what_is_not_closed_is_said_with_its_place),
         cmocka_unit_test(what_only_a_shell_can_do_is_refused_by_name),
         cmocka_unit_test(the_mend_names_the_shell_that_would_do_it),
+        cmocka_unit_test(a_word_is_quoted_where_a_shell_would_read_something_into_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
