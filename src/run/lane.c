@@ -245,6 +245,16 @@ static void say_setuid(struct lane *lane)
     lane_say(lane, mem_printf("%s: %s", lane->experiment->id, hint));
 }
 
+/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the training may have had it
+ * first. */
+static bool had_our_signal(const struct lane *lane)
+{
+    const struct job_exit *end = &lane->attempt.exit;
+    int number = lane->runner->signal_number;
+    return number != 0 && lane->attempt.reason == STOP_EXITED && end->ended &&
+           end->code == (end->signalled ? number : 128 + number);
+}
+
 void lane_attempt_ended(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -252,6 +262,8 @@ void lane_attempt_ended(struct lane *lane)
     struct failure failure;
     lane->phase = LANE_STEPPING;
     lane_governor_check(lane);
+    if (had_our_signal(lane))
+        lane->attempt.reason = STOP_INTERRUPTED;
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->lost && lane->outcome == OUTCOME_FAILED) {
         /* It failed for want of its GPU, as far as anybody can tell. */

@@ -54,6 +54,27 @@ True"
     finish_by_resume
 }
 
+is_stopping() { grep -q '"type":"attempt_stopping".*"experiment":2' "$(run_dir)/events.jsonl"; }
+
+@test "a training that had the run's TERM before the runner had it is interrupted, not failed" {
+    # Whoever ignores the signal keeps the stop from being over before the runner has its own.
+    job 'echo "$TARE_EXPERIMENT $TARE_ATTEMPT" >>../done
+case $TARE_EXPERIMENT-$TARE_ATTEMPT in *_002-1)
+    (trap "" TERM; touch ../up; until [ -e ../told ]; do sleep 0.05; done) &
+    until [ -e ../up ]; do sleep 0.05; done
+    kill -TERM $$;; esac'
+    settings 3
+    start_run
+    wait_until is_stopping
+    kill -TERM "$PID"
+    touch told
+    end_program
+    is "$CODE" 143
+    is "$(event_value experiment_ended 2 outcome)" interrupted
+    is "$(event_value attempt_ended 2 reason)" interrupted
+    finish_by_resume
+}
+
 @test "a killed runner takes its job along, and a resume finishes the plan" {
     wait_in_the_second
     start_run
