@@ -3,14 +3,11 @@
 
 load guard
 
+eval "guard_$(declare -f setup)"
+
 # The processors that this test may use, as numbers in one line: $ALLOWED.
 setup() {
-    machine_setup
-    command -v python3 >/dev/null || skip "python3 is missing"
-    [ -e "$LIBRARY" ] || skip "the fake driver is not built ($LIBRARY)"
-    export TARE_NVML=$LIBRARY TARE_FAKE_NVML=$WORK/scenario USERS=$WORK/users
-    mkdir "$USERS"
-    PLANTED=
+    guard_setup
     ALLOWED=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0)))')
 }
 
