@@ -2,18 +2,9 @@
 # The page of a folder in the study's layout: against Python's own reading of the same files, and in a browser.
 bats_require_minimum_version 1.5.0
 load helpers
+load page
 
 setup_file() { command -v python3 > /dev/null || skip "python3 is missing"; }
-
-# page WHAT FILE [MORE]: what tests/page/page.cjs finds in it.
-page() {
-    [ -z "${TARE_SANITIZED:-}" ] || skip "the browser sees the same page without sanitizers"
-    command -v node > /dev/null || skip "node is missing"
-    [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip "chromium is missing"
-    [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
-    grep -q 'uPlot=function' "$2" || skip "the program was built without uPlot"
-    node "$ROOT/tests/page/page.cjs" "$@"
-}
 
 # study FOLDER: six experiments in the study's layout on a machine eight hours ahead of UTC, half an hour apart, a minute each: power
 # is 100 W and 10 W more each time, but for a second of 400 W; the second was retried, the fourth failed, the fifth began on a busy GPU,
@@ -183,22 +174,22 @@ END
     "$TARE" report results -o plain.html
     "$TARE" report results -o page.html --carbon-intensity 500
     look page.html <<< 'assert head["carbon_g_per_kwh"] == 500'
-    page carbon plain.html ''
+    page_of carbon plain.html ''
     # The six of 60 (90 + 10 n) + 310 - 10 n joules are 46,650 J, or 0.0129583 kWh.
-    page carbon page.html '6.48 g'
+    page_of carbon page.html '6.48 g'
 }
 
 @test "the study's page in a browser: every sample is drawn where it must be, disturbed stretches shaded, waiting hatched" {
     study results
     "$TARE" report results -o page.html
-    page quiet page.html
-    page study page.html results
+    page_of quiet page.html
+    page_of study page.html results
 }
 
 @test "no English is left in the Chinese page but what was written down" {
     study results
     "$TARE" report results -o page.html --lang zh
-    page chinese page.html
+    page_of chinese page.html
 }
 
 @test "the study's own folders become pages whose figures are those of the second computation" {
@@ -232,5 +223,5 @@ for row in rows:
     assert (min(w for _, w in points), max(w for _, w in points)) == (min(w for _, w in known), max(w for _, w in known))
 END
     done
-    page quiet page.html
+    page_of quiet page.html
 }
