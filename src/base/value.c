@@ -141,15 +141,24 @@ struct value value_parse(const char *text)
     return value_text(text);
 }
 
-char *value_key(const struct value *value)
+/* Below this, six significant digits hold every digit in front of the point. */
+static const double SIX_DIGITS = 1e6;
+static const double INTEGERS_END = 0x1p63;
+
+static char *float_key(double number)
 {
-    if (value->kind != VALUE_INT && value->kind != VALUE_FLOAT)
-        return value_format(value);
-    double number = value->kind == VALUE_INT ? (double)value->integer : value->real;
     char written[32];
-    number_shortest(number_round(number, 6) + 0.0, written); /* + 0.0: -0.0 is 0 */
+    double magnitude = fabs(number);
+    if (magnitude >= SIX_DIGITS && magnitude < INTEGERS_END)
+        return mem_printf("%.0f", number);
+    number_shortest(magnitude < SIX_DIGITS ? number_round(number, 6) + 0.0 : number, written); /* + 0.0: -0.0 is 0 */
     size_t length = strlen(written);
     if (length > 2 && strcmp(written + length - 2, ".0") == 0)
         written[length - 2] = '\0'; /* the text "32" and the number 32 are one on a command line */
     return mem_strdup(written);
+}
+
+char *value_key(const struct value *value)
+{
+    return value->kind == VALUE_FLOAT ? float_key(value->real) : value_format(value);
 }

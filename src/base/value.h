@@ -37,8 +37,9 @@ char *value_format(const struct value *value);
 /* Reads what value_format or Python wrote in a CSV cell: int, float, True/False, "" (null), else text. */
 struct value value_parse(const char *text);
 
-/* The form in which two values count as the same: numbers at 6 significant digits whatever their kind (32 and 32.0 are
- * one), other kinds by their text. The caller frees it. */
+/* The form in which two values count as the same. Numbers, whatever their kind (32 and 32.0 are one): at six significant
+ * digits, and at every digit in front of the point, so that integers are compared exactly (2^53 + 1 is not 2^53). Other
+ * kinds by their text. The caller frees it. */
 char *value_key(const struct value *value);
 
 /* double: the shortest decimal that reads back as the same double, into out; "1e-7", "0.001", "30.0", "inf", "nan". */

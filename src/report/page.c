@@ -76,6 +76,19 @@ static json_t *zone_json(const json_t *run)
     return localtime_r(&at, &local) ? json_integer(local.tm_gmtoff) : json_null();
 }
 
+/* JavaScript's numbers hold integers up to 2^53: larger ones are handed over as strings. */
+static void spell_large(json_t *object, const char *key)
+{
+    enum { ENOUGH = 24 };
+    static const json_int_t most = (json_int_t)1 << 53;
+    json_int_t number;
+    char digits[ENOUGH];
+    if (!json_get_int(object, key, &number) || (number <= most && number >= -most))
+        return;
+    snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, number);
+    json_object_set_new(object, key, json_string(digits));
+}
+
 static json_t *head_json(const json_t *run, const struct page_options *options)
 {
     json_t *head = json_object();
@@ -85,6 +98,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set_new(head, "folder", json_text_or_null(options->folder));
     json_object_set(head, "name", json_object_get(run, "name"));
     json_object_set(head, "seed", json_object_get(run, "seed"));
+    spell_large(head, "seed");
     json_object_set(head, "sessions", json_object_get(run, "sessions"));
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
     json_object_set(head, "lanes", json_object_get(run, "lanes"));
@@ -99,6 +113,14 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     return head;
 }
 
+static void spell_large_params(json_t *job)
+{
+    json_t *params = json_object_get(job, "hyperparameters");
+    const char *key;
+    json_t *value;
+    json_object_foreach(params, key, value) spell_large(params, key);
+}
+
 /* Energies of attempts and devices are in experiment.json; a page that held them all would be mostly that. */
 static json_t *without_bulk(const json_t *experiment)
 {
@@ -107,6 +129,9 @@ static json_t *without_bulk(const json_t *experiment)
     size_t i;
     json_t *attempt;
     json_array_foreach(json_object_get(own, "attempts"), i, attempt) json_object_del(attempt, "energy");
+    spell_large_params(out);
+    spell_large_params(json_object_get(out, "foreground"));
+    spell_large_params(json_object_get(out, "background"));
     return out;
 }
 

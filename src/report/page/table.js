@@ -13,7 +13,7 @@ const COLUMNS = [
   { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
   { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
   ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => plain(v, 5) })),
-  ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 6) : String(v)) })),
+  ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) && !Number.isInteger(v) ? plain(v, 6) : String(v)) })),
   { key: "model", title: say("model"), of: (row) => (several.label ? row.label : null) },
   { key: "mode", title: say("mode"), of: (row) => (several.mode ? say(row.mode) : null) },
   { key: "retries", title: say("retries"), number: true, of: (row) => row.retries },

@@ -175,9 +175,43 @@ static void numbers_are_the_same_at_six_significant_digits(void **state)
     assert_same(value_float(0.1 + 0.2), value_float(0.3), true);
     assert_same(value_float(1e-7), value_float(1.000001e-7), true);
     assert_same(value_float(1e-7), value_float(1.00001e-7), false);
-    assert_same(value_int(1234567), value_int(1234568), true);
-    assert_same(value_int(1234567), value_int(1234577), false);
+    assert_same(value_float(123456.2), value_float(123456.4), true);
     assert_same(value_int(1), value_int(-1), false);
+}
+
+static void integers_are_the_same_only_when_they_are_equal(void **state)
+{
+    (void)state;
+    assert_same(value_int(20240101), value_int(20240102), false);
+    assert_same(value_int(1234567), value_int(1234568), false);
+    assert_same(value_int(-1000001), value_int(-1000002), false);
+    assert_same(value_int((INT64_C(1) << 53) + 1), value_int(INT64_C(1) << 53), false);
+    assert_same(value_int(INT64_MAX), value_int(INT64_MAX - 1), false);
+    assert_same(value_int(INT64_MIN), value_int(INT64_MIN + 1), false);
+    assert_same(value_int(INT64_MAX), value_int(INT64_MAX), true);
+}
+
+/* A column of integers with a gap is one of floats in pandas. */
+static void an_integer_that_a_table_wrote_as_a_float_is_the_same(void **state)
+{
+    (void)state;
+    assert_same(value_parse("20240101.0"), value_int(20240101), true);
+    assert_same(value_parse("20240101.0"), value_int(20240102), false);
+    assert_same(value_parse("9007199254740992.0"), value_int(INT64_C(1) << 53), true);
+    assert_same(value_float(-0x1p62), value_int(-(INT64_C(1) << 62)), true);
+    assert_same(value_float(0x1p63), value_int(INT64_MAX), false);
+}
+
+static void a_large_float_keeps_every_digit_in_front_of_the_point(void **state)
+{
+    (void)state;
+    assert_same(value_float(1234567.1), value_float(1234567.4), true);
+    assert_same(value_float(1234567.0), value_float(1234568.0), false);
+    assert_same(value_float(999999.6), value_int(1000000), true);
+    assert_same(value_float(1e300), value_float(1.0000001e300), false);
+    assert_same(value_float(INFINITY), value_float(-INFINITY), false);
+    assert_same(value_float(INFINITY), value_parse("inf"), true);
+    assert_same(value_float(NAN), value_parse("nan"), true);
 }
 
 static void a_value_read_back_from_its_cell_is_the_same(void **state)
@@ -214,6 +248,9 @@ int main(void)
         cmocka_unit_test(what_json_cannot_hold_becomes_null),
         cmocka_unit_test(a_copy_is_one_s_own),
         cmocka_unit_test(numbers_are_the_same_at_six_significant_digits),
+        cmocka_unit_test(integers_are_the_same_only_when_they_are_equal),
+        cmocka_unit_test(an_integer_that_a_table_wrote_as_a_float_is_the_same),
+        cmocka_unit_test(a_large_float_keeps_every_digit_in_front_of_the_point),
         cmocka_unit_test(a_value_read_back_from_its_cell_is_the_same),
         cmocka_unit_test(kinds_that_are_written_apart_are_apart),
     };

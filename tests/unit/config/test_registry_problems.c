@@ -208,6 +208,11 @@ static void ranges_are_checked(void **state)
     expect_registry(RANGE("int", "[1, 1e300]", ""),
                     LINES("r:2:44: error: 'range': expected a whole number (the type is int), not "
                           "1e300 (at " AT_X ".range[1])"));
+    /* 2^53 + 1: as a double it would be 2^53, which is allowed. */
+    expect_registry(RANGE("int", "[1, 9007199254740992]", ""), LINES());
+    expect_registry(RANGE("int", "[1, 9007199254740993]", ""),
+                    LINES("r:2:44: error: 'range': expected a whole number from -9007199254740992 to 9007199254740992 "
+                          "(\"choices\" take larger ones), not 9007199254740993 (at " AT_X ".range[1])"));
     expect_registry(RANGE("float", "[\"a\", null]", ""),
                     LINES("r:2:43: error: 'range': expected a number, not \"a\" (at " AT_X ".range[0])",
                           "r:2:48: error: 'range': expected a number, not null (at " AT_X ".range[1])"));
@@ -262,6 +267,10 @@ static void choices_are_checked(void **state)
               "r:3:26: error: 'choices': expected a number, a text, true, false or null, not an empty list (at " AT_X
               ".choices[3])",
               "r:3:36: error: 'choices': \"a\" stands there twice (at " AT_X ".choices[5])"));
+    expect_registry(CHOICE("\"choices\": [20240101, 20240102, 9223372036854775806, 9223372036854775807, 1]"), LINES());
+    expect_registry(CHOICE("\"choices\": [20240101, 20240102, 20240101]"),
+                    LINES("r:3:33: error: 'choices': 20240101 stands there twice (at " AT_X ".choices[2])",
+                          "r:2:1: warning: 'default': '1' is none of the choices (at " AT_X ".default)"));
     expect_registry(CHOICE("\"choices\": [1, 2],\n\"range\": [1, 2],\n\"zero_probability\": 0.5"),
                     LINES("r:4:1: warning: 'range' is not used here: the type is 'choice' (at " AT_X ".range)",
                           "r:5:1: warning: 'zero_probability' is not used here: the type is 'choice' (at " AT_X
