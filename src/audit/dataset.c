@@ -139,6 +139,38 @@ bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
     return read_own(dataset, folder, err) || names_the_folder(path, err);
 }
 
+const char *dataset_mode(const struct dataset_experiment *experiment)
+{
+    return experiment->parallel ? "parallel" : experiment->mode ? experiment->mode : "sequential";
+}
+
+enum goal dataset_goal(const struct dataset *dataset, const char *metric)
+{
+    enum goal said = GOAL_UNKNOWN;
+    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            if (strcmp(dataset->items[i].metrics[m].name, metric) == 0)
+                said = dataset->items[i].metrics[m].goal;
+    return goal_of(said, metric);
+}
+
+size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct reading value = dataset_metric(&dataset->items[i], metric);
+        count += value.valid && !isfinite(value.value);
+    }
+    return count;
+}
+
+void dataset_metrics(const struct dataset *dataset, struct strv *out)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)

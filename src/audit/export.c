@@ -86,7 +86,7 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     dataset_format_time(experiment->end_local_ns, ended);
     json_object_set_new(row, "repository", json_text_or_null(experiment->repo));
     json_object_set_new(row, "model", json_text_or_null(experiment->model));
-    json_object_set_new(row, "mode", json_string(experiment->parallel ? "parallel" : "sequential"));
+    json_object_set_new(row, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(row, "ended", json_text_or_null(experiment->has_end ? ended : NULL));
     json_object_set_new(row, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());

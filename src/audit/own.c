@@ -93,12 +93,22 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
     experiment->repo = mem_strdup(job->repo);
     experiment->model = mem_strdup(job->model);
     experiment->parallel = planned->parallel;
+    experiment->mode = mode_name(job->mode);
     if (planned->parallel) {
         experiment->background = mem_printf("%s %s", planned->background.repo, planned->background.model);
         experiment->background_job = background_of(&planned->background);
     }
     for (size_t i = 0; i < job->param_count; i++)
         study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
+}
+
+/* What the registry said of a metric's goal when the run was planned. */
+static void take_goals(struct dataset_experiment *experiment, const struct plan_job *job)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        for (size_t m = 0; m < job->metric_count; m++)
+            if (strcmp(job->metrics[m].name, experiment->metrics[i].name) == 0)
+                experiment->metrics[i].goal = job->metrics[m].goal;
 }
 
 static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item)
@@ -156,6 +166,7 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
         take_item(experiment, &facts.results.items[i], &facts.items[i]);
+        take_goals(experiment, &facts.results.plan.experiments[i].foreground);
         own_facts_take(experiment, &facts.items[i], &machines);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;

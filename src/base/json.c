@@ -118,7 +118,7 @@ json_t *json_filled_or_null(const char *text)
 
 json_t *json_reading_or_null(struct reading reading)
 {
-    return reading.valid ? json_real(reading.value) : json_null();
+    return reading.valid ? json_from_reading(reading.value) : json_null();
 }
 
 void json_set_reading(json_t *object, const char *key, struct reading reading)

@@ -50,7 +50,7 @@ bool json_to_reading(const json_t *json, double *out); /* false: neither */
 json_t *json_text_or_null(const char *text);
 json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
 
-/* null where it is not valid. */
+/* As json_from_reading; null where it is not valid. */
 json_t *json_reading_or_null(struct reading reading);
 
 /* Into an object. */

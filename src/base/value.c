@@ -1,5 +1,6 @@
 #include "base/value.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -65,8 +66,8 @@ json_t *value_to_json(const struct value *value)
         return json_boolean(value->truth);
     case VALUE_INT:
         return json_integer(value->integer);
-    case VALUE_FLOAT: /* JSON has no infinities and no NaN */
-        return isfinite(value->real) ? json_real(value->real) : json_null();
+    case VALUE_FLOAT:
+        return json_from_reading(value->real);
     case VALUE_TEXT: { /* a cell's bytes may be no UTF-8, which JSON cannot hold */
         json_t *text = json_string(value->text);
         return text ? text : json_null();

@@ -27,7 +27,7 @@ void value_fini(struct value *value);
 
 /* Scalars only: false for an object or array. */
 bool value_from_json(const json_t *json, struct value *out);
-json_t *value_to_json(const struct value *value); /* a new reference */
+json_t *value_to_json(const struct value *value); /* a new reference; NaN and infinities as json_from_reading has them */
 
 /* As it stands on a command line, in a CSV cell and in a log: integers in decimal; floats in the shortest form that reads
  * back as the same double, whole ones with ".0" (0.0, 30.0), exponents as 1e-07 is never written: 1e-7; True/False for

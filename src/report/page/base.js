@@ -26,6 +26,8 @@ function make(tag, attributes = {}, ...children) {
 const place = (id, ...children) => document.getElementById(id).replaceChildren(...children);
 
 const two = (n) => String(n).padStart(2, "0");
+/* What a program measured may be no number of JSON's: those are texts. */
+const isNotFinite = (value) => ["nan", "inf", "-inf"].includes(value);
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
 /* Four digits that count, without trailing zeros: 12345 stays whole. */
