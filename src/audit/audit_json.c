@@ -66,6 +66,8 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(out, "background", json_text_or_null(experiment->background));
     json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
+    json_object_set_new(out, "utc_offset_s",
+                        experiment->has_utc_offset ? json_integer(experiment->utc_offset_s) : json_null());
     json_object_set_new(out, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
     json_set_reading(out, "duration_s", experiment->duration_s);

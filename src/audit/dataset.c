@@ -224,6 +224,35 @@ struct reading dataset_power(const struct dataset_experiment *experiment)
     return experiment->recorded[RECORDED_GPU_MEAN];
 }
 
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    const struct dataset_folder *folder = &dataset->folders[experiment->folder];
+    int64_t offset_s = experiment->has_utc_offset ? experiment->utc_offset_s : folder->has_zone ? folder->zone_s : 0;
+    return experiment->end_local_ns - offset_s * NS_PER_S;
+}
+
+char *dataset_zone_text(const struct dataset *dataset, size_t folder)
+{
+    const struct dataset_folder *of = &dataset->folders[folder];
+    AUTO_STRV struct strv zones = {0};
+    char offset[16];
+    clock_format_offset(of->zone_s, offset);
+    if (of->layout == DATASET_STUDY)
+        return of->has_zone ? mem_printf("times as written; by its samples they are UTC%s", offset)
+                            : mem_strdup("times as written, their zone is not recorded");
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->folder != folder || !experiment->has_end)
+            continue;
+        clock_format_offset(experiment->utc_offset_s, offset);
+        AUTO_FREE char *zone =
+            experiment->has_utc_offset ? mem_printf("UTC%s", offset) : mem_strdup("UTC, as its zone was not recorded");
+        strv_add_once(&zones, zone);
+    }
+    AUTO_FREE char *joined = strv_join(&zones, " and ");
+    return mem_printf("times in %s", zones.count ? joined : "UTC");
+}
+
 /* Decimals of a second, as nanoseconds. */
 static bool read_fraction(const char *at, int64_t *ns)
 {

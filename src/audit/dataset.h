@@ -112,6 +112,8 @@ struct dataset_experiment {
     bool has_success, success;
     bool has_end;
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
+    bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
+    int64_t utc_offset_s;
     struct reading duration_s;
     int64_t retries;
     struct dataset_param *params;
@@ -145,7 +147,7 @@ struct dataset_folder {
     size_t folders;      /* experiments' folders found */
     size_t without_row, without_folder;
     bool has_zone;
-    int64_t zone_s; /* study: local time is this much ahead of UTC */
+    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: that of its first experiment */
 };
 
 struct dataset {
@@ -195,6 +197,12 @@ struct reading dataset_epochs(const struct dataset_experiment *experiment);
  * recorded. */
 struct reading dataset_energy(const struct dataset_experiment *experiment);
 struct reading dataset_power(const struct dataset_experiment *experiment);
+
+/* When it ended, comparable over folders of several zones as far as those are known. */
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment);
+
+/* In which zone a folder's times are, and how that is known: "times in UTC+08:00". The caller frees it. */
+char *dataset_zone_text(const struct dataset *dataset, size_t folder);
 
 /* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */
 bool dataset_parse_time(const char *text, int64_t *local_ns);

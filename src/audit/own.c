@@ -8,7 +8,6 @@
 #include "store/facts.h"
 
 #include <string.h>
-#include <time.h>
 
 static const struct reading none = {0};
 
@@ -17,14 +16,6 @@ static struct reading number_of(const json_t *block, const char *key)
     struct reading out = {0};
     out.valid = json_get_number(block, key, &out.value);
     return out;
-}
-
-static int64_t local_ns(int64_t realtime_ns)
-{
-    time_t seconds = (time_t)(realtime_ns / NS_PER_S);
-    struct tm tm = {0};
-    localtime_r(&seconds, &tm);
-    return (int64_t)timegm(&tm) * NS_PER_S + realtime_ns % NS_PER_S;
 }
 
 static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
@@ -119,7 +110,9 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->has_success = experiment->judged = ended;
     experiment->success = result->outcome == OUTCOME_SUCCEEDED;
     experiment->has_end = result->ended_realtime_ns > 0;
-    experiment->end_local_ns = experiment->has_end ? local_ns(result->ended_realtime_ns) : 0;
+    experiment->end_local_ns = experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
+    experiment->has_utc_offset = experiment->has_end && result->has_utc_offset;
+    experiment->utc_offset_s = result->utc_offset_s;
     experiment->duration_s = (struct reading){result->duration_s, item->has_duration};
     experiment->retries = result->retries;
     experiment->error = mem_strdup(result->error);
@@ -170,6 +163,10 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         own_facts_take(experiment, &facts.items[i], &machines);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
+        if (experiment->has_utc_offset && !dataset->folders[folder].has_zone) {
+            dataset->folders[folder].has_zone = true;
+            dataset->folders[folder].zone_s = experiment->utc_offset_s;
+        }
     }
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);

@@ -156,8 +156,10 @@ static void say_folders(const struct page *page)
 {
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];
-        AUTO_FREE char *line = mem_printf(
-            "%s (%s)", folder->path, folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program");
+        AUTO_FREE char *zone = dataset_zone_text(page->dataset, i);
+        AUTO_FREE char *line =
+            mem_printf("%s (%s; %s)", folder->path,
+                       folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program", zone);
         wrap(page, line, 0);
     }
 }

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* So many points of all traces together keep the file to a few megabytes, however many experiments it shows. */
@@ -62,18 +61,22 @@ static json_t *kinds_json(void)
     return out;
 }
 
-/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read. */
-static json_t *zone_json(const json_t *run)
+/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read: [[from_s, offset_s],
+ * ...] of the first session that says it; null: none does. */
+static json_t *offsets_json(const json_t *run)
 {
-    const json_t *sessions = json_object_get(run, "sessions");
-    double started_ms;
-    if (json_object_get(run, "layout"))
-        return json_incref(json_object_get(run, "zone_s"));
-    if (!json_get_number(json_array_get(sessions, 0), "started_ms", &started_ms))
-        return json_null();
-    time_t at = (time_t)(started_ms / 1000);
-    struct tm local;
-    return localtime_r(&at, &local) ? json_integer(local.tm_gmtoff) : json_null();
+    const json_t *sessions = json_object_get(run, "sessions"), *zone_s = json_object_get(run, "zone_s");
+    size_t i;
+    json_t *session;
+    if (json_is_integer(zone_s))
+        return json_pack("[[i, O]]", 0, zone_s);
+    json_array_foreach(sessions, i, session)
+    {
+        json_t *offsets = json_object_get(json_object_get(session, "zone"), "offsets");
+        if (json_array_size(offsets))
+            return json_incref(offsets);
+    }
+    return json_null();
 }
 
 /* JavaScript's numbers hold integers up to 2^53: larger ones are handed over as strings. */
@@ -105,7 +108,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "goals", json_object_get(run, "goals"));
     json_object_set(head, "layout", json_object_get(run, "layout"));
     json_object_set(head, "problems", json_object_get(run, "problems"));
-    json_object_set_new(head, "zone_s", zone_json(run));
+    json_object_set_new(head, "offsets", offsets_json(run));
     json_object_set_new(head, "way", json_text_or_null(options->way));
     json_object_set_new(head, "files", page_files_of_run(options->dir));
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);

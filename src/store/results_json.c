@@ -17,11 +17,12 @@ static json_t *ms_cell(sqlite3_stmt *row, int column)
 
 static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error FROM sessions"
-                 " ORDER BY number",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error, " JOURNAL_ZONE_OF(
+            "number") " FROM sessions"
+                      " ORDER BY number",
+        "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         json_t *session = json_object();
@@ -32,6 +33,8 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
         json_object_set_new(session, "ended_ms", ms_cell(query, 4));
         json_object_set_new(session, "outcome", db_cell(query, 5));
         json_object_set_new(session, "error", db_cell(query, 6));
+        json_t *zone = db_json(query, 7);
+        json_object_set_new(session, "zone", zone ? zone : json_null());
         json_array_append_new(out, session);
     }
     return step == 0;

@@ -336,6 +336,20 @@ const checks = {
     await page.context().close();
   },
 
+  // MORE: the heading's zone; when the first experiment began, as its part below the table says it, or ""; another fact of the heading.
+  async zone(browser, file, zone, started, fact) {
+    for (const timezoneId of ["America/New_York", "Asia/Kolkata"]) {
+      const page = await open(browser, file, { timezoneId });
+      const facts = await page.$$eval("#top .facts span", (list) => list.map((one) => one.textContent));
+      assert.ok(facts.includes(zone) && (!fact || facts.includes(fact)), facts.join(" | "));
+      await page.click("#table tbody tr[data-id]");
+      const shown = await page.$$eval("#detail .facts span", (list) => list.map((one) => one.textContent));
+      if (started) assert.ok(shown.includes(started), shown.join(" | "));
+      assert.deepEqual(page.said, []);
+      await page.context().close();
+    }
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -12,7 +12,7 @@ function showTop() {
   document.title = `${title} – ${head.program}`;
   place("top", make("h1", {}, title), make("p", { class: "facts" }, ...[
     head.folder === title ? null : head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, nodes.length > 1 ? say("n_nodes", { n: nodes.length }) : machine.host?.name || machine.host || first?.host,
-    zoneName(), [all > 4 ? say("n_gpus", { n: all }) : names.length ? null : gpus.join(", "), [...new Set(names)].join(", ")].filter(Boolean).join(", "), head.seed != null ? say("seed", { n: head.seed }) : null,
+    zoneName(first?.started_ms, last?.ended_ms ?? Date.now()), zonesDiffer ? say("zones_differ") : null, [all > 4 ? say("n_gpus", { n: all }) : names.length ? null : gpus.join(", "), [...new Set(names)].join(", ")].filter(Boolean).join(", "), head.seed != null ? say("seed", { n: head.seed }) : null,
     head.layout ? say("layout_study") : null,
     head.sessions?.length > 1 ? say("sessions", { n: head.sessions.length }) : null, say("version", head),
   ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))),
