@@ -107,7 +107,7 @@ struct dataset_experiment {
     char *background;   /* "repo model" of a parallel one, or NULL */
     json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;
-    const char *mode; /* "mutation", "default" (of a parallel one: its foreground's); NULL: the study did not record it */
+    const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
     size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;
     bool has_end;
@@ -147,7 +147,7 @@ struct dataset_folder {
     size_t folders;      /* experiments' folders found */
     size_t without_row, without_folder;
     bool has_zone;
-    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: that of its first experiment */
+    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
 };
 
 struct dataset {
@@ -175,7 +175,8 @@ void dataset_problem(struct dataset *dataset, size_t folder, const char *format,
 /* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down which of the two. */
 const char *dataset_mode(const struct dataset_experiment *experiment);
 
-/* Whether less or more of a metric is better: as the registry of the first experiment that has it said, else by its name. */
+/* Whether less or more of a metric is better: as the registry of the first experiment that has it said, else by its
+ * name. */
 enum goal dataset_goal(const struct dataset *dataset, const char *metric);
 
 /* How many values of a metric are NaN or infinite. */

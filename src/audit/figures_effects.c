@@ -6,7 +6,8 @@
 
 enum { LEAST = 5 }; /* below, no rank correlation can be told from chance */
 
-/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by name. */
+/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
+ * name. */
 static void choose_quality(struct figures_group *group)
 {
     size_t most = 0;

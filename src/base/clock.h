@@ -29,8 +29,8 @@ int64_t clock_local_offset_s(int64_t realtime_ns);
 /* "+08:00", "-03:30": as ISO 8601 has it behind a local time. */
 void clock_format_offset(int64_t offset_s, char out[16]);
 
-/* A zone as a run records it, so that its times can be read anywhere: without the zone's own file, and with the changes to
- * and from summer time that may come while it lasts. */
+/* A zone as a run records it, so that its times can be read anywhere: without the zone's own file, and with the
+ * changes to and from summer time that may come while it lasts. */
 enum { CLOCK_ZONE_CHANGES = 8 };
 struct clock_zone {
     char name[64]; /* "Asia/Shanghai", as TZ or /etc/localtime say it; else an abbreviation */

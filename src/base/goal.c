@@ -102,7 +102,7 @@ static size_t split(const char *metric, struct word *words)
     return count;
 }
 
-/* What words[at ..] say together, up to three of one part ("m" "AP", "m" "Io" "U"), or a word and a number ("rank-1"). */
+/* What words[at ..] say together: up to three of one part ("m" "AP", "m" "Io" "U"), or a word and a number. */
 static bool says(const struct word *words, size_t count, size_t at, const char *const *list)
 {
     char joined[JOINED * MOST_LETTERS] = "";

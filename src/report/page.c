@@ -61,8 +61,8 @@ static json_t *kinds_json(void)
     return out;
 }
 
-/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read: [[from_s, offset_s],
- * ...] of the first session that says it; null: none does. */
+/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read:
+ * [[from_s, offset_s], ...] of the first session that says it; null: none does. */
 static json_t *offsets_json(const json_t *run)
 {
     const json_t *sessions = json_object_get(run, "sessions"), *zone_s = json_object_get(run, "zone_s");

@@ -9,8 +9,8 @@
 /* In a transaction: one event as number seq, and the tables behind it. after: the state of its experiment then. */
 bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err);
 
-/* The zone of a session's times (base/clock.h) stands in meta under this and the session's number; of sessions before it was
- * recorded there is none. JOURNAL_ZONE_OF: an expression of SQL for the zone of a session. */
+/* The zone of a session's times (base/clock.h) is in meta under this and the session's number; sessions of older
+ * versions have none. JOURNAL_ZONE_OF: an expression of SQL for the zone of a session. */
 #define JOURNAL_ZONE             "zone."
 #define JOURNAL_ZONE_OF(session) "(SELECT value FROM meta WHERE key = '" JOURNAL_ZONE "' || " session ")"
 

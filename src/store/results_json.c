@@ -101,7 +101,8 @@ static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct 
     return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
 }
 
-/* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each other. */
+/* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each
+ * other. */
 static json_t *goals_json(const struct plan *plan)
 {
     json_t *out = json_object();

@@ -150,7 +150,8 @@ static void assert_change(const struct clock_zone *zone, size_t i, int64_t from_
     assert_int_equal(zone->changes[i].offset_s, offset_s);
 }
 
-/* 2026: on March 29 and October 25 at 01:00 UTC by the EU's directive; on March 8 at 07:00 and November 1 at 06:00 UTC in New York. */
+/* 2026: on March 29 and October 25 at 01:00 UTC by the EU's directive; in New York on March 8 at 07:00 and on
+ * November 1 at 06:00 UTC. */
 static void a_zone_knows_its_changes_to_the_second(void **state)
 {
     (void)state;
