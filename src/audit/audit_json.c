@@ -63,9 +63,11 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_object_set_new(out, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
     json_object_set_new(out, "repository", json_text_or_null(experiment->repo));
     json_object_set_new(out, "model", json_text_or_null(experiment->model));
-    json_object_set_new(out, "mode", json_string(experiment->parallel ? "parallel" : "sequential"));
+    json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(out, "background", json_text_or_null(experiment->background));
     json_object_set_new(out, "ended", time_json(experiment->has_end, experiment->end_local_ns));
+    json_object_set_new(out, "utc_offset_s",
+                        experiment->has_utc_offset ? json_integer(experiment->utc_offset_s) : json_null());
     json_object_set_new(out, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
     json_set_reading(out, "duration_s", experiment->duration_s);
@@ -173,6 +175,20 @@ static json_t *differences_json(const struct dataset *dataset)
     return out;
 }
 
+/* Of each metric how many experiments diverged; those where none did are left out. */
+static json_t *not_finite_json(const struct dataset *dataset)
+{
+    json_t *out = json_object();
+    AUTO_STRV struct strv metrics = {0};
+    dataset_metrics(dataset, &metrics);
+    for (size_t i = 0; i < metrics.count; i++) {
+        size_t count = dataset_not_finite(dataset, metrics.items[i]);
+        if (count)
+            json_set_count(out, metrics.items[i], count);
+    }
+    return out;
+}
+
 json_t *audit_json(const struct dataset *dataset, const struct account *account)
 {
     json_t *out = json_object(), *experiments = json_array();
@@ -186,6 +202,7 @@ json_t *audit_json(const struct dataset *dataset, const struct account *account)
     json_object_set_new(out, "evidence", table_json(&account->evidence));
     json_object_set_new(out, "differences", differences_json(dataset));
     json_object_set_new(out, "timeline", table_json(&account->timeline));
+    json_object_set_new(out, "not_finite", not_finite_json(dataset));
     json_object_set_new(out, "integrity", integrity_json(dataset, &account->integrity));
     for (size_t i = 0; i < dataset->count; i++)
         json_array_append_new(experiments, experiment_json(dataset, &dataset->items[i]));

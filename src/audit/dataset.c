@@ -139,6 +139,38 @@ bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
     return read_own(dataset, folder, err) || names_the_folder(path, err);
 }
 
+const char *dataset_mode(const struct dataset_experiment *experiment)
+{
+    return experiment->parallel ? "parallel" : experiment->mode ? experiment->mode : "sequential";
+}
+
+enum goal dataset_goal(const struct dataset *dataset, const char *metric)
+{
+    enum goal said = GOAL_UNKNOWN;
+    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            if (strcmp(dataset->items[i].metrics[m].name, metric) == 0)
+                said = dataset->items[i].metrics[m].goal;
+    return goal_of(said, metric);
+}
+
+size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct reading value = dataset_metric(&dataset->items[i], metric);
+        count += value.valid && !isfinite(value.value);
+    }
+    return count;
+}
+
+void dataset_metrics(const struct dataset *dataset, struct strv *out)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
@@ -190,6 +222,35 @@ struct reading dataset_power(const struct dataset_experiment *experiment)
     if (experiment->gpu.power_mean_w.valid || experiment->gpu.source)
         return experiment->gpu.power_mean_w;
     return experiment->recorded[RECORDED_GPU_MEAN];
+}
+
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    const struct dataset_folder *folder = &dataset->folders[experiment->folder];
+    int64_t offset_s = experiment->has_utc_offset ? experiment->utc_offset_s : folder->has_zone ? folder->zone_s : 0;
+    return experiment->end_local_ns - offset_s * NS_PER_S;
+}
+
+char *dataset_zone_text(const struct dataset *dataset, size_t folder)
+{
+    const struct dataset_folder *of = &dataset->folders[folder];
+    AUTO_STRV struct strv zones = {0};
+    char offset[16];
+    clock_format_offset(of->zone_s, offset);
+    if (of->layout == DATASET_STUDY)
+        return of->has_zone ? mem_printf("times as written; by its samples they are UTC%s", offset)
+                            : mem_strdup("times as written, their zone is not recorded");
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->folder != folder || !experiment->has_end)
+            continue;
+        clock_format_offset(experiment->utc_offset_s, offset);
+        AUTO_FREE char *zone =
+            experiment->has_utc_offset ? mem_printf("UTC%s", offset) : mem_strdup("UTC, as its zone was not recorded");
+        strv_add_once(&zones, zone);
+    }
+    AUTO_FREE char *joined = strv_join(&zones, " and ");
+    return mem_printf("times in %s", zones.count ? joined : "UTC");
 }
 
 /* Decimals of a second, as nanoseconds. */

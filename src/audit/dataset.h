@@ -4,6 +4,7 @@
 #define TARE_AUDIT_DATASET_H
 
 #include "base/err.h"
+#include "base/goal.h"
 #include "base/reading.h"
 #include "base/strv.h"
 #include "base/value.h"
@@ -23,7 +24,8 @@ struct dataset_param {
 
 struct dataset_metric {
     char *name;
-    struct reading value;
+    struct reading value; /* may be NaN or infinite: a training that diverged says so, and that is no absent value */
+    enum goal goal;       /* what the registry said; GOAL_UNKNOWN: nothing */
 };
 
 /* Something that speaks against the figures, or that one should know. */
@@ -105,10 +107,13 @@ struct dataset_experiment {
     char *background;   /* "repo model" of a parallel one, or NULL */
     json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;
+    const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
     size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;
     bool has_end;
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
+    bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
+    int64_t utc_offset_s;
     struct reading duration_s;
     int64_t retries;
     struct dataset_param *params;
@@ -142,7 +147,7 @@ struct dataset_folder {
     size_t folders;      /* experiments' folders found */
     size_t without_row, without_folder;
     bool has_zone;
-    int64_t zone_s; /* study: local time is this much ahead of UTC */
+    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
 };
 
 struct dataset {
@@ -167,7 +172,20 @@ bool dataset_has_evidence(const struct dataset_experiment *experiment, const cha
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Not valid where there is none. */
+/* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down which of the two. */
+const char *dataset_mode(const struct dataset_experiment *experiment);
+
+/* Whether less or more of a metric is better: as the registry of the first experiment that has it said, else by its
+ * name. */
+enum goal dataset_goal(const struct dataset *dataset, const char *metric);
+
+/* How many values of a metric are NaN or infinite. */
+size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
+
+/* Each metric's name once, in the order of the experiments. */
+void dataset_metrics(const struct dataset *dataset, struct strv *out);
+
+/* Not valid where there is none; may be NaN or infinite. */
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
@@ -180,6 +198,12 @@ struct reading dataset_epochs(const struct dataset_experiment *experiment);
  * recorded. */
 struct reading dataset_energy(const struct dataset_experiment *experiment);
 struct reading dataset_power(const struct dataset_experiment *experiment);
+
+/* When it ended, comparable over folders of several zones as far as those are known. */
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment);
+
+/* In which zone a folder's times are, and how that is known: "times in UTC+08:00". The caller frees it. */
+char *dataset_zone_text(const struct dataset *dataset, size_t folder);
 
 /* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */
 bool dataset_parse_time(const char *text, int64_t *local_ns);

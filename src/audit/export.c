@@ -2,6 +2,7 @@
 
 #include "audit/audit_json.h"
 #include "audit/export_private.h"
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/json.h"
 
@@ -82,11 +83,12 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
                              const struct dataset_experiment *experiment)
 {
     json_t *row = export_row_of(dataset, experiment);
-    char ended[40];
+    char ended[40], offset[16];
     dataset_format_time(experiment->end_local_ns, ended);
+    clock_format_offset(experiment->utc_offset_s, offset);
     json_object_set_new(row, "repository", json_text_or_null(experiment->repo));
     json_object_set_new(row, "model", json_text_or_null(experiment->model));
-    json_object_set_new(row, "mode", json_string(experiment->parallel ? "parallel" : "sequential"));
+    json_object_set_new(row, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(row, "ended", json_text_or_null(experiment->has_end ? ended : NULL));
     json_object_set_new(row, "training_success",
                         experiment->has_success ? json_boolean(experiment->success) : json_null());
@@ -116,6 +118,7 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     json_set_reading(row, "gpu_energy_net_j", experiment->gpu.net_j);
     json_set_reading(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
     export_row(writer, row);
 }
 

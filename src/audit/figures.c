@@ -5,13 +5,14 @@
 #include "base/mem.h"
 #include "stats/describe.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const double J_PER_KWH = 3.6e6;
 static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j"};
 
-struct reading figures_value(const struct dataset_experiment *experiment, const char *name)
+static struct reading value_of(const struct dataset_experiment *experiment, const char *name)
 {
     struct reading energy = dataset_energy(experiment);
     if (strcmp(name, "gpu_energy_j") == 0)
@@ -27,13 +28,10 @@ struct reading figures_value(const struct dataset_experiment *experiment, const 
     return dataset_metric(experiment, name);
 }
 
-bool figures_is_loss(const char *metric)
+struct reading figures_value(const struct dataset_experiment *experiment, const char *name)
 {
-    static const char *const words[] = {"loss", "error", "perplexity", "mse", "mae", "rmse", "wer", "cer"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasestr(metric, words[i]))
-            return true;
-    return false;
+    struct reading value = value_of(experiment, name);
+    return (struct reading){value.value, value.valid && isfinite(value.value)};
 }
 
 static bool counts(const struct dataset_experiment *experiment, const struct figures_options *options)
@@ -64,15 +62,31 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
     }
 }
 
-static size_t values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out)
+static size_t values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
+                        size_t *not_finite)
 {
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
-        struct reading value = figures_value(&dataset->items[group->items[i]], name);
-        if (value.valid)
+        struct reading value = value_of(&dataset->items[group->items[i]], name);
+        bool finite = value.valid && isfinite(value.value);
+        if (finite)
             out[n++] = value.value;
+        *not_finite += value.valid && !finite;
     }
     return n;
+}
+
+/* Of the finite ones; sorts them. */
+static void describe(struct figure *figure, double *values, struct rng *rng)
+{
+    figure->mean = stats_mean(values, figure->n);
+    figure->median = stats_median(values, figure->n);
+    figure->deviation = stats_deviation(values, figure->n);
+    figure->mean_interval = stats_mean_interval(values, figure->n, rng);
+    figure->median_interval = stats_median_interval(values, figure->n);
+    stats_sort(values, figure->n);
+    figure->lowest = (struct reading){values[0], true};
+    figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
 /* The values of a quantity, each times scale, under a name. */
@@ -80,25 +94,20 @@ static void add_scaled(const struct dataset *dataset, struct figures_group *grou
                        double scale, bool is_metric, uint64_t seed)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
-    struct figure figure = {.is_metric = is_metric, .n = values_of(dataset, group, of, values)};
+    struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
+    figure.n = values_of(dataset, group, of, values, &figure.not_finite);
     for (size_t i = 0; i < figure.n; i++)
         values[i] *= scale;
     struct rng rng;
-    if (figure.n == 0)
+    if (figure.n == 0 && figure.not_finite == 0)
         return;
     /* Each figure has its own stream, so that none depends on which others there are. */
     AUTO_FREE char *stream =
         mem_printf("%s %s %d %s", group->like->repo, group->like->model, group->like->parallel, name);
     rng_seed_named(&rng, seed, stream);
     figure.name = mem_strdup(name);
-    figure.mean = stats_mean(values, figure.n);
-    figure.median = stats_median(values, figure.n);
-    figure.deviation = stats_deviation(values, figure.n);
-    figure.mean_interval = stats_mean_interval(values, figure.n, &rng);
-    figure.median_interval = stats_median_interval(values, figure.n);
-    stats_sort(values, figure.n);
-    figure.lowest = (struct reading){values[0], true};
-    figure.highest = (struct reading){values[figure.n - 1], true};
+    if (figure.n)
+        describe(&figure, values, &rng);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
     group->figures[group->figure_count++] = figure;
 }
@@ -166,20 +175,45 @@ static void add_spreads(const struct dataset *dataset, struct figures_group *gro
         group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
 }
 
+static void make_group(const struct dataset *dataset, const size_t *order, size_t count,
+                       const struct figures_options *options, struct figures *out)
+{
+    out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
+    struct figures_group *group = &out->groups[out->count++];
+    *group = (struct figures_group){0};
+    take_members(dataset, order, count, options, group);
+    add_figures(dataset, group, options);
+    add_spreads(dataset, group, options->precision);
+    figures_add_front(dataset, group);
+    figures_add_effects(dataset, group);
+}
+
+/* Defaults, which are alike, and random draws are two things: each mode of a model is a group. */
+static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
+                       const struct figures_options *options, struct figures *out)
+{
+    AUTO_STRV struct strv modes = {0};
+    AUTO_FREE size_t *members = mem_array(count + 1, sizeof *members);
+    for (size_t i = 0; i < count; i++)
+        strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
+    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    for (size_t m = 0; m < modes.count; m++) {
+        size_t n = 0;
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
+                members[n++] = order[i];
+        make_group(dataset, members, n, options, out);
+    }
+}
+
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
 {
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
-    out->count = audit_group(dataset, &order, &groups);
-    out->groups = mem_array(out->count + 1, sizeof *out->groups);
-    for (size_t g = 0; g < out->count; g++) {
-        struct figures_group *group = &out->groups[g];
-        take_members(dataset, order + groups[g], groups[g + 1] - groups[g], options, group);
-        add_figures(dataset, group, options);
-        add_spreads(dataset, group, options->precision);
-        figures_add_front(dataset, group);
-        figures_add_effects(dataset, group);
-    }
+    size_t count = audit_group(dataset, &order, &groups);
+    *out = (struct figures){0};
+    for (size_t g = 0; g < count; g++)
+        make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
     figures_adjust_effects(out);
 }
 

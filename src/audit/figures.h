@@ -20,7 +20,9 @@ struct figures_options {
 struct figure {
     char *name;
     bool is_metric;
-    size_t n;
+    size_t n;          /* finite values: what the rest is of */
+    size_t not_finite; /* NaN or infinite: a training that diverged */
+    enum goal goal;    /* of a metric */
     struct reading mean, median, deviation, lowest, highest;
     struct stats_interval mean_interval, median_interval;
 };
@@ -51,8 +53,8 @@ struct figures_group {
     size_t repeats; /* 0: cannot be told */
     struct figure_effect *effects;
     size_t effect_count;
-    const char *quality; /* the metric that the front is of (borrowed), or NULL */
-    bool quality_is_loss; /* less is better */
+    const char *quality; /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
+    enum goal quality_goal;
     size_t *front; /* indices of the experiments on it, by energy */
     size_t front_count;
 };
@@ -66,10 +68,7 @@ struct figures {
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
 void figures_fini(struct figures *figures);
 
-/* A quantity by its name; not valid where it is not known. */
+/* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
-
-/* By its name: loss, error, perplexity, mse, ... */
-bool figures_is_loss(const char *metric);
 
 #endif

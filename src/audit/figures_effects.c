@@ -6,18 +6,19 @@
 
 enum { LEAST = 5 }; /* below, no rank correlation can be told from chance */
 
-/* The one that most runs have; of those a score before a loss, then the first by name. */
+/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
+ * name. */
 static void choose_quality(struct figures_group *group)
 {
     size_t most = 0;
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
-        bool loss = figure->is_metric && figures_is_loss(figure->name);
-        if (!figure->is_metric || figure->n < most || (figure->n == most && (loss || !group->quality_is_loss)))
+        bool score = figure->goal == GOAL_MAXIMIZE && group->quality_goal == GOAL_MINIMIZE;
+        if (figure->goal == GOAL_UNKNOWN || figure->n < most || (figure->n == most && !score))
             continue;
         most = figure->n;
         group->quality = figure->name;
-        group->quality_is_loss = loss;
+        group->quality_goal = figure->goal;
     }
 }
 
@@ -46,10 +47,10 @@ void figures_add_front(const struct dataset *dataset, struct figures_group *grou
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
-        struct reading joules = dataset_energy(experiment), score = dataset_metric(experiment, group->quality);
+        struct reading joules = dataset_energy(experiment), score = figures_value(experiment, group->quality);
         if (joules.valid && score.valid)
-            points[n++] =
-                (struct point){joules.value, group->quality_is_loss ? -score.value : score.value, group->items[i]};
+            points[n++] = (struct point){
+                joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, group->items[i]};
     }
     qsort(points, n, sizeof *points, compare_energy);
     for (size_t i = 0; i < n; i++) {

@@ -23,6 +23,8 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "name", json_text_or_null(figure->name));
     json_object_set_new(out, "metric", json_boolean(figure->is_metric));
     json_set_count(out, "n", figure->n);
+    json_set_count(out, "not_finite", figure->not_finite);
+    json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
     json_set_reading(out, "mean", figure->mean);
     json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
     json_set_reading(out, "median", figure->median);
@@ -75,7 +77,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_t *out = json_object(), *figures = json_array(), *effects = json_array();
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
     json_object_set_new(out, "model", json_text_or_null(group->like->model));
-    json_object_set_new(out, "mode", json_string(group->like->parallel ? "parallel" : "sequential"));
+    json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
     json_set_count(out, "experiments", group->total);
     json_set_count(out, "failed", group->failed);
     json_set_count(out, "not_ended", group->not_ended);
@@ -94,7 +96,9 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
         json_array_append_new(effects, effect_json(&group->effects[i]));
     json_object_set_new(out, "effects", effects);
     json_object_set_new(out, "quality", json_text_or_null(group->quality));
-    json_object_set_new(out, "quality_is_loss", group->quality ? json_boolean(group->quality_is_loss) : json_null());
+    json_object_set_new(out, "quality_goal", json_text_or_null(goal_name(group->quality_goal)));
+    json_object_set_new(out, "quality_is_loss",
+                        group->quality ? json_boolean(group->quality_goal == GOAL_MINIMIZE) : json_null());
     json_object_set_new(out, "front", front_json(dataset, group));
     return out;
 }
@@ -143,14 +147,14 @@ static void add_interval(struct text *out, const struct stats_interval *interval
 void figures_csv(const struct figures *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
-                  "median_method,deviation,lowest,highest\n");
+                  "median_method,deviation,lowest,highest,not_finite,goal\n");
     for (size_t g = 0; g < figures->count; g++) {
         const struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
             const struct figure *figure = &group->figures[i];
             csv_add_cell(out, group->like->repo);
             add_cell(out, group->like->model);
-            add_cell(out, group->like->parallel ? "parallel" : "sequential");
+            add_cell(out, dataset_mode(group->like));
             add_cell(out, figure->name);
             text_addf(out, ",%zu", figure->n);
             add_number(out, figure->mean.value, figure->mean.valid);
@@ -160,6 +164,8 @@ void figures_csv(const struct figures *figures, struct text *out)
             add_number(out, figure->deviation.value, figure->deviation.valid);
             add_number(out, figure->lowest.value, figure->lowest.valid);
             add_number(out, figure->highest.value, figure->highest.valid);
+            text_addf(out, ",%zu", figure->not_finite);
+            add_cell(out, figure->goal == GOAL_UNKNOWN ? "" : goal_name(figure->goal));
             text_add_char(out, '\n');
         }
     }

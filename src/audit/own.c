@@ -8,7 +8,6 @@
 #include "store/facts.h"
 
 #include <string.h>
-#include <time.h>
 
 static const struct reading none = {0};
 
@@ -17,14 +16,6 @@ static struct reading number_of(const json_t *block, const char *key)
     struct reading out = {0};
     out.valid = json_get_number(block, key, &out.value);
     return out;
-}
-
-static int64_t local_ns(int64_t realtime_ns)
-{
-    time_t seconds = (time_t)(realtime_ns / NS_PER_S);
-    struct tm tm = {0};
-    localtime_r(&seconds, &tm);
-    return (int64_t)timegm(&tm) * NS_PER_S + realtime_ns % NS_PER_S;
 }
 
 static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
@@ -93,12 +84,22 @@ static void take_job(struct dataset_experiment *experiment, const struct plan_ex
     experiment->repo = mem_strdup(job->repo);
     experiment->model = mem_strdup(job->model);
     experiment->parallel = planned->parallel;
+    experiment->mode = mode_name(job->mode);
     if (planned->parallel) {
         experiment->background = mem_printf("%s %s", planned->background.repo, planned->background.model);
         experiment->background_job = background_of(&planned->background);
     }
     for (size_t i = 0; i < job->param_count; i++)
         study_param_set(experiment, job->params[i].name, value_copy(&job->params[i].value));
+}
+
+/* What the registry said of a metric's goal when the run was planned. */
+static void take_goals(struct dataset_experiment *experiment, const struct plan_job *job)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        for (size_t m = 0; m < job->metric_count; m++)
+            if (strcmp(job->metrics[m].name, experiment->metrics[i].name) == 0)
+                experiment->metrics[i].goal = job->metrics[m].goal;
 }
 
 static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item)
@@ -109,7 +110,9 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->has_success = experiment->judged = ended;
     experiment->success = result->outcome == OUTCOME_SUCCEEDED;
     experiment->has_end = result->ended_realtime_ns > 0;
-    experiment->end_local_ns = experiment->has_end ? local_ns(result->ended_realtime_ns) : 0;
+    experiment->end_local_ns = experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
+    experiment->has_utc_offset = experiment->has_end && result->has_utc_offset;
+    experiment->utc_offset_s = result->utc_offset_s;
     experiment->duration_s = (struct reading){result->duration_s, item->has_duration};
     experiment->retries = result->retries;
     experiment->error = mem_strdup(result->error);
@@ -156,9 +159,14 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
         take_item(experiment, &facts.results.items[i], &facts.items[i]);
+        take_goals(experiment, &facts.results.plan.experiments[i].foreground);
         own_facts_take(experiment, &facts.items[i], &machines);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
+        if (experiment->has_utc_offset && !dataset->folders[folder].has_zone) {
+            dataset->folders[folder].has_zone = true;
+            dataset->folders[folder].zone_s = experiment->utc_offset_s;
+        }
     }
     if (facts.results.count == facts.results.plan.count && facts.results.count)
         number_blocks(&facts.results.plan, &dataset->items[dataset->count - facts.results.count]);

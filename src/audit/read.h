@@ -21,6 +21,9 @@ bool study_json_take(struct dataset_experiment *experiment, const char *text, si
 /* One experiment's folder, open: its energy files and what they give rise to. buffer: TRACE_BUFFER bytes. */
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone);
 
+/* "mutation" or "default" as a name that stays; NULL: neither. */
+const char *read_mode(const char *text);
+
 /* The name of one folder, nothing that leads elsewhere. */
 bool read_is_folder_name(const char *id);
 

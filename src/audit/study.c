@@ -7,6 +7,7 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "config/settings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,6 +46,15 @@ bool read_is_folder_name(const char *id)
     return *id && strlen(id) < 256 && !strchr(id, '/') && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
 }
 
+const char *read_mode(const char *text)
+{
+    static const enum mode modes[] = {MODE_MUTATION, MODE_DEFAULT};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (strcmp(text, mode_name(modes[i])) == 0)
+            return mode_name(modes[i]);
+    return NULL;
+}
+
 static struct reading number_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     struct reading out = {0};
@@ -55,6 +65,16 @@ static struct reading number_cell(struct dataset_experiment *experiment, const c
     return out;
 }
 
+/* As Python, C and pandas write them, in any case. In a column of results they are values; in one of what a sensor read
+ * they are none. */
+static bool not_finite_cell(const char *cell, struct reading *out)
+{
+    const char *word = cell + (*cell == '-' || *cell == '+');
+    bool infinite = strcasecmp(word, "inf") == 0 || strcasecmp(word, "infinity") == 0;
+    *out = (struct reading){infinite ? (*cell == '-' ? -INFINITY : INFINITY) : NAN, true};
+    return infinite || strcasecmp(word, "nan") == 0;
+}
+
 static bool take_named(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
     if (strncmp(name, "hyperparam_", 11) == 0) {
@@ -63,8 +83,10 @@ static bool take_named(struct dataset_experiment *experiment, const char *name, 
         return true;
     }
     if (strncmp(name, "perf_", 5) == 0) {
+        struct reading special;
         if (*cell)
-            study_metric_set(experiment, name + 5, number_cell(experiment, name, cell));
+            study_metric_set(experiment, name + 5,
+                             not_finite_cell(cell, &special) ? special : number_cell(experiment, name, cell));
         return true;
     }
     for (int i = 0; i < RECORDED_COUNT; i++)
@@ -111,6 +133,7 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
         experiment->retries = number.valid && number.value >= 0 && number.value < 1e9 ? (int64_t)number.value : 0;
     } else if (strcmp(name, "mode") == 0) {
         experiment->parallel |= strcmp(cell, "parallel") == 0;
+        experiment->mode = read_mode(cell);
     }
 }
 

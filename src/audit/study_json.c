@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "config/settings.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void study_metric_set(struct dataset_experiment *experiment, const char *name, s
             return;
         }
     experiment->metrics = mem_resize(experiment->metrics, experiment->metric_count + 1, sizeof *experiment->metrics);
-    experiment->metrics[experiment->metric_count++] = (struct dataset_metric){mem_strdup(name), value};
+    experiment->metrics[experiment->metric_count++] = (struct dataset_metric){.name = mem_strdup(name), .value = value};
 }
 
 static struct reading number_of(const json_t *object, const char *key)
@@ -56,7 +57,12 @@ static void take_params(struct dataset_experiment *experiment, const json_t *par
     json_object_foreach((json_t *)(void *)params, name, value)
     {
         struct value read;
-        if (!dataset_param(experiment, name) && value_from_json(value, &read))
+        double number;
+        if (dataset_param(experiment, name))
+            continue;
+        if (json_is_string(value) && json_to_reading(value, &number)) /* "inf": see value_to_json */
+            study_param_set(experiment, name, value_float(number));
+        else if (value_from_json(value, &read))
             study_param_set(experiment, name, read);
     }
 }
@@ -66,7 +72,11 @@ static void take_metrics(struct dataset_experiment *experiment, const json_t *me
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(void *)metrics, name, value)
-        study_metric_set(experiment, name, number_of(metrics, name));
+    {
+        struct reading read = {0};
+        read.valid = json_to_reading(value, &read.value); /* NaN and infinities too */
+        study_metric_set(experiment, name, read);
+    }
 }
 
 static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
@@ -123,6 +133,14 @@ static void take_outcome(struct dataset_experiment *experiment, const json_t *jo
         experiment->error = mem_strdup(error);
 }
 
+/* tare's own file without its run.db: what was drawn is named in it. */
+static void take_own_mode(struct dataset_experiment *experiment, const json_t *own)
+{
+    const json_t *mutated = json_get(own, "mutated");
+    if (json_is_array(mutated) && !experiment->mode)
+        experiment->mode = mode_name(json_array_size(mutated) ? MODE_MUTATION : MODE_DEFAULT);
+}
+
 static void take_all(struct dataset_experiment *experiment, const json_t *root)
 {
     const json_t *foreground = json_get(root, "foreground");
@@ -139,21 +157,23 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
     compare_duration(experiment, number_of(job, "duration_seconds"));
     take_outcome(experiment, job);
     take_background(experiment, json_get(root, "background"));
+    take_own_mode(experiment, json_get(root, "tare"));
 }
 
-/* Python writes NaN and Infinity, which are no JSON: they become null, which is as much as we want to know. */
+/* Python writes NaN and Infinity, which are no JSON: they become the texts that stand for them in ours. */
 static json_t *parse_pythons(const char *text, size_t length)
 {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    static const char *const texts[] = {"\"-inf\"", "\"inf\"", "\"nan\""};
     AUTO_TEXT struct text out = {0};
     bool quoted = false, replaced = false;
     for (size_t i = 0; i < length;) {
-        size_t taken = 0;
+        size_t taken = 0, which = 0;
         for (size_t k = 0; !quoted && !taken && k < sizeof words / sizeof *words; k++)
             if (length - i >= strlen(words[k]) && memcmp(text + i, words[k], strlen(words[k])) == 0)
-                taken = strlen(words[k]);
+                taken = strlen(words[which = k]);
         if (taken) {
-            text_add(&out, "null");
+            text_add(&out, texts[which]);
             replaced = true;
         } else {
             taken = quoted && text[i] == '\\' && i + 1 < length ? 2 : 1;

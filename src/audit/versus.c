@@ -185,14 +185,14 @@ static void compare_unpaired(const struct versus *versus, struct versus_quantity
 }
 
 struct moment {
-    int64_t end_local_ns;
+    int64_t end_ns; /* UTC */
     bool is_b;
 };
 
 static int compare_moments(const void *a, const void *b)
 {
     const struct moment *left = a, *right = b;
-    return (left->end_local_ns > right->end_local_ns) - (left->end_local_ns < right->end_local_ns);
+    return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
 static void judge_order(struct versus *versus)
@@ -204,7 +204,7 @@ static void judge_order(struct versus *versus)
         for (size_t i = 0; i < versus->sides[s].count; i++) {
             const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
             if (experiment->has_end && versus->sides[s].used[i])
-                moments[n++] = (struct moment){experiment->end_local_ns, s == 1};
+                moments[n++] = (struct moment){dataset_end_utc_ns(&versus->dataset, experiment), s == 1};
         }
     versus->order_known = n == all;
     qsort(moments, n, sizeof *moments, compare_moments);

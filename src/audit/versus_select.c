@@ -46,7 +46,8 @@ bool versus_selects(const struct versus_side *side, const struct dataset_experim
             if (strcmp(experiment->model, wanted) != 0)
                 return false;
         } else if (strcmp(key, "mode") == 0) {
-            if (strcmp(experiment->parallel ? "parallel" : "sequential", wanted) != 0)
+            bool sequential = strcmp(wanted, "sequential") == 0 && !experiment->parallel; /* whichever it was */
+            if (!sequential && strcmp(dataset_mode(experiment), wanted) != 0)
                 return false;
         } else {
             struct value read = value_parse(wanted);
@@ -68,7 +69,7 @@ static char *value_under(const struct dataset_experiment *experiment, const char
     if (strcmp(key, "model") == 0)
         return mem_strdup(experiment->model);
     if (strcmp(key, "mode") == 0)
-        return mem_strdup(experiment->parallel ? "parallel" : "sequential");
+        return mem_strdup(dataset_mode(experiment));
     const struct value *param = dataset_param(experiment, key);
     return param ? value_format(param) : NULL;
 }

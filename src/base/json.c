@@ -105,6 +105,33 @@ bool json_to_reading(const json_t *json, double *out)
     return true;
 }
 
+json_t *json_from_zone(const struct clock_zone *zone)
+{
+    json_t *out = json_object(), *offsets = json_array();
+    for (size_t i = 0; i < zone->count; i++)
+        json_array_append_new(
+            offsets, json_pack("[I, I]", (json_int_t)zone->changes[i].from_s, (json_int_t)zone->changes[i].offset_s));
+    json_object_set_new(out, "name", json_filled_or_null(zone->name));
+    json_object_set_new(out, "offsets", offsets);
+    return out;
+}
+
+void json_to_zone(const json_t *json, struct clock_zone *out)
+{
+    enum { MOST_OFFSET_S = 26 * 3600 };
+    const char *name = json_get_text(json, "name");
+    const json_t *offsets = json_get(json, "offsets");
+    *out = (struct clock_zone){0};
+    snprintf(out->name, sizeof out->name, "%s", name ? name : "");
+    for (size_t i = 0; i < json_array_size(offsets) && out->count < CLOCK_ZONE_CHANGES; i++) {
+        const json_t *from = json_array_get(json_array_get(offsets, i), 0);
+        const json_t *offset = json_array_get(json_array_get(offsets, i), 1);
+        if (json_is_integer(from) && json_is_integer(offset) && llabs(json_integer_value(offset)) <= MOST_OFFSET_S)
+            out->changes[out->count++] =
+                (struct clock_zone_change){json_integer_value(from), json_integer_value(offset)};
+    }
+}
+
 json_t *json_text_or_null(const char *text)
 {
     json_t *json = text ? json_string(text) : NULL;
@@ -118,7 +145,7 @@ json_t *json_filled_or_null(const char *text)
 
 json_t *json_reading_or_null(struct reading reading)
 {
-    return reading.valid ? json_real(reading.value) : json_null();
+    return reading.valid ? json_from_reading(reading.value) : json_null();
 }
 
 void json_set_reading(json_t *object, const char *key, struct reading reading)

@@ -2,6 +2,7 @@
 #ifndef TARE_BASE_JSON_H
 #define TARE_BASE_JSON_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/reading.h"
 #include "base/text.h"
@@ -46,11 +47,15 @@ void json_print_pretty(const json_t *json, struct text *out);
 json_t *json_from_reading(double reading);
 bool json_to_reading(const json_t *json, double *out); /* false: neither */
 
+/* {"name", "offsets": [[from_s, offset_s], ...]}; reading: out's count is 0 for what is none. */
+json_t *json_from_zone(const struct clock_zone *zone);
+void json_to_zone(const json_t *json, struct clock_zone *out);
+
 /* null for NULL, and for what is no UTF-8 (a path may be anything). */
 json_t *json_text_or_null(const char *text);
 json_t *json_filled_or_null(const char *text); /* the same, and null for "" */
 
-/* null where it is not valid. */
+/* As json_from_reading; null where it is not valid. */
 json_t *json_reading_or_null(struct reading reading);
 
 /* Into an object. */

@@ -1,5 +1,6 @@
 #include "base/value.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -65,8 +66,8 @@ json_t *value_to_json(const struct value *value)
         return json_boolean(value->truth);
     case VALUE_INT:
         return json_integer(value->integer);
-    case VALUE_FLOAT: /* JSON has no infinities and no NaN */
-        return isfinite(value->real) ? json_real(value->real) : json_null();
+    case VALUE_FLOAT:
+        return json_from_reading(value->real);
     case VALUE_TEXT: { /* a cell's bytes may be no UTF-8, which JSON cannot hold */
         json_t *text = json_string(value->text);
         return text ? text : json_null();
@@ -141,15 +142,24 @@ struct value value_parse(const char *text)
     return value_text(text);
 }
 
-char *value_key(const struct value *value)
+/* Below this, six significant digits hold every digit in front of the point. */
+static const double SIX_DIGITS = 1e6;
+static const double INTEGERS_END = 0x1p63;
+
+static char *float_key(double number)
 {
-    if (value->kind != VALUE_INT && value->kind != VALUE_FLOAT)
-        return value_format(value);
-    double number = value->kind == VALUE_INT ? (double)value->integer : value->real;
     char written[32];
-    number_shortest(number_round(number, 6) + 0.0, written); /* + 0.0: -0.0 is 0 */
+    double magnitude = fabs(number);
+    if (magnitude >= SIX_DIGITS && magnitude < INTEGERS_END)
+        return mem_printf("%.0f", number);
+    number_shortest(magnitude < SIX_DIGITS ? number_round(number, 6) + 0.0 : number, written); /* + 0.0: -0.0 is 0 */
     size_t length = strlen(written);
     if (length > 2 && strcmp(written + length - 2, ".0") == 0)
         written[length - 2] = '\0'; /* the text "32" and the number 32 are one on a command line */
     return mem_strdup(written);
+}
+
+char *value_key(const struct value *value)
+{
+    return value->kind == VALUE_FLOAT ? float_key(value->real) : value_format(value);
 }

@@ -27,7 +27,8 @@ void value_fini(struct value *value);
 
 /* Scalars only: false for an object or array. */
 bool value_from_json(const json_t *json, struct value *out);
-json_t *value_to_json(const struct value *value); /* a new reference */
+/* A new reference; NaN and infinities as json_from_reading has them. */
+json_t *value_to_json(const struct value *value);
 
 /* As it stands on a command line, in a CSV cell and in a log: integers in decimal; floats in the shortest form that reads
  * back as the same double, whole ones with ".0" (0.0, 30.0), exponents as 1e-07 is never written: 1e-7; True/False for
@@ -37,8 +38,9 @@ char *value_format(const struct value *value);
 /* Reads what value_format or Python wrote in a CSV cell: int, float, True/False, "" (null), else text. */
 struct value value_parse(const char *text);
 
-/* The form in which two values count as the same: numbers at 6 significant digits whatever their kind (32 and 32.0 are
- * one), other kinds by their text. The caller frees it. */
+/* The form in which two values count as the same. Numbers, whatever their kind (32 and 32.0 are one): at six
+ * significant digits, and at every digit in front of the point, so that integers are compared exactly (2^53 + 1 is not
+ * 2^53). Other kinds by their text. The caller frees it. */
 char *value_key(const struct value *value);
 
 /* double: the shortest decimal that reads back as the same double, into out; "1e-7", "0.001", "30.0", "inf", "nan". */

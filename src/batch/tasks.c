@@ -235,6 +235,9 @@ static void plan_again(struct store *store, const char *verdict)
         json_object_set_new(started, "boot_id", json_string(boot_id));
     json_object_set_new(started, "version", json_string(TARE_VERSION));
     json_object_set_new(started, "resumed", json_true());
+    struct clock_zone zone;
+    clock_zone_here(clock_realtime_ns(), &zone);
+    json_object_set_new(started, "zone", json_from_zone(&zone));
     json_object_set_new(again, "verdict", json_string(verdict));
     json_object_set_new(ended, "outcome", json_string("finished"));
     add(store, EVENT_SESSION_STARTED, 0, started);

@@ -3,6 +3,7 @@
 #ifndef TARE_CONFIG_REGISTRY_H
 #define TARE_CONFIG_REGISTRY_H
 
+#include "base/goal.h"
 #include "base/json.h"
 #include "base/strv.h"
 #include "base/text.h"
@@ -16,6 +17,7 @@
 struct registry_metric {
     char *name;
     char *pattern;
+    enum goal goal; /* as the registry says it; GOAL_UNKNOWN: it does not (goal_of then goes by the name) */
 };
 
 /* A mark's name and what is printed when what it names begins and when it ends: patterns, one of them may be NULL. */

@@ -96,8 +96,12 @@ static bool fail(const struct source *source, const char *path, const char *key,
     return false;
 }
 
-static bool is_whole(double number)
+static bool is_whole(const json_t *json)
 {
+    if (json_is_integer(json))
+        return json_integer_value(json) >= -(json_int_t)WHOLE_LIMIT &&
+               json_integer_value(json) <= (json_int_t)WHOLE_LIMIT;
+    double number = json_number_value(json);
     return fabs(number) <= WHOLE_LIMIT && floor(number) == number;
 }
 
@@ -113,8 +117,13 @@ static bool refuse(const struct source *source, const char *path, const char *ke
 static bool read_bound(const struct source *source, const char *path, const json_t *json, enum param_type type,
                        double *bound)
 {
-    const char *expected = type == PARAM_INT ? "a whole number (the type is int)" : "a number";
-    if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json_number_value(json))))
+    const char *expected =
+        type != PARAM_INT ? "a number"
+        : json_is_integer(json)
+            ? "a whole number from -9007199254740992 to 9007199254740992 (\"choices\" take larger ones)"
+            : "a whole number (the type is int)";
+    /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
+    if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
         return refuse(source, path, "range", expected, json);
     *bound = json_number_value(json);
     return true;

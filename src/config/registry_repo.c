@@ -158,11 +158,32 @@ static const struct field metrics_rows[] = {
      .help = "a metric's name leads to a pattern; the last match counts, its first group or else all of it"},
 };
 
+/* A metric that is more than a pattern. */
+struct metric_row {
+    char *pattern;
+    int goal; /* place in goal_names; -1: not said */
+};
+
+static const struct field metric_rows[] = {
+    {.key = "pattern",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct metric_row, pattern),
+     .initial = "required",
+     .help = "the regular expression"},
+    {.key = "goal",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct metric_row, goal),
+     .names = goal_names,
+     .initial = "what its name says",
+     .help = "whether less or more of the metric is better"},
+};
+
 static const struct field_table row_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
 static const struct field_table repo_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
 static const struct field_table other_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
 static const struct field_table needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
 static const struct field_table metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
+static const struct field_table metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
 
 enum {
     ROW_ROWS = sizeof row_rows / sizeof *row_rows,
@@ -313,6 +334,30 @@ static void read_required_args(const struct source *source, const char *path, co
     }
 }
 
+static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json,
+                        struct repo *out)
+{
+    struct metric_row row = {.goal = -1};
+    AUTO_FREE char *inside = NULL;
+    if (json_is_object(json)) {
+        fields_check_keys(source, path, json, &metric_table, UNKNOWN_ARE_WARNINGS, NULL);
+        fields_read(source, path, json, &metric_table, &row);
+        inside = json_path_key(path, "pattern");
+        if (!json_get(json, "pattern"))
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': 'pattern' is missing", name);
+    } else if (json_is_string(json) && *json_string_value(json)) {
+        row.pattern = mem_strdup(json_string_value(json));
+    } else {
+        refuse(source, path, name, "a regular expression", json);
+    }
+    if (row.pattern && field_check_pattern(source, inside ? inside : path, name, row.pattern))
+        out->metrics[out->metric_count++] =
+            (struct registry_metric){.name = mem_strdup(name), .pattern = steal_ptr(row.pattern)};
+    free(row.pattern);
+    if (row.goal >= 0 && out->metric_count && strcmp(out->metrics[out->metric_count - 1].name, name) == 0)
+        goal_parse(goal_names[row.goal], &out->metrics[out->metric_count - 1].goal);
+}
+
 static void read_metrics(const struct source *source, const char *path, const json_t *json, struct repo *out)
 {
     AUTO_FREE char *metrics_path = NULL;
@@ -330,11 +375,7 @@ static void read_metrics(const struct source *source, const char *path, const js
     json_object_foreach((json_t *)patterns, name, pattern)
     {
         AUTO_FREE char *item = json_path_key(patterns_path, name);
-        if (!json_is_string(pattern) || !*json_string_value(pattern))
-            refuse(source, item, name, "a regular expression", pattern);
-        else if (field_check_pattern(source, item, name, json_string_value(pattern)))
-            out->metrics[out->metric_count++] =
-                (struct registry_metric){mem_strdup(name), mem_strdup(json_string_value(pattern))};
+        read_metric(source, item, name, pattern, out);
     }
 }
 
@@ -425,17 +466,12 @@ void registry_repo_fini(struct repo *repo)
 
 void registry_repo_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&other_table,
-                                                &row_table,
-                                                &repo_table,
-                                                &needs_table,
-                                                &registry_param_table,
-                                                &metrics_table,
-                                                &registry_mark_table,
-                                                &registry_oom_table,
-                                                &registry_source_table,
-                                                &registry_data_table,
-                                                &registry_modules_table};
+    const struct field_table *const tables[] = {&other_table,          &row_table,
+                                                &repo_table,           &needs_table,
+                                                &registry_param_table, &metrics_table,
+                                                &metric_table,         &registry_mark_table,
+                                                &registry_oom_table,   &registry_source_table,
+                                                &registry_data_table,  &registry_modules_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

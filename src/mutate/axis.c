@@ -1,5 +1,5 @@
-/* Numbers are told apart at six significant digits. Here each such number has a rank: neighbours differ by one, so that
- * values can be counted and numbered without going through them. */
+/* Floats are drawn with six significant digits. Here each such number has a rank: neighbours differ by one, so that
+ * values can be counted and numbered without going through them. An integer is its own rank. */
 #include "mutate/axis.h"
 
 #include "base/mem.h"
@@ -12,7 +12,6 @@
 #define MANTISSA_LOW  100000 /* six digits: 100000 .. 999999 */
 #define MANTISSAS     900000
 #define EXPONENT_LOW  (-330)  /* below the last digit of the smallest double */
-#define INT_PLAIN     1000000 /* whole numbers below this have no digit to lose */
 #define FLOAT_COUNTED 1000000 /* a float's range with more values than this counts as endless */
 #define INT_MOST      4000000000000000000.0
 
@@ -56,36 +55,14 @@ static double float_at(int64_t rank)
     return rank < 0 ? -magnitude : magnitude;
 }
 
-static int64_t rank_int(double number)
-{
-    if (fabs(number) < INT_PLAIN)
-        return (int64_t)number;
-    int exponent;
-    int64_t mantissa = split_decimal(fabs(number), &exponent);
-    int64_t rank = INT_PLAIN + (int64_t)(exponent - 1) * MANTISSAS + mantissa - MANTISSA_LOW;
-    return number < 0 ? -rank : rank;
-}
-
-static int64_t int_at(int64_t rank)
-{
-    int64_t magnitude = rank < 0 ? -rank : rank;
-    if (magnitude >= INT_PLAIN) {
-        int64_t place = magnitude - INT_PLAIN;
-        magnitude = place % MANTISSAS + MANTISSA_LOW;
-        for (int64_t exponent = place / MANTISSAS + 1; exponent > 0; exponent--)
-            magnitude *= 10;
-    }
-    return rank < 0 ? -magnitude : magnitude;
-}
-
 void axis_int_bounds(const struct param *param, int64_t *low, int64_t *high)
 {
     *low = (int64_t)ceil(fmax(param->low, -INT_MOST));
     *high = (int64_t)floor(fmin(param->high, INT_MOST));
 }
 
-/* The value at a place among all: what a rank stands for may lie a last digit outside of the range, the end of the
- * range then has the same key. */
+/* The value at a place among all: what a float's rank stands for may lie a last digit outside of the range, and the end
+ * of the range then takes its place. */
 static struct value value_at(const struct axis *axis, uint64_t place)
 {
     const struct param *param = axis->param;
@@ -95,10 +72,7 @@ static struct value value_at(const struct axis *axis, uint64_t place)
     int64_t rank = zero ? 0 : axis->first_rank + (int64_t)place;
     if (param->type == PARAM_FLOAT)
         return value_float(zero ? 0.0 : fmin(fmax(float_at(rank), param->low), param->high));
-    int64_t low, high;
-    axis_int_bounds(param, &low, &high);
-    int64_t number = int_at(rank);
-    return value_int(zero ? 0 : number < low ? low : number > high ? high : number);
+    return value_int(rank);
 }
 
 static bool place_has_key(const struct axis *axis, uint64_t place, const char *key)
@@ -133,8 +107,8 @@ static void find_numbers(struct axis *axis)
         int64_t low = 0, high = 0;
         if (is_int)
             axis_int_bounds(param, &low, &high);
-        axis->first_rank = is_int ? rank_int((double)low) : rank_float(param->low);
-        last = is_int ? rank_int((double)high) : rank_float(param->high);
+        axis->first_rank = is_int ? low : rank_float(param->low);
+        last = is_int ? high : rank_float(param->high);
         if (low <= high)
             axis->in_range = (uint64_t)(last - axis->first_rank) + 1;
     }
@@ -160,7 +134,9 @@ static void find_default(struct axis *axis)
     double number = value->kind == VALUE_INT ? (double)value->integer : value->real;
     if (!(fabs(number) <= INT_MOST))
         return;
-    int64_t rank = axis->param->type == PARAM_INT ? rank_int(number) : rank_float(number);
+    int64_t rank = axis->param->type != PARAM_INT ? rank_float(number)
+                   : value->kind == VALUE_INT     ? value->integer
+                                                  : (int64_t)number;
     uint64_t place = (uint64_t)rank - (uint64_t)axis->first_rank; /* wraps far beyond in_range when it stands before */
     if (place >= axis->in_range)
         place = axis->in_range; /* perhaps the 0 behind the range */

@@ -82,7 +82,7 @@ bool outcome_parse(const char *name, enum outcome *out)
 json_t *event_to_json(const struct event *event)
 {
     char time[40];
-    clock_format_iso(event->realtime_ns, time);
+    clock_format_iso_offset(event->realtime_ns, clock_local_offset_s(event->realtime_ns), time);
     json_t *json = json_object();
     json_object_set_new(json, "type", json_string(event_type_name(event->type)));
     json_object_set_new(json, "time", json_string(time));

@@ -47,6 +47,8 @@ static json_t *metrics_to_json(const struct plan_job *job)
         json_t *one = json_object();
         set_text(one, "name", job->metrics[i].name);
         set_text(one, "pattern", job->metrics[i].pattern);
+        if (job->metrics[i].goal != GOAL_UNKNOWN)
+            set_text(one, "goal", goal_name(job->metrics[i].goal));
         json_array_append_new(array, one);
     }
     return array;
@@ -255,6 +257,7 @@ static bool metrics_from_json(const json_t *json, struct plan_job *job, struct e
         struct registry_metric *metric = &job->metrics[job->metric_count++];
         if (!get_text(one, "name", &metric->name, err) || !get_text(one, "pattern", &metric->pattern, err))
             return false;
+        goal_parse(json_get_text(one, "goal"), &metric->goal); /* absent: the registry did not say it */
     }
     return true;
 }

@@ -326,8 +326,9 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->metrics = mem_array(repo->metric_count, sizeof *job->metrics);
     job->metric_count = repo->metric_count;
     for (size_t i = 0; i < repo->metric_count; i++)
-        job->metrics[i] =
-            (struct registry_metric){mem_strdup(repo->metrics[i].name), mem_strdup(repo->metrics[i].pattern)};
+        job->metrics[i] = (struct registry_metric){.name = mem_strdup(repo->metrics[i].name),
+                                                   .pattern = mem_strdup(repo->metrics[i].pattern),
+                                                   .goal = repo->metrics[i].goal};
     job->marks = mem_array(repo->mark_count, sizeof *job->marks);
     job->mark_count = repo->mark_count;
     for (size_t i = 0; i < repo->mark_count; i++)

@@ -156,8 +156,10 @@ static void say_folders(const struct page *page)
 {
     for (size_t i = 0; i < page->dataset->folder_count; i++) {
         const struct dataset_folder *folder = &page->dataset->folders[i];
-        AUTO_FREE char *line = mem_printf(
-            "%s (%s)", folder->path, folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program");
+        AUTO_FREE char *zone = dataset_zone_text(page->dataset, i);
+        AUTO_FREE char *line =
+            mem_printf("%s (%s; %s)", folder->path,
+                       folder->layout == DATASET_STUDY ? "the study's layout" : "a run of this program", zone);
         wrap(page, line, 0);
     }
 }
@@ -375,6 +377,22 @@ static void say_integrity(const struct page *page)
         wrap(page, page->dataset->problems[i].text, 2);
 }
 
+/* A training that diverged says so: no fault of the measurement, but of no use in a mean. */
+static void say_not_finite(const struct page *page)
+{
+    AUTO_STRV struct strv metrics = {0};
+    AUTO_TEXT struct text line = {0};
+    dataset_metrics(page->dataset, &metrics);
+    for (size_t i = 0; i < metrics.count; i++) {
+        size_t count = dataset_not_finite(page->dataset, metrics.items[i]);
+        if (count)
+            text_addf(&line, "%s%s %zu",
+                      line.length ? ", " : "Values that are not finite (NaN, infinity): ", metrics.items[i], count);
+    }
+    if (line.length)
+        wrap(page, text_get(&line), 2);
+}
+
 void audit_text(const struct dataset *dataset, const struct account *account, const struct audit_text_options *options,
                 struct text *out)
 {
@@ -394,4 +412,5 @@ void audit_text(const struct dataset *dataset, const struct account *account, co
     account_table(&page, "from", account->timeline.rows, account->timeline.count);
     say_failures(&page);
     say_integrity(&page);
+    say_not_finite(&page);
 }

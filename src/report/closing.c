@@ -7,6 +7,7 @@
 #include "report/columns.h"
 #include "report/table.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -327,6 +328,26 @@ static void print_saved(struct closing *closing)
     text_addf(closing->out, "adaptive pauses: %s %s than fixed ones\n", text, saved_s < 0 ? "more" : "less");
 }
 
+/* Trainings that diverged: their results are values, and none to make a mean of. */
+static void print_not_finite(struct closing *closing)
+{
+    size_t printed = 0;
+    for (size_t m = 0; m < closing->metrics.count; m++) {
+        size_t count = 0;
+        for (size_t i = 0; i < closing->results->count; i++) {
+            const struct result *result = &closing->results->items[i];
+            for (size_t k = 0; k < result->metric_count; k++)
+                count += result->metrics[k].valid && !isfinite(result->metrics[k].value) &&
+                         strcmp(result->metrics[k].name, closing->metrics.items[m]) == 0;
+        }
+        if (count)
+            text_addf(closing->out, "%s%s %zu",
+                      printed++ ? ", " : "not finite (NaN, infinity): ", closing->metrics.items[m], count);
+    }
+    if (printed)
+        text_add_char(closing->out, '\n');
+}
+
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
@@ -401,6 +422,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_reasons(&closing);
     print_changed(&closing);
     print_never_matched(&closing);
+    print_not_finite(&closing);
     closing_add_verdicts(results, out);
     print_processes(&closing, "processes left behind by their jobs, and ended: ", false);
     print_processes(&closing, "processes that could not be ended: ", true);

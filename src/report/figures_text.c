@@ -10,13 +10,21 @@
 
 static const double significant = 0.05;
 /* WIDE: so many columns have room for the median's interval too. */
-enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110 };
+enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110, NOT_FINITE = 12 };
+static const struct stats_interval none = {.method = STATS_NONE};
 
 struct page {
     const struct dataset *dataset;
     const struct figures_text_options *options;
     struct text *out;
 };
+
+static char *group_name(const struct figures_group *group)
+{
+    const struct dataset_experiment *like = group->like;
+    bool said = like->parallel || like->mode;
+    return mem_printf("%s %s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "");
+}
 
 static char *digits(double value, int count)
 {
@@ -40,8 +48,7 @@ char *figures_text_interval(double value, const struct stats_interval *interval)
 
 static void heading(const struct page *page, const struct figures_group *group)
 {
-    AUTO_FREE char *name =
-        mem_printf("%s %s%s", group->like->repo, group->like->model, group->like->parallel ? ", parallel" : "");
+    AUTO_FREE char *name = group_name(group);
     AUTO_FREE char *safe = audit_text_fit(name, page->options->width);
     text_addf(page->out, "%s%s%s%s\n", page->out->length ? "\n" : "", page->options->colour ? "\x1b[1m" : "", safe,
               page->options->colour ? "\x1b[0m" : "");
@@ -55,27 +62,44 @@ static void heading(const struct page *page, const struct figures_group *group)
     text_add_char(page->out, '\n');
 }
 
+static bool any_not_finite(const struct figures_group *group)
+{
+    for (size_t i = 0; i < group->figure_count; i++)
+        if (group->figures[i].not_finite)
+            return true;
+    return false;
+}
+
+static char *cell(struct reading value, const struct stats_interval *interval)
+{
+    return value.valid ? figures_text_interval(value.value, interval) : mem_strdup("");
+}
+
 static void figure_table(const struct page *page, const struct figures_group *group)
 {
     size_t width = page->options->width;
-    bool wide = width == 0 || width >= WIDE;
-    size_t others = wide ? OTHERS_WIDE : OTHERS;
+    bool wide = width == 0 || width >= WIDE, diverged = any_not_finite(group);
+    size_t others = (size_t)(wide ? OTHERS_WIDE : OTHERS) + (diverged ? (size_t)NOT_FINITE : 0);
     size_t name_columns = width == 0 ? 0 : width > others + FEWEST_NAME ? width - others : FEWEST_NAME;
     struct table *table = table_new(page->options->colour);
     table_add_column(table, "quantity", false);
     table_add_column(table, "n", true);
+    if (diverged)
+        table_add_column(table, "not finite", true);
     table_add_column(table, "mean (95 % interval)", true);
     table_add_column(table, wide ? "median (95 % interval)" : "median", true);
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
         AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
         AUTO_FREE char *n = mem_printf("%zu", figure->n);
-        AUTO_FREE char *mean = figures_text_interval(figure->mean.value, &figure->mean_interval);
-        AUTO_FREE char *median = wide ? figures_text_interval(figure->median.value, &figure->median_interval)
-                                      : digits(figure->median.value, 4);
+        AUTO_FREE char *not_finite = mem_printf("%zu", figure->not_finite);
+        AUTO_FREE char *mean = cell(figure->mean, &figure->mean_interval);
+        AUTO_FREE char *median = cell(figure->median, wide ? &figure->median_interval : &none);
         table_add_row(table);
         table_add_cell(table, name, NULL);
         table_add_cell(table, n, NULL);
+        if (diverged)
+            table_add_cell(table, figure->not_finite ? not_finite : "", NULL);
         table_add_cell(table, mean, NULL);
         table_add_cell(table, median, NULL);
     }
@@ -123,8 +147,25 @@ static void say_effects(const struct page *page, const struct figures_group *gro
                   group->effect_count);
 }
 
+/* A front of a metric whose goal nobody said would be a guess. */
+static void say_unknown_goals(const struct page *page, const struct figures_group *group)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < group->figure_count; i++) {
+        if (!group->figures[i].is_metric)
+            continue;
+        AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
+        text_addf(page->out, "%s%s", count++ ? ", " : "no front: whether more or less is better is not known of ",
+                  name);
+    }
+    if (count)
+        text_add(page->out, " (\"goal\" in the registry says it)\n");
+}
+
 static void say_front(const struct page *page, const struct figures_group *group)
 {
+    if (!group->quality)
+        say_unknown_goals(page, group);
     if (group->front_count < 2)
         return;
     AUTO_FREE char *quality = audit_text_fit(group->quality, 30);

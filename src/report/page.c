@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* So many points of all traces together keep the file to a few megabytes, however many experiments it shows. */
@@ -62,18 +61,35 @@ static json_t *kinds_json(void)
     return out;
 }
 
-/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read. */
-static json_t *zone_json(const json_t *run)
+/* The page's times are those of the place where it was measured, as in the CSV files, wherever it is read:
+ * [[from_s, offset_s], ...] of the first session that says it; null: none does. */
+static json_t *offsets_json(const json_t *run)
 {
-    const json_t *sessions = json_object_get(run, "sessions");
-    double started_ms;
-    if (json_object_get(run, "layout"))
-        return json_incref(json_object_get(run, "zone_s"));
-    if (!json_get_number(json_array_get(sessions, 0), "started_ms", &started_ms))
-        return json_null();
-    time_t at = (time_t)(started_ms / 1000);
-    struct tm local;
-    return localtime_r(&at, &local) ? json_integer(local.tm_gmtoff) : json_null();
+    const json_t *sessions = json_object_get(run, "sessions"), *zone_s = json_object_get(run, "zone_s");
+    size_t i;
+    json_t *session;
+    if (json_is_integer(zone_s))
+        return json_pack("[[i, O]]", 0, zone_s);
+    json_array_foreach(sessions, i, session)
+    {
+        json_t *offsets = json_object_get(json_object_get(session, "zone"), "offsets");
+        if (json_array_size(offsets))
+            return json_incref(offsets);
+    }
+    return json_null();
+}
+
+/* JavaScript's numbers hold integers up to 2^53: larger ones are handed over as strings. */
+static void spell_large(json_t *object, const char *key)
+{
+    enum { ENOUGH = 24 };
+    static const json_int_t most = (json_int_t)1 << 53;
+    json_int_t number;
+    char digits[ENOUGH];
+    if (!json_get_int(object, key, &number) || (number <= most && number >= -most))
+        return;
+    snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, number);
+    json_object_set_new(object, key, json_string(digits));
 }
 
 static json_t *head_json(const json_t *run, const struct page_options *options)
@@ -85,18 +101,30 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set_new(head, "folder", json_text_or_null(options->folder));
     json_object_set(head, "name", json_object_get(run, "name"));
     json_object_set(head, "seed", json_object_get(run, "seed"));
+    spell_large(head, "seed");
     json_object_set(head, "sessions", json_object_get(run, "sessions"));
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
     json_object_set(head, "lanes", json_object_get(run, "lanes"));
+    json_object_set(head, "goals", json_object_get(run, "goals"));
+    if (json_object_get(run, "zone_s"))
+        json_object_set(head, "zone_s", json_object_get(run, "zone_s"));
     json_object_set(head, "layout", json_object_get(run, "layout"));
     json_object_set(head, "problems", json_object_get(run, "problems"));
-    json_object_set_new(head, "zone_s", zone_json(run));
+    json_object_set_new(head, "offsets", offsets_json(run));
     json_object_set_new(head, "way", json_text_or_null(options->way));
     json_object_set_new(head, "files", page_files_of_run(options->dir));
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
     return head;
+}
+
+static void spell_large_params(json_t *job)
+{
+    json_t *params = json_object_get(job, "hyperparameters");
+    const char *key;
+    json_t *value;
+    json_object_foreach(params, key, value) spell_large(params, key);
 }
 
 /* Energies of attempts and devices are in experiment.json; a page that held them all would be mostly that. */
@@ -107,6 +135,9 @@ static json_t *without_bulk(const json_t *experiment)
     size_t i;
     json_t *attempt;
     json_array_foreach(json_object_get(own, "attempts"), i, attempt) json_object_del(attempt, "energy");
+    spell_large_params(out);
+    spell_large_params(json_object_get(out, "foreground"));
+    spell_large_params(json_object_get(out, "background"));
     return out;
 }
 

@@ -142,7 +142,7 @@ static json_t *experiment_json(const struct study *study, const struct dataset_e
     json_t *out = json_object();
     json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
     json_object_set_new(out, "number", json_integer((json_int_t)number));
-    json_object_set_new(out, "mode", json_string(experiment->parallel ? "parallel" : "sequential"));
+    json_object_set_new(out, "mode", json_string(dataset_mode(experiment)));
     json_object_set_new(out, "repository", json_text_or_null(experiment->repo));
     json_object_set_new(out, "model", json_text_or_null(experiment->model));
     json_object_set_new(out, "background", json_text_or_null(experiment->background));
@@ -202,6 +202,18 @@ static json_t *problems_json(const struct study *study)
     return out;
 }
 
+static json_t *goals_json(const struct dataset *dataset, size_t folder)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t m = 0; dataset->items[i].folder == folder && m < dataset->items[i].metric_count; m++) {
+            const char *name = dataset->items[i].metrics[m].name;
+            if (!json_object_get(out, name))
+                json_object_set_new(out, name, json_text_or_null(goal_name(dataset_goal(dataset, name))));
+        }
+    return out;
+}
+
 json_t *page_study_json(const struct dataset *dataset, size_t folder)
 {
     const struct dataset_folder *of = &dataset->folders[folder];
@@ -212,6 +224,7 @@ json_t *page_study_json(const struct dataset *dataset, size_t folder)
             json_array_append_new(experiments,
                                   experiment_json(&study, &dataset->items[i], json_array_size(experiments) + 1));
     json_object_set_new(run, "layout", json_string("study"));
+    json_object_set_new(run, "goals", goals_json(dataset, folder));
     json_object_set_new(run, "zone_s", of->has_zone ? json_integer(of->zone_s) : json_null());
     json_object_set_new(run, "problems", problems_json(&study));
     json_object_set_new(run, "experiments", experiments);

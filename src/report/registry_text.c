@@ -96,6 +96,15 @@ static void add_params(const struct repo *repo, bool colour, struct text *out)
     table_free(table);
 }
 
+/* "score (minimize)" where the registry says so. */
+static void add_metric(const struct registry_metric *metric, bool more, struct text *out)
+{
+    const char *goal = goal_name(metric->goal);
+    text_addf(out, "%s%s", more ? ", " : "", metric->name);
+    if (goal)
+        text_addf(out, " (%s)", goal);
+}
+
 static void add_repo(const struct repo *repo, bool colour, struct text *out)
 {
     AUTO_FREE char *models = strv_join(&repo->models, ", ");
@@ -105,7 +114,7 @@ static void add_repo(const struct repo *repo, bool colour, struct text *out)
     if (repo->metric_count)
         text_add(out, "metrics  ");
     for (size_t i = 0; i < repo->metric_count; i++)
-        text_addf(out, "%s%s", i ? ", " : "", repo->metrics[i].name);
+        add_metric(&repo->metrics[i], i > 0, out);
     if (repo->metric_count)
         text_add_char(out, '\n');
     for (size_t i = 0; i < repo->mark_count; i++)
@@ -157,13 +166,17 @@ static json_t *param_json(const struct param *param)
 static json_t *repo_json(const struct repo *repo)
 {
     json_t *out = json_object();
-    json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array();
+    json_t *models = json_array(), *params = json_array(), *metrics = json_array(), *marks = json_array(),
+           *goals = json_object();
     for (size_t i = 0; i < repo->models.count; i++)
         json_array_append_new(models, json_string(repo->models.items[i]));
     for (size_t i = 0; i < repo->param_count; i++)
         json_array_append_new(params, param_json(&repo->params[i]));
-    for (size_t i = 0; i < repo->metric_count; i++)
-        json_array_append_new(metrics, json_string(repo->metrics[i].name));
+    for (size_t i = 0; i < repo->metric_count; i++) {
+        const struct registry_metric *metric = &repo->metrics[i];
+        json_array_append_new(metrics, json_string(metric->name));
+        json_object_set_new(goals, metric->name, json_text_or_null(goal_name(goal_of(metric->goal, metric->name))));
+    }
     for (size_t i = 0; i < repo->mark_count; i++)
         json_array_append_new(marks, json_string(repo->marks[i].name));
     json_object_set_new(out, "name", json_string(repo->name));
@@ -172,6 +185,7 @@ static json_t *repo_json(const struct repo *repo)
     json_object_set_new(out, "models", models);
     json_object_set_new(out, "hyperparameters", params);
     json_object_set_new(out, "metrics", metrics);
+    json_object_set_new(out, "goals", goals);
     json_object_set_new(out, "marks", marks);
     return out;
 }

@@ -112,6 +112,7 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
 {
     struct utsname host = {0};
     char time[40], boot_id[40];
+    struct clock_zone zone;
     AUTO_STRV struct strv environment = {0};
     for (char **entry = environ; entry && *entry; entry++)
         strv_add(&environment, *entry);
@@ -119,6 +120,8 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     uname(&host);
     clock_format_iso(clock_realtime_ns(), time);
     json_object_set_new(json, "time", json_string(time));
+    clock_zone_here(clock_realtime_ns(), &zone);
+    json_object_set_new(json, "zone", json_from_zone(&zone));
     json_object_set_new(json, "version", json_string(TARE_VERSION));
     json_object_set_new(json, "host", json_string(host.nodename));
     json_object_set_new(json, "boot_id", boot_id_read(boot_id, NULL) ? json_string(boot_id) : json_null());

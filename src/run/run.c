@@ -216,6 +216,7 @@ static json_t *session_json(const struct run_request *request)
     struct utsname host = {0};
     uint64_t start_time = 0;
     char boot_id[40] = "";
+    struct clock_zone zone;
     AUTO_FREE char *containment = containment_describe(request->containment);
     json_t *json = json_object();
     uname(&host);
@@ -229,6 +230,8 @@ static json_t *session_json(const struct run_request *request)
     json_object_set_new(json, "containment", json_string(containment));
     json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(request->containment)));
     json_object_set_new(json, "resumed", json_boolean(request->resumed));
+    clock_zone_here(clock_realtime_ns(), &zone);
+    json_object_set_new(json, "zone", json_from_zone(&zone));
     return json;
 }
 

@@ -1,4 +1,5 @@
 #include "store/files.h"
+#include "store/journal.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -13,13 +14,38 @@
 #include <fcntl.h>
 #include <string.h>
 
-static json_t *time_cell(sqlite3_stmt *row, int column)
+/* Local time as the study writes it, in the zone of the session that recorded it. */
+static json_t *stamp_cell(sqlite3_stmt *row, int column, int zone_column)
 {
     char time[40];
+    int64_t realtime_ns = sqlite3_column_int64(row, column), offset_s;
     if (db_is_null(row, column))
         return json_null();
-    clock_format_iso(sqlite3_column_int64(row, column), time);
+    if (!journal_offset(row, zone_column, realtime_ns, &offset_s))
+        offset_s = clock_local_offset_s(realtime_ns);
+    clock_format_iso_at(realtime_ns, offset_s, time);
     return json_string(time);
+}
+
+static json_t *offset_cell(sqlite3_stmt *row, int column, int zone_column)
+{
+    char offset[16];
+    int64_t offset_s;
+    if (db_is_null(row, column) || !journal_offset(row, zone_column, sqlite3_column_int64(row, column), &offset_s))
+        return json_null();
+    clock_format_offset(offset_s, offset);
+    return json_string(offset);
+}
+
+/* With its offset, where that is known. */
+static json_t *time_cell(sqlite3_stmt *row, int column, int zone_column)
+{
+    json_t *stamp = stamp_cell(row, column, zone_column), *offset = offset_cell(row, column, zone_column);
+    AUTO_FREE char *time = mem_printf("%s%s", json_is_string(stamp) ? json_string_value(stamp) : "",
+                                      json_is_string(offset) ? json_string_value(offset) : "");
+    json_decref(stamp);
+    json_decref(offset);
+    return json_filled_or_null(time);
 }
 
 static json_t *params_json(const struct plan_job *job)
@@ -102,8 +128,8 @@ static json_t *attempt_json(sqlite3_stmt *row)
     json_object_set_new(attempt, "signal", db_cell(row, 4));
     json_object_set_new(attempt, "reason", db_cell(row, 5));
     json_object_set_new(attempt, "error", db_cell(row, 6));
-    json_object_set_new(attempt, "started", time_cell(row, 7));
-    json_object_set_new(attempt, "ended", time_cell(row, 8));
+    json_object_set_new(attempt, "started", time_cell(row, 7, 19));
+    json_object_set_new(attempt, "ended", time_cell(row, 8, 19));
     json_object_set_new(attempt, "usage", usage_json(row, 9));
     json_object_set_new(attempt, "marks", marks_json(row, 12));
     json_t *energy = db_json(row, 16);
@@ -115,16 +141,17 @@ static json_t *attempt_json(sqlite3_stmt *row)
 
 static bool add_attempts(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
-                 " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
-                 " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy, a.verdict, a.failure"
-                 " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
-                 " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
-                 " a.experiment AND attempt = a.number AND role = 'foreground')"
-                 " WHERE a.experiment=? ORDER BY a.number",
-                 "i", number);
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT a.number, a.outcome, a.duration_s, a.exit_code, a.signal, coalesce(a.reason, a.stop_reason),"
+        " a.error, a.started_realtime_ns, a.ended_realtime_ns, j.cpu_s, j.peak_memory_bytes, j.processes,"
+        " a.marks_taken, a.marks_repeated, a.marks_limited, a.marks_refused, a.energy, a.verdict, a.failure,"
+        " " JOURNAL_ZONE_OF(
+            "a.session") " FROM attempts a LEFT JOIN jobs j ON j.experiment = a.experiment AND j.attempt = a.number"
+                         " AND j.role = 'foreground' AND j.number = (SELECT max(number) FROM jobs WHERE experiment ="
+                         " a.experiment AND attempt = a.number AND role = 'foreground')"
+                         " WHERE a.experiment=? ORDER BY a.number",
+        "i", number);
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0)
         json_array_append_new(out, attempt_json(query));
@@ -264,14 +291,17 @@ static json_t *background_json(const struct plan_experiment *experiment)
 static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *out,
                  struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *row = db_query(
-        db, err, "SELECT outcome, duration_s, retries, error, ended_realtime_ns FROM experiments WHERE number=?", "i",
-        (int64_t)experiment->number);
+    AUTO_QUERY sqlite3_stmt *row =
+        db_query(db, err,
+                 "SELECT outcome, duration_s, retries, error, ended_realtime_ns, " JOURNAL_ZONE_OF(
+                     "(SELECT session FROM attempts WHERE experiment = e.number AND number = "
+                     "coalesce(e.result_attempt, e.attempts))") " FROM experiments e WHERE number=?",
+                 "i", (int64_t)experiment->number);
     int step = row ? db_step(row, err) : -1;
     if (step <= 0)
         return step < 0 ? false : err_set(err, "run.db: experiment %zu is missing", experiment->number);
     json_object_set_new(out, "experiment_id", json_text_or_null(experiment->id));
-    json_object_set_new(out, "timestamp", time_cell(row, 4));
+    json_object_set_new(out, "timestamp", stamp_cell(row, 4, 5));
     json_t *measured = out;
     if (experiment->parallel) {
         measured = json_object();
@@ -282,6 +312,7 @@ static bool fill(sqlite3 *db, const struct plan *plan, const struct plan_experim
     json_t *own = json_object();
     bool ok = add_measured(db, row, experiment, measured, err);
     json_object_set_new(out, "tare", own);
+    json_object_set_new(own, "utc_offset", offset_cell(row, 4, 5));
     return ok && add_tare(db, plan, experiment, db_cell(row, 0), own, err) &&
            (!experiment->parallel || files_add_parallel(db, (int64_t)experiment->number, own, err));
 }

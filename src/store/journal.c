@@ -1,4 +1,5 @@
 #include "store/journal.h"
+#include "base/mem.h"
 
 #include "base/json.h"
 #include "base/text.h"
@@ -21,6 +22,13 @@ static bool write_session(sqlite3 *db, const struct event *event, struct err *er
             db, err, "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, error=? WHERE number=?",
             "iijji", event->monotonic_ns, event->realtime_ns, get(event, "outcome"), get(event, "error"),
             event->session);
+    AUTO_TEXT struct text zone = {0};
+    AUTO_FREE char *key = mem_printf(JOURNAL_ZONE "%lld", (long long)event->session);
+    if (get(event, "zone"))
+        json_print(get(event, "zone"), &zone);
+    if (zone.length &&
+        !db_run(db, err, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)", "tt", key, text_get(&zone)))
+        return false;
     return db_run(db, err,
                   "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, kernel_backed,"
                   " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",

@@ -9,6 +9,14 @@
 /* In a transaction: one event as number seq, and the tables behind it. after: the state of its experiment then. */
 bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err);
 
+/* The zone of a session's times (base/clock.h) is in meta under this and the session's number; sessions of older
+ * versions have none. JOURNAL_ZONE_OF: an expression of SQL for the zone of a session. */
+#define JOURNAL_ZONE             "zone."
+#define JOURNAL_ZONE_OF(session) "(SELECT value FROM meta WHERE key = '" JOURNAL_ZONE "' || " session ")"
+
+/* What such a cell says of a moment; false: nothing. */
+bool journal_offset(sqlite3_stmt *row, int column, int64_t realtime_ns, int64_t *offset_s);
+
 bool journal_last_seq(sqlite3 *db, int64_t *out, struct err *err);
 
 /* Calls each for every event after seq `behind`, in order, until it says false. */

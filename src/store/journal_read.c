@@ -115,6 +115,16 @@ static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, stru
     return ok || err_wrap(err, "run.db: experiment %lld of the plan", sqlite3_column_int64(row, 0));
 }
 
+bool journal_offset(sqlite3_stmt *row, int column, int64_t realtime_ns, int64_t *offset_s)
+{
+    struct clock_zone zone;
+    json_t *json = db_json(row, column);
+    json_to_zone(json, &zone);
+    json_decref(json);
+    *offset_s = clock_zone_offset_s(&zone, realtime_ns);
+    return zone.count > 0;
+}
+
 bool journal_read_plan(sqlite3 *db, struct plan *out, struct err *err)
 {
     *out = (struct plan){0};

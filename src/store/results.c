@@ -75,6 +75,11 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
     json_decref(failure);
 }
 
+static void take_zone(sqlite3_stmt *row, struct result *item)
+{
+    item->has_utc_offset = journal_offset(row, 1, item->ended_realtime_ns, &item->utc_offset_s);
+}
+
 static void take_evidence(sqlite3_stmt *row, struct result *item)
 {
     const char *kind = db_text(row, 1), *text = db_text(row, 2);
@@ -179,6 +184,11 @@ bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out
                  "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
                  " failure FROM experiments",
                  take_experiment, items, plan->count, err) &&
+        each_row(db,
+                 "SELECT e.number, " JOURNAL_ZONE_OF(
+                     "a.session") " FROM experiments e JOIN attempts a ON a.experiment ="
+                                  " e.number AND a.number = coalesce(e.result_attempt, e.attempts)",
+                 take_zone, items, plan->count, err) &&
         each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items,
                  plan->count, err) &&
         each_row(db,

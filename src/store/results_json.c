@@ -17,11 +17,12 @@ static json_t *ms_cell(sqlite3_stmt *row, int column)
 
 static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err,
-                 "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error FROM sessions"
-                 " ORDER BY number",
-                 "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error, " JOURNAL_ZONE_OF(
+            "number") " FROM sessions"
+                      " ORDER BY number",
+        "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         json_t *session = json_object();
@@ -32,6 +33,8 @@ static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
         json_object_set_new(session, "ended_ms", ms_cell(query, 4));
         json_object_set_new(session, "outcome", db_cell(query, 5));
         json_object_set_new(session, "error", db_cell(query, 6));
+        json_t *zone = db_json(query, 7);
+        json_object_set_new(session, "zone", zone ? zone : json_null());
         json_array_append_new(out, session);
     }
     return step == 0;
@@ -98,11 +101,31 @@ static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct 
     return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
 }
 
+/* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each
+ * other. */
+static json_t *goals_json(const struct plan *plan)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t m = 0; m < plan->experiments[i].foreground.metric_count; m++) {
+            const struct registry_metric *metric = &plan->experiments[i].foreground.metrics[m];
+            json_t *goal = json_text_or_null(goal_name(goal_of(metric->goal, metric->name)));
+            json_t *before = json_object_get(out, metric->name);
+            if (before && !json_equal(before, goal)) {
+                json_decref(goal);
+                goal = json_null();
+            }
+            json_object_set_new(out, metric->name, goal);
+        }
+    return out;
+}
+
 static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
     json_t *sessions = json_array();
     json_t *pauses = json_array();
     json_t *experiments = json_array();
+    json_object_set_new(out, "goals", goals_json(plan));
     json_object_set_new(out, "name", json_text_or_null(plan->name));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(out, "sessions", sessions);

@@ -122,6 +122,8 @@ struct result {
     int64_t retries;
     double duration_s; /* of the last attempt */
     int64_t ended_realtime_ns; /* 0: not ended */
+    bool has_utc_offset;       /* not: the run is older than that this was recorded */
+    int64_t utc_offset_s;      /* of the clock where it ended, then */
     char *error;               /* NULL: none */
     char *changed;             /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
     struct result_metric *metrics;

@@ -23,7 +23,8 @@ static const char *const own_columns[] = {"mode",
                                           "failure",
                                           "changed",
                                           "energy_gpu_net_joules",
-                                          "energy_gpu_net_half_width_joules"};
+                                          "energy_gpu_net_half_width_joules",
+                                          "utc_offset"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -123,8 +124,13 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
                     const struct extra *extra, const struct columns *columns)
 {
     const struct plan_job *job = &experiment->foreground;
-    char time[40] = "";
-    clock_format_iso(item->ended_realtime_ns, time);
+    char time[40] = "", offset[16] = "";
+    if (item->has_utc_offset) {
+        clock_format_iso_at(item->ended_realtime_ns, item->utc_offset_s, time);
+        clock_format_offset(item->utc_offset_s, offset);
+    } else {
+        clock_format_iso(item->ended_realtime_ns, time);
+    }
     csv_add_cell(out, experiment->id);
     add_cell(out, time);
     add_cell(out, job->repo);
@@ -159,6 +165,7 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     struct reading half_width = energy_number(extra->energy, "gpu", "net_half_width_j");
     add_number(out, net.value, net.valid);
     add_number(out, half_width.value, net.valid && half_width.valid);
+    add_cell(out, offset);
     text_add_char(out, '\n');
 }
 

@@ -1,6 +1,8 @@
-# tare stats, compare and export on a folder made by hand, against Python's statistics module.
+# tare stats, compare and export on a folder made by hand, against Python's statistics module; and of runs whose trainings
+# diverged, whose metrics less or more is better of, and which had several modes.
 bats_require_minimum_version 1.5.0
-load helpers
+load runs
+load page
 
 setup_file() { command -v python3 > /dev/null || skip "python3 is missing"; }
 
@@ -227,4 +229,227 @@ END
     [ "${lines[0]}" = "folder,experiment_id,name,value" ]
     run -2 "$TARE" export results --table metrics -o elsewhere
     run -2 "$TARE" export results --table nonsense
+}
+
+# diverging: a run of nine trainings in mode default, n = 1 to 9, and two random draws of n. The first loss is NaN.
+diverging() {
+    job 'case $2 in 1) echo loss nan ;; 2) echo loss 3 ;; 3) echo loss 1 ;; 4) echo loss 5 ;; 5) echo loss 2 ;; 6) echo loss 4 ;;
+         7) echo loss 6 ;; 8) echo loss inf ;; 9) echo loss -Infinity ;; *) echo loss 7 ;; esac
+         echo "answer_f1 0.$2"; echo "odd $2"; echo "plain $2"'
+    cat > registry.json <<'END'
+{"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [100, 999]}},
+  "performance_metrics": {"log_patterns": {"loss": "^loss (\\S+)", "answer_f1": "^answer_f1 (\\S+)", "plain": "^plain (\\S+)",
+    "odd": {"pattern": "^odd (\\S+)", "goal": "minimize"}}}}}}
+END
+    python3 - <<'END'
+import json
+json.dump({"max_retries": 0, "seed": 7, "experiments":
+           [{"repo": "repo", "model": "net", "mode": "default", "hyperparameters": {"n": n}} for n in range(1, 10)] +
+           [{"repo": "repo", "model": "net", "mode": "mutation", "mutate": ["n"], "runs_per_config": 2}],
+           "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "before_retry": 0}}}, open("settings.json", "w"))
+END
+    tare_run > out 2>&1
+}
+
+@test "a run whose loss diverged: every command counts what is not finite, and computes the rest" {
+    diverging
+    grep -q '^not finite (NaN, infinity): loss 3$' out
+    grep -Eq '^repo_net_001 .* nan ' out
+    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    "$TARE" stats "$(run_dir)" --verdicts all --csv > stats.csv
+    "$TARE" stats "$(run_dir)" --verdicts all > stats.txt
+    "$TARE" audit "$(run_dir)" --json > audit.json
+    "$TARE" audit "$(run_dir)" | grep -q 'Values that are not finite (NaN, infinity): loss 3'
+    "$TARE" compare "$(run_dir):mode=default" "$(run_dir):mode=mutation" --json > compare.json || [ $? -le 2 ]
+    "$TARE" export "$(run_dir)" -o csv > /dev/null
+    "$TARE" export "$(run_dir)" -o jsonl --format jsonl > /dev/null
+    "$TARE" report "$(run_dir)" -o report.html > /dev/null
+    python3 - "$(run_dir)" <<'END'
+import csv, glob, json, math, re, sqlite3, statistics, sys
+top = sys.argv[1]
+def no_number(text): raise ValueError("bare " + text)
+def strict(text): return json.loads(text, parse_constant=no_number)
+group = strict(open("stats.json").read())["groups"][0]
+loss = {f["name"]: f for f in group["figures"]}["loss"]
+assert (group["mode"], loss["n"], loss["not_finite"]) == ("default", 6, 3), loss
+values = [3, 1, 5, 2, 4, 6]
+assert loss["mean"] == loss["median"] == 3.5 and (loss["lowest"], loss["highest"]) == (1, 6), loss
+assert abs(loss["deviation"] - statistics.stdev(values)) < 1e-12
+assert loss["median_interval"] == {"low": 1, "high": 6, "method": "order"}, loss
+# Every table has as many cells in each row as in its header, which is never lost.
+for file in glob.glob("csv/*.csv") + ["stats.csv", top + "/summary.csv"]:
+    rows = list(csv.reader(open(file, newline="")))
+    assert rows and {len(r) for r in rows} == {len(rows[0])}, (file, {len(r) for r in rows})
+rows = list(csv.DictReader(open("csv/metrics.csv", newline="")))
+assert [float(r["value"]) for r in rows if r["name"] == "loss"][1:7] == values
+assert [r["value"] for r in rows if r["name"] == "loss"][:1] + [r["value"] for r in rows if r["name"] == "loss"][7:9] == ["nan", "inf", "-inf"]
+assert [r["perf_loss"] for r in csv.DictReader(open(top + "/summary.csv", newline=""))][:9] == ["nan"] + [f"{v}.0" for v in values] + ["inf", "-inf"]
+# JSON stays JSON; what it has no number for is a text.
+lines = [strict(line) for line in open("jsonl/metrics.jsonl")]
+assert {tuple(line) for line in lines} == {("folder", "experiment_id", "name", "value")}
+assert [line["value"] for line in lines if line["name"] == "loss"][:9] == ["nan", *values, "inf", "-inf"]
+audit = strict(open("audit.json").read())
+assert audit["not_finite"] == {"loss": 3}, audit["not_finite"]
+assert audit["experiments"][0]["metrics"]["loss"] == "nan" and audit["experiments"][8]["metrics"]["loss"] == "-inf"
+for line in open(top + "/events.jsonl"): strict(line)
+assert strict(open(top + "/repo_net_001/experiment.json").read())["performance_metrics"]["loss"] == "nan"
+for block in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', open("report.html").read(), re.S): strict(block)
+# SQLite makes NULL of NaN: what was measured is beside it.
+with sqlite3.connect(top + "/run.db") as db:
+    special = db.execute("SELECT special FROM experiment_metrics WHERE name = 'loss' AND experiment IN (1, 2, 8, 9) ORDER BY experiment").fetchall()
+assert special == [("nan",), (None,), ("inf",), ("-inf",)], special
+# Text: each row of the table of figures ends where its heading does.
+table = [line for line in open("stats.txt").read().split("\n\n")[0].split("\n") if re.match("quantity|duration_s|loss|odd|plain|answer_f1", line)]
+assert len({len(line) for line in table}) == 1 and "not finite" in table[0], table
+assert re.search(r"^loss +6 +3 +3\.5 \(", "\n".join(table), re.M), table
+END
+}
+
+@test "a column of nothing but NaN is told as that, and loses no other" {
+    job 'echo "loss nan"; echo "accuracy 0.$2"'
+    cat > registry.json <<'END'
+{"models": {"repo": {"path": "repo", "train_script": "./job.sh", "models": ["net"],
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 9]}},
+  "performance_metrics": {"log_patterns": {"loss": "^loss (\\S+)", "accuracy": "^accuracy (\\S+)"}}}}}
+END
+    settings 3
+    tare_run > out 2>&1
+    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    python3 - <<'END'
+import json
+(group,) = json.load(open("stats.json"))["groups"]
+loss = {f["name"]: f for f in group["figures"]}["loss"]
+assert (loss["n"], loss["not_finite"], loss["mean"], loss["median"], loss["lowest"], loss["mean_interval"]) == (0, 3, None, None, None, None), loss
+assert group["quality"] == "accuracy"
+END
+}
+
+@test "the study's NaN and infinities are values, and its empty cells are none" {
+    study results 1
+    python3 - <<'END'
+import csv, json
+rows = list(csv.reader(open("results/summary.csv", newline="")))
+column = rows[0].index("perf_accuracy")
+for number, cell in ((1, "nan"), (2, "inf"), (3, "-inf"), (4, "")):
+    rows[number][column] = cell
+csv.writer(open("results/summary.csv", "w", newline="")).writerows(rows)
+for number in (1, 2, 3, 4, 5):
+    path = f"results/demo_net_{number:03}/experiment.json"
+    data = json.load(open(path))
+    # As Python's json writes them; of the fifth only this file says it.
+    data["performance_metrics"] = {5: {"accuracy": 81.0, "extra": float("nan")}}.get(number, {})
+    json.dump(data, open(path, "w"))
+END
+    grep -q NaN results/demo_net_005/experiment.json
+    "$TARE" stats results --json > stats.json
+    "$TARE" export results -o csv > /dev/null
+    python3 - <<'END'
+import csv, json
+(group,) = json.load(open("stats.json"))["groups"]
+figures = {f["name"]: f for f in group["figures"]}
+assert (figures["accuracy"]["n"], figures["accuracy"]["not_finite"]) == (6, 3), figures["accuracy"]
+assert (figures["extra"]["n"], figures["extra"]["not_finite"]) == (0, 1), figures["extra"]
+rows = {(r["experiment_id"], r["name"]): r["value"] for r in csv.DictReader(open("csv/metrics.csv", newline=""))}
+assert [rows.get((f"demo_net_{n:03}", "accuracy")) for n in (1, 2, 3, 4)] == ["nan", "inf", "-inf", None], rows
+assert rows["demo_net_005", "extra"] == "nan"
+END
+}
+
+@test "a metric's goal is what the registry says, else its name; of others no front is drawn" {
+    diverging
+    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    python3 - <<'END'
+import json
+group = json.load(open("stats.json"))["groups"][0]
+assert {f["name"]: f["goal"] for f in group["figures"] if f["metric"]} == {
+    "loss": "minimize", "answer_f1": "maximize", "odd": "minimize", "plain": None}, group["figures"]
+assert (group["quality"], group["quality_goal"], group["quality_is_loss"]) == ("answer_f1", "maximize", False)
+END
+    "$TARE" list -c registry.json repo > listed
+    grep -q '^metrics  loss, answer_f1, plain, odd (minimize)$' listed
+    "$TARE" list -c registry.json repo --json | python3 -c '
+import json, sys
+(repo,) = json.load(sys.stdin)["repositories"]
+assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": None, "odd": "minimize"}, repo'
+    sed -i 's/"minimize"/"maximise"/' registry.json
+    run -2 tare_run
+    [[ "$output" == *"'goal': expected \"minimize\" or \"maximize\", not \"maximise\"; did you mean 'maximize'?"* ]]
+}
+
+@test "where no goal is known, stats says so instead of a front" {
+    study results 1
+    sed -i 's/perf_accuracy/perf_plain/' results/summary.csv
+    sed -i 's/"accuracy"/"plain"/' results/*/experiment.json
+    run -0 "$TARE" stats results
+    [[ "$output" == *'no front: whether more or less is better is not known of plain ("goal" in the registry says it)'* ]]
+    "$TARE" stats results --json | python3 -c 'import json, sys; (g,) = json.load(sys.stdin)["groups"]; assert g["quality"] is None and g["front"] == [], g'
+}
+
+@test "modes are groups of their own, can be selected, and are exported" {
+    diverging
+    "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
+    "$TARE" stats "$(run_dir)" --verdicts all --csv > stats.csv
+    "$TARE" export "$(run_dir)" > experiments.csv
+    python3 - "$(run_dir)" <<'END'
+import csv, json, sys
+groups = json.load(open("stats.json"))["groups"]
+assert [(g["mode"], g["experiments"]) for g in groups] == [("default", 9), ("mutation", 2)], groups
+assert {r["mode"] for r in csv.DictReader(open("stats.csv", newline=""))} == {"default", "mutation"}
+exported = [r["mode"] for r in csv.DictReader(open("experiments.csv", newline=""))]
+assert exported == [r["mode"] for r in csv.DictReader(open(sys.argv[1] + "/summary.csv", newline=""))] == ["default"] * 9 + ["mutation"] * 2
+END
+    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    [[ "$output" == *"repo net, default"*"9 experiments"*"repo net, mutation"*"2 experiments"* ]]
+    # Trainings this short may be suspect: which side is empty for that is none of this test's business.
+    python3 - "$(run_dir)" <<'END'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1] + "/run.db") as db:
+    db.execute("DELETE FROM evidence"); db.execute("DELETE FROM events WHERE type = 'evidence'")
+END
+    "$TARE" compare "$(run_dir):mode=default" "$(run_dir):mode=mutation" --json > compare.json
+    python3 -c 'import json; c = json.load(open("compare.json")); assert (c["a"]["n"] + c["a"]["left_out"], c["b"]["n"] + c["b"]["left_out"]) == (9, 2), c'
+    run -2 "$TARE" compare "$(run_dir):mode=parallel" "$(run_dir)"
+    [[ "$output" == *"nothing there has mode=parallel (there are default, mutation)"* ]]
+    # Without run.db it is a folder in the study's layout: its summary.csv tells the mode all the same.
+    cp -r "$(run_dir)" copy
+    rm copy/run.db*
+    "$TARE" export copy | python3 -c 'import csv, sys; assert [r["mode"] for r in csv.DictReader(sys.stdin)] == ["default"] * 9 + ["mutation"] * 2'
+    # Nor with experiment.json alone.
+    rm copy/summary.csv
+    "$TARE" export copy | python3 -c 'import csv, sys; assert [r["mode"] for r in csv.DictReader(sys.stdin)] == ["default"] * 9 + ["mutation"] * 2'
+}
+
+@test "the page draws what is finite of a run that diverged, and goes by the same goals" {
+    study results 1
+    python3 - <<'END'
+import csv
+rows = list(csv.reader(open("results/summary.csv", newline="")))
+rows[0][rows[0].index("perf_accuracy")] = "perf_answer_f1"
+column = rows[0].index("perf_answer_f1")
+for number, row in enumerate(rows):
+    row += ["perf_semseg_mse"] if number == 0 else ["" if number == 12 else str(number)]
+    row += ["perf_plain"] if number == 0 else ["" if number == 12 else str(number)]
+rows[1][column], rows[2][column], rows[3][column + 2] = "nan", "inf", "-inf"
+csv.writer(open("results/summary.csv", "w", newline="")).writerows(rows)
+END
+    sed -i 's/"accuracy": [0-9.]*//' results/*/experiment.json
+    "$TARE" report results -o report.html --lang en > /dev/null
+    page quiet
+    page diverged answer_f1 9 2 high
+    page diverged semseg_mse 10 1 low
+    page diverged plain 11 0 ""
+}
+
+# Of a run of tare the same goals are in the page, with what the registry said.
+@test "the page of a run has the goals that its registry said" {
+    diverging
+    "$TARE" report "$(run_dir)" -o report.html --lang en > /dev/null
+    python3 - <<'END'
+import json, re
+head = json.loads(re.search(r'<script type="application/json" id="head">(.*?)</script>', open("report.html").read(), re.S).group(1))
+assert head["goals"] == {"loss": "minimize", "answer_f1": "maximize", "odd": "minimize", "plain": None}, head["goals"]
+END
+    page quiet
 }

@@ -304,6 +304,52 @@ const checks = {
     }
   },
 
+  // MORE: a metric, how many of its values are finite and how many are not, and its goal: "high", "low" or "".
+  async diverged(browser, file, metric, finite, others, sense) {
+    const page = await open(browser, file);
+    await page.waitForSelector("#front svg");
+    const cells = await page.$$eval("#table tbody tr[data-id]", (rows, name) => {
+      const at = [...document.querySelectorAll("#table th")].findIndex((th) => th.dataset.key === "m:" + name);
+      return rows.map((row) => row.cells[at].textContent);
+    }, metric);
+    assert.equal(cells.filter((text) => ["nan", "inf", "-inf"].includes(text)).length, Number(others));
+    assert.equal(cells.filter((text) => /^[0-9.]+$/.test(text)).length, Number(finite));
+    // What is not finite stands behind what is, whichever way the column is sorted.
+    for (let i = 0; i < 2; i++) {
+      await page.click(`#table th[data-key="m:${metric}"]`);
+      const sorted = await page.$$eval("#table tbody tr[data-id]", (rows, name) => {
+        const at = [...document.querySelectorAll("#table th")].findIndex((th) => th.dataset.key === "m:" + name);
+        return rows.map((row) => row.cells[at].textContent);
+      }, metric);
+      assert.ok(sorted.slice(0, Number(finite)).every((text) => /^[0-9.]+$/.test(text)), sorted.join());
+    }
+    const titles = await page.$$eval("#spread summary", (list) => list.map((one) => one.textContent));
+    assert.ok(titles.includes(others === "0" ? metric : `${metric}, ${others} not finite`), titles.join());
+    assert.equal(await page.$$eval("#spread details", (list, name) => list.find((one) => one.textContent.startsWith(name)).querySelectorAll("circle").length, metric), Number(finite));
+    await page.selectOption("#metric", metric);
+    assert.equal(await page.$eval("#sense", (select) => select.value), sense);
+    assert.equal(await page.$$eval("#front circle", (list) => list.length), Number(finite));
+    assert.equal((await page.$eval("#front path.front", (path) => path.dataset.ids)) === "", sense === "");
+    const places = await page.$$eval("#front circle, #spread circle", (list) => list.map((one) => one.getAttribute("cx") + one.getAttribute("cy")));
+    assert.ok(places.every((text) => /^[0-9.]+$/.test(text)), places.join());
+    assert.deepEqual(page.said, []);
+    await page.context().close();
+  },
+
+  // MORE: the heading's zone; when the first experiment began, as its part below the table says it, or ""; another fact of the heading.
+  async zone(browser, file, zone, started, fact) {
+    for (const timezoneId of ["America/New_York", "Asia/Kolkata"]) {
+      const page = await open(browser, file, { timezoneId });
+      const facts = await page.$$eval("#top .facts span", (list) => list.map((one) => one.textContent));
+      assert.ok(facts.includes(zone) && (!fact || facts.includes(fact)), facts.join(" | "));
+      await page.click("#table tbody tr[data-id]");
+      const shown = await page.$$eval("#detail .facts span", (list) => list.map((one) => one.textContent));
+      if (started) assert.ok(shown.includes(started), shown.join(" | "));
+      assert.deepEqual(page.said, []);
+      await page.context().close();
+    }
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

@@ -26,6 +26,8 @@ function make(tag, attributes = {}, ...children) {
 const place = (id, ...children) => document.getElementById(id).replaceChildren(...children);
 
 const two = (n) => String(n).padStart(2, "0");
+/* What a program measured may be no number of JSON's: those are texts. */
+const isNotFinite = (value) => ["nan", "inf", "-inf"].includes(value);
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
 /* Four digits that count, without trailing zeros: 12345 stays whole. */
@@ -54,15 +56,23 @@ function duration(seconds, digits = 3) {
 }
 
 /* Times are those of the clock where it was measured, as in the CSV files, not of the reader's. */
-const zoneMs = (head.zone_s ?? 0) * 1000;
+const offsets = head.offsets ?? [];
+const offsetAt = (ms) => ([...offsets].reverse().find(([from]) => from * 1000 <= ms) ?? offsets[0] ?? [0, 0])[1];
 function moment(ms) {
-  return isNumber(ms) ? new Date(ms + zoneMs).toISOString().slice(0, 19).replace("T", " ") : "";
+  return isNumber(ms) ? new Date(ms + offsetAt(ms) * 1000).toISOString().slice(0, 19).replace("T", " ") : "";
 }
-function zoneName() {
-  if (!isNumber(head.zone_s)) return null;
-  const minutes = Math.round(Math.abs(head.zone_s) / 60);
-  return `UTC${head.zone_s < 0 ? "−" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+function utc(offset) {
+  const minutes = Math.round(Math.abs(offset) / 60);
+  return `UTC${offset < 0 ? "−" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
+/* With the change to or from summer time, where the run lasted over one. */
+function zoneName(from, to) {
+  if (!offsets.length) return head.layout ? null : say("zone_unknown");
+  const changes = offsets.filter(([since]) => since * 1000 > from && since * 1000 <= to);
+  return [utc(offsetAt(from)), ...changes.map(([since, offset]) => `${utc(offset)} ${say("since", { at: moment(since * 1000) })}`)].join(", ");
+}
+/* Sessions, on other nodes or later ones, may have had other zones: the page has one. */
+const zonesDiffer = new Set((head.sessions || []).filter((one) => one.zone?.offsets?.length).map((one) => (one.zone.offsets.findLast(([from]) => from * 1000 <= one.started_ms) ?? one.zone.offsets[0])[1])).size > 1;
 
 /* A file of the run, by its way from the page. */
 const linkTo = (way, text) => make("a", { href: way.split("/").map(encodeURIComponent).join("/") }, text);

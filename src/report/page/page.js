@@ -12,7 +12,7 @@ function showTop() {
   document.title = `${title} – ${head.program}`;
   place("top", make("h1", {}, title), make("p", { class: "facts" }, ...[
     head.folder === title ? null : head.folder, first ? `${moment(first.started_ms)} – ${moment(last.ended_ms) || "…"}` : null, nodes.length > 1 ? say("n_nodes", { n: nodes.length }) : machine.host?.name || machine.host || first?.host,
-    zoneName(), [all > 4 ? say("n_gpus", { n: all }) : names.length ? null : gpus.join(", "), [...new Set(names)].join(", ")].filter(Boolean).join(", "), isNumber(head.seed) ? say("seed", { n: head.seed }) : null,
+    zoneName(first?.started_ms, last?.ended_ms ?? Date.now()), zonesDiffer ? say("zones_differ") : null, [all > 4 ? say("n_gpus", { n: all }) : names.length ? null : gpus.join(", "), [...new Set(names)].join(", ")].filter(Boolean).join(", "), head.seed != null ? say("seed", { n: head.seed }) : null,
     head.layout ? say("layout_study") : null,
     head.sessions?.length > 1 ? say("sessions", { n: head.sessions.length }) : null, say("version", head),
   ].filter((text) => typeof text === "string" && text).map((text) => make("span", {}, text))),
@@ -133,12 +133,18 @@ function spreadOf(quantity) {
   return { title: quantity.title, svg, tall: height };
 }
 
+/* ", 2 not finite": of a metric that was NaN or infinite; those are in no figure. */
+function diverged(name) {
+  const n = finished.filter((row) => isNotFinite(row.metrics[name])).length;
+  return n ? `, ${say("not_finite", { n })}` : "";
+}
+
 function showSpread() {
   const quantities = [
     { title: say("energy"), of: (row) => row.energy, text: (v, digits) => withUnit(v, "J", digits) },
     { title: say("duration"), of: (row) => row.duration, text: duration, ofTime: true },
     { title: say("mean_power"), of: (row) => row.power, text: (v, digits) => withUnit(v, "W", digits) },
-    ...metricNames.map((name) => ({ title: name, of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits), below: true })),
+    ...metricNames.map((name) => ({ title: name + diverged(name), of: (row) => row.metrics[name], text: (v, digits = 5) => plain(v, digits), below: true })),
   ];
   const parts = quantities.map(spreadOf).filter(Boolean);
   let room = 1200;
@@ -157,7 +163,7 @@ function frontOf(points, high) {
 /* Those that figures are made of: successes that nothing contaminated. */
 const counts = (row) => row.outcome === "succeeded" && row.verdict !== "contaminated";
 
-function drawFront(metric, high, group) {
+function drawFront(metric, sense, group) {
   const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric]) && (!group || groupOf(row) === group)).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
   const width = 1100, height = 420, left = 80, right = 30, top = 24, bottom = 48;
   const range = (values) => { const low = Math.min(...values), high2 = Math.max(...values), m = (high2 - low || Math.abs(low) || 1) * 0.06; return [low - m, high2 + m]; };
@@ -168,7 +174,7 @@ function drawFront(metric, high, group) {
   for (const tick of across) svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "J", digitsOf(across))));
   for (const tick of upwards) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, plain(tick, 5)));
   svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")), make("text", { x: left, y: 14 }, metric));
-  const best = frontOf(points.filter((p) => counts(p.row)), high);
+  const best = sense ? frontOf(points.filter((p) => counts(p.row)), sense === "high") : [];
   svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front", "data-ids": best.map((p) => p.row.id).join(" ") }));
   if (best.length <= 20) for (const p of best) svg.append(make("text", { x: x(p.x) + 7, y: y(p.y) - 7, class: "soft" }, `#${p.row.number}`));
   for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
@@ -181,21 +187,22 @@ function showFront() {
     place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_none")));
     return;
   }
-  const isLow = (name) => /loss|error|perplexity|(^|_)(mae|mse|rmse|wer|cer|eer|fid)($|_)/i.test(name);
+  const senseOf = (name) => ({ minimize: "low", maximize: "high" }[head.goals?.[name]] ?? "");
   const box = make("div", {});
   const option = (value, text) => make("option", { value }, text);
-  const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = isLow(metric.value) ? "low" : "high"; fill(); update(); } }, ...usable.map((name) => option(name, name)));
-  const sense = make("select", { id: "sense", "aria-label": say("better_high"), onchange: () => update() }, option("high", say("better_high")), option("low", say("better_low")));
+  const metric = make("select", { id: "metric", "aria-label": say("quality"), onchange: () => { sense.value = senseOf(metric.value); fill(); update(); } }, ...usable.map((name) => option(name, name)));
+  const sense = make("select", { id: "sense", "aria-label": say("better_high"), onchange: () => update() }, option("high", say("better_high")), option("low", say("better_low")), option("", say("better_unknown")));
   const group = make("select", { id: "group", "aria-label": say("model"), onchange: () => update() });
   const fill = () => {
     const names = [...new Set(finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric.value])).map(groupOf))];
     group.replaceChildren(...(names.length > 1 ? [option("", say("all_models"))] : []), ...names.map((name) => option(name, name)));
   };
-  const update = () => box.replaceChildren(drawFront(metric.value, sense.value === "high", group.value));
-  /* The metric that most runs have, of those a score before a loss, as the figures of "stats" choose it. */
+  const update = () => box.replaceChildren(drawFront(metric.value, sense.value, group.value));
+  /* The metric that most runs have, of those whose goal is known; a score before a loss, as the figures of "stats" choose it. */
   const having = (name) => finished.filter((row) => counts(row) && isNumber(row.metrics[name])).length;
-  metric.value = [...usable].sort((a, b) => having(b) - having(a) || isLow(a) - isLow(b) || compare(a, b))[0];
-  sense.value = isLow(metric.value) ? "low" : "high";
+  const rank = (name) => ["high", "low", ""].indexOf(senseOf(name));
+  metric.value = [...usable].sort((a, b) => (rank(a) === 2) - (rank(b) === 2) || having(b) - having(a) || rank(a) - rank(b) || compare(a, b))[0];
+  sense.value = senseOf(metric.value);
   fill();
   place("front", make("h2", {}, say("front")), make("p", { class: "hint" }, say("front_hint")), make("div", { class: "controls" }, metric, sense, group), box);
   update();

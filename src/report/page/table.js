@@ -12,8 +12,8 @@ const COLUMNS = [
   { key: "power", title: say("mean_power"), number: true, of: (row) => row.power, text: (v) => withUnit(v, "W") },
   { key: "cpu", title: say("cpu_energy"), number: true, of: (row) => row.cpu, text: (v) => withUnit(v, "J") },
   { key: "memory", title: say("peak_memory"), number: true, of: (row) => row.memory, text: (v) => withUnit(v, "MiB") },
-  ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => plain(v, 5) })),
-  ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 6) : String(v)) })),
+  ...metricNames.map((name) => ({ key: "m:" + name, title: name, number: true, of: (row) => row.metrics[name] ?? null, text: (v) => (isNumber(v) ? plain(v, 5) : String(v)) })),
+  ...paramNames.map((name) => ({ key: "p:" + name, title: name, number: true, of: (row) => row.params[name] ?? null, text: (v) => (isNumber(v) && !Number.isInteger(v) ? plain(v, 6) : String(v)) })),
   { key: "model", title: say("model"), of: (row) => (several.label ? row.label : null) },
   { key: "mode", title: say("mode"), of: (row) => (several.mode ? say(row.mode) : null) },
   { key: "retries", title: say("retries"), number: true, of: (row) => row.retries },
@@ -55,10 +55,10 @@ function compare(a, b) {
   return String(a).localeCompare(String(b), undefined, { numeric: true });
 }
 
-/* What is absent stands at the end, whichever way the rest is sorted. */
+/* What is absent stands at the end, whichever way the rest is sorted; so does what is not finite, before it. */
 function sorted(list) {
   const column = COLUMNS.find((c) => c.key === table.sort);
-  const absent = (row) => { const v = column.of(row); return v === null || v === undefined || v === ""; };
+  const absent = (row) => { const v = column.of(row); return v === null || v === undefined || v === "" ? 2 : isNotFinite(v) ? 1 : 0; };
   return [...list].sort((a, b) => {
     if (absent(a) || absent(b)) return absent(a) - absent(b) || a.number - b.number;
     return (table.down ? -1 : 1) * compare(column.of(a), column.of(b)) || a.number - b.number;

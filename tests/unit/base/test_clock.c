@@ -7,11 +7,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static void set_zone(const char *zone)
 {
@@ -141,10 +143,87 @@ static void what_is_no_duration_is_refused_by_name(void **state)
     assert_string_equal(err.text, "'10x' is no duration (such as 90, 1.5s, 500ms, 10m, 2h or 1d)");
 }
 
+static void assert_change(const struct clock_zone *zone, size_t i, int64_t from_s, int64_t offset_s)
+{
+    assert_true(i < zone->count);
+    assert_int_equal(zone->changes[i].from_s, from_s);
+    assert_int_equal(zone->changes[i].offset_s, offset_s);
+}
+
+/* 2026: on March 29 and October 25 at 01:00 UTC by the EU's directive; in New York on March 8 at 07:00 and on
+ * November 1 at 06:00 UTC. */
+static void a_zone_knows_its_changes_to_the_second(void **state)
+{
+    (void)state;
+    struct clock_zone zone;
+    if (access("/usr/share/zoneinfo/Europe/Berlin", R_OK) != 0)
+        skip();
+    set_zone("Europe/Berlin");
+    clock_zone_here(INT64_C(1767225600) * NS_PER_S, &zone); /* 2026-01-01T00:00:00Z */
+    assert_string_equal(zone.name, "Europe/Berlin");
+    assert_int_equal(zone.count, 3);
+    assert_change(&zone, 0, 1767225600, 3600);
+    assert_change(&zone, 1, 1774746000, 7200);
+    assert_change(&zone, 2, 1792890000, 3600);
+    assert_int_equal(clock_zone_offset_s(&zone, INT64_C(1774745999) * NS_PER_S), 3600);
+    assert_int_equal(clock_zone_offset_s(&zone, INT64_C(1774746000) * NS_PER_S), 7200);
+    assert_int_equal(clock_zone_offset_s(&zone, 0), 3600);
+    assert_int_equal(clock_zone_offset_s(&zone, INT64_C(1800000000) * NS_PER_S), 3600);
+    set_zone(":America/New_York");
+    clock_zone_here(INT64_C(1767225600) * NS_PER_S, &zone);
+    assert_string_equal(zone.name, "America/New_York");
+    assert_change(&zone, 0, 1767225600, -18000);
+    assert_change(&zone, 1, 1772953200, -14400);
+    assert_change(&zone, 2, 1793512800, -18000);
+    set_zone("Asia/Shanghai");
+    clock_zone_here(INT64_C(1767225600) * NS_PER_S, &zone);
+    assert_int_equal(zone.count, 1);
+    assert_int_equal(clock_local_offset_s(0), 28800);
+}
+
+static void times_in_a_zone_do_not_depend_on_the_reader_s(void **state)
+{
+    (void)state;
+    char out[40];
+    set_zone("America/New_York");
+    clock_format_iso_at(INT64_C(1763225659379192000), 28800, out);
+    assert_string_equal(out, "2025-11-16T00:54:19.379192");
+    clock_format_iso_offset(INT64_C(1763225659379192000), -12600, out);
+    assert_string_equal(out, "2025-11-15T13:24:19.379192-03:30");
+    clock_format_iso_offset(-1000, 0, out);
+    assert_string_equal(out, "1969-12-31T23:59:59.999999+00:00");
+    clock_format_offset(45900, out);
+    assert_string_equal(out, "+12:45");
+}
+
+static void a_zone_survives_the_way_through_json(void **state)
+{
+    (void)state;
+    struct clock_zone zone, back;
+    set_zone("CET-1CEST,M3.5.0,M10.5.0/3"); /* the same rule, in POSIX's words */
+    clock_zone_here(INT64_C(1767225600) * NS_PER_S, &zone);
+    json_t *json = json_from_zone(&zone);
+    json_to_zone(json, &back);
+    json_decref(json);
+    assert_string_equal(back.name, zone.name);
+    assert_int_equal(back.count, 3);
+    assert_change(&back, 1, 1774746000, 7200);
+    json_to_zone(NULL, &back);
+    assert_int_equal(back.count, 0);
+    json = json_loads("{\"name\": 7, \"offsets\": [[1, 999999], [\"a\", 1], 3, [2, 3600]]}", 0, NULL);
+    json_to_zone(json, &back);
+    json_decref(json);
+    assert_int_equal(back.count, 1);
+    assert_change(&back, 0, 2, 3600);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(iso_times_are_local_with_microseconds),
+        cmocka_unit_test(a_zone_knows_its_changes_to_the_second),
+        cmocka_unit_test(times_in_a_zone_do_not_depend_on_the_reader_s),
+        cmocka_unit_test(a_zone_survives_the_way_through_json),
         cmocka_unit_test(stamps_name_folders),
         cmocka_unit_test(monotonic_time_never_goes_back),
         cmocka_unit_test(real_time_is_what_the_c_library_says),

@@ -129,16 +129,27 @@ static void arrays_and_objects_are_no_values(void **state)
     json_decref(object);
 }
 
-static void what_json_cannot_hold_becomes_null(void **state)
+/* null is what is absent. */
+static void what_json_has_no_number_for_becomes_a_string(void **state)
 {
     (void)state;
-    struct value values[] = {value_float(NAN), value_float(INFINITY), value_float(-INFINITY), value_text("\xff")};
-    for (size_t i = 0; i < 4; i++) {
+    const struct value values[] = {value_float(NAN), value_float(INFINITY), value_float(-INFINITY)};
+    static const char *const written[] = {"nan", "inf", "-inf"};
+    for (size_t i = 0; i < 3; i++) {
         json_t *json = value_to_json(&values[i]);
-        assert_true(json_is_null(json));
+        assert_string_equal(json_string_value(json), written[i]);
         json_decref(json);
-        value_fini(&values[i]);
     }
+}
+
+static void bytes_that_json_cannot_hold_become_null(void **state)
+{
+    (void)state;
+    struct value value = value_text("\xff");
+    json_t *json = value_to_json(&value);
+    assert_true(json_is_null(json));
+    json_decref(json);
+    value_fini(&value);
 }
 
 static void a_copy_is_one_s_own(void **state)
@@ -175,9 +186,43 @@ static void numbers_are_the_same_at_six_significant_digits(void **state)
     assert_same(value_float(0.1 + 0.2), value_float(0.3), true);
     assert_same(value_float(1e-7), value_float(1.000001e-7), true);
     assert_same(value_float(1e-7), value_float(1.00001e-7), false);
-    assert_same(value_int(1234567), value_int(1234568), true);
-    assert_same(value_int(1234567), value_int(1234577), false);
+    assert_same(value_float(123456.2), value_float(123456.4), true);
     assert_same(value_int(1), value_int(-1), false);
+}
+
+static void integers_are_the_same_only_when_they_are_equal(void **state)
+{
+    (void)state;
+    assert_same(value_int(20240101), value_int(20240102), false);
+    assert_same(value_int(1234567), value_int(1234568), false);
+    assert_same(value_int(-1000001), value_int(-1000002), false);
+    assert_same(value_int((INT64_C(1) << 53) + 1), value_int(INT64_C(1) << 53), false);
+    assert_same(value_int(INT64_MAX), value_int(INT64_MAX - 1), false);
+    assert_same(value_int(INT64_MIN), value_int(INT64_MIN + 1), false);
+    assert_same(value_int(INT64_MAX), value_int(INT64_MAX), true);
+}
+
+/* A column of integers with a gap is one of floats in pandas. */
+static void an_integer_that_a_table_wrote_as_a_float_is_the_same(void **state)
+{
+    (void)state;
+    assert_same(value_parse("20240101.0"), value_int(20240101), true);
+    assert_same(value_parse("20240101.0"), value_int(20240102), false);
+    assert_same(value_parse("9007199254740992.0"), value_int(INT64_C(1) << 53), true);
+    assert_same(value_float(-0x1p62), value_int(-(INT64_C(1) << 62)), true);
+    assert_same(value_float(0x1p63), value_int(INT64_MAX), false);
+}
+
+static void a_large_float_keeps_every_digit_in_front_of_the_point(void **state)
+{
+    (void)state;
+    assert_same(value_float(1234567.1), value_float(1234567.4), true);
+    assert_same(value_float(1234567.0), value_float(1234568.0), false);
+    assert_same(value_float(999999.6), value_int(1000000), true);
+    assert_same(value_float(1e300), value_float(1.0000001e300), false);
+    assert_same(value_float(INFINITY), value_float(-INFINITY), false);
+    assert_same(value_float(INFINITY), value_parse("inf"), true);
+    assert_same(value_float(NAN), value_parse("nan"), true);
 }
 
 static void a_value_read_back_from_its_cell_is_the_same(void **state)
@@ -211,9 +256,13 @@ int main(void)
         cmocka_unit_test(cells_become_truth_values_and_nothing),
         cmocka_unit_test(json_scalars_become_values_of_their_kind),
         cmocka_unit_test(arrays_and_objects_are_no_values),
-        cmocka_unit_test(what_json_cannot_hold_becomes_null),
+        cmocka_unit_test(what_json_has_no_number_for_becomes_a_string),
+        cmocka_unit_test(bytes_that_json_cannot_hold_become_null),
         cmocka_unit_test(a_copy_is_one_s_own),
         cmocka_unit_test(numbers_are_the_same_at_six_significant_digits),
+        cmocka_unit_test(integers_are_the_same_only_when_they_are_equal),
+        cmocka_unit_test(an_integer_that_a_table_wrote_as_a_float_is_the_same),
+        cmocka_unit_test(a_large_float_keeps_every_digit_in_front_of_the_point),
         cmocka_unit_test(a_value_read_back_from_its_cell_is_the_same),
         cmocka_unit_test(kinds_that_are_written_apart_are_apart),
     };

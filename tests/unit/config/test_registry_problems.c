@@ -208,6 +208,11 @@ static void ranges_are_checked(void **state)
     expect_registry(RANGE("int", "[1, 1e300]", ""),
                     LINES("r:2:44: error: 'range': expected a whole number (the type is int), not "
                           "1e300 (at " AT_X ".range[1])"));
+    /* 2^53 + 1: as a double it would be 2^53, which is allowed. */
+    expect_registry(RANGE("int", "[1, 9007199254740992]", ""), LINES());
+    expect_registry(RANGE("int", "[1, 9007199254740993]", ""),
+                    LINES("r:2:44: error: 'range': expected a whole number from -9007199254740992 to 9007199254740992 "
+                          "(\"choices\" take larger ones), not 9007199254740993 (at " AT_X ".range[1])"));
     expect_registry(RANGE("float", "[\"a\", null]", ""),
                     LINES("r:2:43: error: 'range': expected a number, not \"a\" (at " AT_X ".range[0])",
                           "r:2:48: error: 'range': expected a number, not null (at " AT_X ".range[1])"));
@@ -262,10 +267,33 @@ static void choices_are_checked(void **state)
               "r:3:26: error: 'choices': expected a number, a text, true, false or null, not an empty list (at " AT_X
               ".choices[3])",
               "r:3:36: error: 'choices': \"a\" stands there twice (at " AT_X ".choices[5])"));
+    expect_registry(CHOICE("\"choices\": [20240101, 20240102, 9223372036854775806, 9223372036854775807, 1]"), LINES());
+    expect_registry(CHOICE("\"choices\": [20240101, 20240102, 20240101]"),
+                    LINES("r:3:33: error: 'choices': 20240101 stands there twice (at " AT_X ".choices[2])",
+                          "r:2:13: warning: 'default': '1' is none of the choices (at " AT_X ".default)"));
     expect_registry(CHOICE("\"choices\": [1, 2],\n\"range\": [1, 2],\n\"zero_probability\": 0.5"),
                     LINES("r:4:1: warning: 'range' is not used here: the type is 'choice' (at " AT_X ".range)",
                           "r:5:1: warning: 'zero_probability' is not used here: the type is 'choice' (at " AT_X
                           ".zero_probability)"));
+}
+
+static void a_metric_is_a_pattern_or_an_object_with_its_goal(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\"],"
+                               "\"performance_metrics\": {\"log_patterns\": {\n"
+                               "\"a\": {\"pattern\": \"a (\\\\S+)\", \"goal\": \"maximise\"},\n"
+                               "\"b\": {\"goal\": \"minimize\"},\n"
+                               "\"c\": {\"pattern\": \"(\"},\n"
+                               "\"d\": {\"pattern\": \"d\", \"gaol\": \"minimize\"}}}}}}";
+#define AT_METRIC "$.models.r.performance_metrics.log_patterns."
+    expect_registry(
+        text, LINES("r:2:38: error: 'goal': expected \"minimize\" or \"maximize\", not \"maximise\"; did you mean "
+                    "'maximize'? (at " AT_METRIC "a.goal)",
+                    "r:3:6: error: 'b': 'pattern' is missing (at " AT_METRIC "b)",
+                    "r:4:18: error: 'c': bad regular expression: missing closing parenthesis at character 2 "
+                    "(at " AT_METRIC "c.pattern)",
+                    "r:5:23: warning: 'gaol' is no known key; did you mean 'goal'? (at " AT_METRIC "d.gaol)"));
 }
 
 static void what_is_right_is_read_beside_what_is_wrong(void **state)
@@ -313,6 +341,7 @@ int main(void)
         cmocka_unit_test(ranges_are_checked),
         cmocka_unit_test(distributions_are_checked),
         cmocka_unit_test(choices_are_checked),
+        cmocka_unit_test(a_metric_is_a_pattern_or_an_object_with_its_goal),
         cmocka_unit_test(what_is_right_is_read_beside_what_is_wrong),
         cmocka_unit_test(a_file_that_is_not_there_is_reported),
     };

@@ -62,17 +62,16 @@ static void size_counts_the_values_that_differ_from_the_default(void **state)
     assert_int_equal(size_of(choice_param(colours, 3, "black")), 3);
 }
 
-static void size_counts_numbers_that_agree_in_six_digits_once(void **state)
+static void size_counts_every_integer_of_a_range(void **state)
 {
     (void)state;
-    /* 1000000, 1000010 .. 1000100 */
-    assert_int_equal(size_of(int_param(1000000, 1000100, 0)), 11);
-    /* The default 1000003 is 1000000 at six digits. */
-    assert_int_equal(size_of(int_param(1000000, 1000100, 1000003)), 10);
-    /* 999990 .. 999999 and 1000000, 1000010, 1000020 */
-    assert_int_equal(size_of(int_param(999990, 1000020, 0)), 13);
-    /* -1000020, -1000010, -1000000, -999999, -999998 */
-    assert_int_equal(size_of(int_param(-1000020, -999998, 0)), 5);
+    assert_int_equal(size_of(int_param(20240101, 20240150, 20240101)), 49);
+    assert_int_equal(size_of(int_param(1000000, 1000100, 0)), 101);
+    assert_int_equal(size_of(int_param(1000000, 1000100, 1000003)), 100);
+    assert_int_equal(size_of(int_param(-1000020, -999998, 0)), 23);
+    /* 2^53 - 9 .. 2^53, and all that the registry lets a range be */
+    assert_int_equal(size_of(int_param(0x1p53 - 9, 0x1p53, 0)), 10);
+    assert_true(size_of(int_param(-0x1p53, 0x1p53, 0)) == UINT64_C(1) << 54);
 }
 
 static void size_of_a_float_is_endless_unless_its_range_is_narrow(void **state)
@@ -177,22 +176,27 @@ static void combinations_are_drawn_to_the_last(void **state)
     param_fini(&c);
 }
 
-static void numbers_beyond_six_digits_are_drawn_once_for_each_key(void **state)
+static void every_integer_of_a_range_is_drawn_however_large(void **state)
 {
     (void)state;
-    struct param param = int_param(1000004, 1000104, 0); /* 1000000 .. 1000100 at six digits: 11 */
-    struct seen *seen = seen_new();
-    struct rng rng;
-    rng_seed(&rng, 8);
-    struct value value;
-    int count = 0;
-    while (draw_one(&param, seen, &rng, &value, NULL)) {
-        assert_in_range(value.integer, 1000004, 1000104);
-        count++;
+    static const double lows[] = {20240101, -1000020, 0x1p53 - 49};
+    for (size_t i = 0; i < sizeof lows / sizeof *lows; i++) {
+        struct param param = int_param(lows[i], lows[i] + 49, 0);
+        struct seen *seen = seen_new();
+        struct rng rng;
+        rng_seed(&rng, 8);
+        struct value value;
+        uint64_t drawn = 0;
+        while (draw_one(&param, seen, &rng, &value, NULL)) {
+            int64_t place = value.integer - (int64_t)lows[i];
+            assert_in_range(place, 0, 49);
+            assert_int_equal(drawn >> place & 1, 0);
+            drawn |= UINT64_C(1) << place;
+        }
+        assert_true(drawn == (UINT64_C(1) << 50) - 1);
+        seen_free(seen);
+        param_fini(&param);
     }
-    assert_int_equal(count, 11);
-    seen_free(seen);
-    param_fini(&param);
 }
 
 static void nothing_but_the_default_is_an_error(void **state)
@@ -316,12 +320,12 @@ static void the_same_seed_draws_the_same_and_another_does_not(void **state)
     param_fini(&b);
 }
 
-static void keys_compare_numbers_at_six_digits(void **state)
+static void keys_compare_integers_exactly_and_other_numbers_at_six_digits(void **state)
 {
     (void)state;
-    struct value a[] = {value_int(32), value_float(0.12345678)};
-    struct value b[] = {value_float(32.0), value_float(0.1234570)};
-    struct value c[] = {value_int(32), value_float(0.123456)};
+    struct value a[] = {value_int(20240101), value_float(0.12345678)};
+    struct value b[] = {value_float(20240101.0), value_float(0.1234570)};
+    struct value c[] = {value_int(20240102), value_float(0.1234570)};
     AUTO_FREE char *first = mutate_key("x", a, 2);
     AUTO_FREE char *second = mutate_key("x", b, 2);
     AUTO_FREE char *third = mutate_key("x", c, 2);
@@ -351,19 +355,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(size_counts_the_values_that_differ_from_the_default),
-        cmocka_unit_test(size_counts_numbers_that_agree_in_six_digits_once),
+        cmocka_unit_test(size_counts_every_integer_of_a_range),
         cmocka_unit_test(size_of_a_float_is_endless_unless_its_range_is_narrow),
         cmocka_unit_test(size_counts_a_zero_outside_of_the_range),
         cmocka_unit_test(size_is_0_without_a_range),
         cmocka_unit_test(seven_values_less_default_and_history_give_exactly_the_rest),
         cmocka_unit_test(combinations_are_drawn_to_the_last),
-        cmocka_unit_test(numbers_beyond_six_digits_are_drawn_once_for_each_key),
+        cmocka_unit_test(every_integer_of_a_range_is_drawn_however_large),
         cmocka_unit_test(nothing_but_the_default_is_an_error),
         cmocka_unit_test(a_distribution_that_lies_on_the_default_still_gives_others),
         cmocka_unit_test(fixed_values_take_part_in_the_key_and_stay),
         cmocka_unit_test(two_mutations_of_one_space_share_it_to_the_last),
         cmocka_unit_test(the_same_seed_draws_the_same_and_another_does_not),
-        cmocka_unit_test(keys_compare_numbers_at_six_digits),
+        cmocka_unit_test(keys_compare_integers_exactly_and_other_numbers_at_six_digits),
         cmocka_unit_test(a_set_keeps_ten_thousand_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,30 @@ static void rows_of_the_same_repository_model_and_mode_are_avoided(void **state)
     assert_int_equal(planned_epochs(fixture), ALL_BUT(1 << 11));
 }
 
+/* Of the 20 seeds from 20240101 on, one is the default and two have run: 17 are left, and these are they. */
+static void integers_are_avoided_exactly_and_drawn_to_the_last(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char registry[] =
+        "{'models': {'toy': {'path': 'toy', 'train_script': './train.sh', 'models': ['net'], 'supported_hyperparams': "
+        "{'seed':"
+        " {'type': 'int', 'range': [20240101, 20240120], 'default': 20240101, 'flag': '--seed'}}}}}";
+    fixture_write(fixture, "old/summary.csv",
+                  "experiment_id,repository,model,hyperparam_seed\n"
+                  "toy_net_001,toy,net,20240102\n"
+                  "toy_net_002,toy,net,20240105.0\n",
+                  false);
+    fixture_plan(fixture, registry,
+                 "{'use_deduplication': true, 'historical_csvs': ['old/summary.csv'], 'experiments': [{'repo': 'toy',"
+                 " 'model': 'net', 'mutate': ['seed'], 'runs_per_config': 20}]}");
+    assert_true(fixture->ok);
+    unsigned seeds = 0;
+    for (size_t i = 0; i < fixture->plan.count; i++)
+        seeds |= 1u << (fixture->plan.experiments[i].foreground.params[0].value.integer - 20240101);
+    assert_int_equal(fixture->plan.count, 17);
+    assert_int_equal(seeds, 0xfffffu & ~(1u | 1u << 1 | 1u << 4));
+}
+
 static void a_mode_column_goes_before_the_id(void **state)
 {
     struct fixture *fixture = *state;
@@ -223,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_of_the_same_repository_model_and_mode_are_avoided),
+        TEST(integers_are_avoided_exactly_and_drawn_to_the_last),
         TEST(a_mode_column_goes_before_the_id),
         TEST(without_use_deduplication_the_history_is_not_read),
         TEST(a_path_is_relative_to_the_settings_file_then_to_the_working_folder),

@@ -39,7 +39,8 @@ static struct plan_job sample_job(void)
     strv_add(&job.env, "A=1");
     strv_add(&job.path_prepend, "/srv/bin");
     job.metrics = mem_array(1, sizeof *job.metrics);
-    job.metrics[job.metric_count++] = (struct registry_metric){mem_strdup("loss"), mem_strdup("loss: (\\d+)")};
+    job.metrics[job.metric_count++] =
+        (struct registry_metric){mem_strdup("loss"), mem_strdup("loss: (\\d+)"), GOAL_MAXIMIZE};
     job.marks = mem_array(3, sizeof *job.marks);
     job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("epoch"), mem_strdup("^E (\\d+)"), NULL};
     job.marks[job.mark_count++] = (struct registry_mark){mem_strdup("fold"), NULL, mem_strdup("^fold")};

@@ -96,7 +96,7 @@ void world_add_metric(struct plan_experiment *experiment, const char *name, cons
 {
     struct plan_job *job = &experiment->foreground;
     job->metrics = mem_resize(job->metrics, job->metric_count + 1, sizeof *job->metrics);
-    job->metrics[job->metric_count++] = (struct registry_metric){mem_strdup(name), mem_strdup(pattern)};
+    job->metrics[job->metric_count++] = (struct registry_metric){mem_strdup(name), mem_strdup(pattern), GOAL_UNKNOWN};
 }
 
 static void read_events(struct world *world)

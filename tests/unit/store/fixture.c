@@ -64,7 +64,8 @@ static void add_param(struct plan_job *job, const char *name, struct value value
 static void add_metric(struct plan_job *job, const char *name)
 {
     job->metrics = mem_resize(job->metrics, job->metric_count + 1, sizeof *job->metrics);
-    job->metrics[job->metric_count++] = (struct registry_metric){mem_strdup(name), mem_strdup("x ([0-9.]+)")};
+    job->metrics[job->metric_count++] =
+        (struct registry_metric){mem_strdup(name), mem_strdup("x ([0-9.]+)"), GOAL_UNKNOWN};
 }
 
 static void fill_demo(struct plan_job *job, double learning_rate)

@@ -58,7 +58,7 @@ static void every_committed_event_is_a_line_with_its_number(void **state)
         assert_non_null(end);
         json_t *line = json_loadb(at, (size_t)(end - at), 0, NULL);
         assert_int_equal(json_integer_value(json_object_get(line, "seq")), seq);
-        assert_string_equal(json_string_value(json_object_get(line, "time")), "2025-11-15T15:54:19.379192");
+        assert_string_equal(json_string_value(json_object_get(line, "time")), "2025-11-15T15:54:19.379192+00:00");
         assert_int_equal(json_integer_value(json_object_get(line, "session")), 1);
         if (seq == 4) {
             assert_string_equal(json_string_value(json_object_get(line, "type")), "evidence");
