@@ -6,6 +6,7 @@
 #include "base/cpus.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -157,6 +158,12 @@ bool machine_oom_kills(const char *vmstat, uint64_t *out);
 
 /* Frees; kills first when the tree is not proven gone. */
 void job_free(struct job *job);
+
+/* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; its stdin and stderr are /dev/null, env is
+ * the whole environment, argv[0] an absolute path. True: it exited 0 within timeout_s, and nothing of what it started is alive. Else it
+ * has been ended, and out holds what came. From the main thread. */
+bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
+               struct text *out);
 
 /* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,
