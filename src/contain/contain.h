@@ -99,6 +99,8 @@ struct job_exit {
     int code; /* exit code, or signal number */
     bool exec_failed;
     int exec_errno;
+    int64_t end_ns;     /* when it ended, CLOCK_MONOTONIC, by its init; 0: the init was killed, and nobody knows */
+    int64_t stopped_ns; /* how long its main process was stopped (SIGSTOP, a debugger's stop) */
 };
 struct job_exit job_take_exit(struct job *job);
 
@@ -134,6 +136,9 @@ int job_end_fd(const struct job *job);
 /* The tree's members now, without the init: asked when the command has ended, they are its leftovers. Gives how many there are, of
  * which the first max are in members. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
+
+/* Whether one of them is stopped now (by a signal or by a tracer): then the job does not do what its figures say. */
+bool job_has_stopped_member(struct job *job, struct job_member *out);
 
 /* Whether the process is one of them now. */
 bool job_has_member(struct job *job, pid_t pid);

@@ -284,8 +284,16 @@ void attempt_take_exit(struct attempt *attempt)
     if (attempt->exit.ended || !attempt->job)
         return;
     attempt->exit = job_take_exit(attempt->job);
-    if (attempt->exit.ended && attempt->end_ns == 0)
-        attempt->end_ns = clock_monotonic_ns();
+    if (!attempt->exit.ended || attempt->end_ns != 0)
+        return;
+    /* The init's word, not ours: this process may have been stopped since. */
+    bool told = attempt->exit.end_ns >= attempt->start_ns && attempt->exit.end_ns > 0;
+    attempt->end_ns = told ? attempt->exit.end_ns : clock_monotonic_ns();
+}
+
+int64_t attempt_log_now_ns(const struct attempt *attempt)
+{
+    return attempt->log_until_ns ? attempt->log_until_ns : clock_monotonic_ns();
 }
 
 void attempt_take_usage(struct attempt *attempt)
@@ -313,7 +321,7 @@ void attempt_take_usage(struct attempt *attempt)
 void attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};
-    int64_t now_ns = clock_monotonic_ns();
+    int64_t now_ns = attempt_log_now_ns(attempt);
     bool kept = true, at_end = !attempt->log || attempt->pipe < 0;
     /* Bounded: a process that is none of the job's may hold the pipe and write for ever. */
     for (int i = 0; attempt->log && attempt->pipe >= 0 && i < DRAIN_READS_MAX; i++) {
