@@ -180,7 +180,7 @@ fi
 if wanted unit; then unit "$build" "unit tests (gcc)"; fi
 if wanted cli; then
     if wanted asan; then ahead asan compile_asan; fi
-    bats_files gcc "$build" tests/slurm/*.bats tests/cli/*.bats tests/fault/*.bats
+    bats_files gcc "$build" tests/slurm/*.bats tests/cli/*.bats tests/fault/*.bats tests/attack/*.bats
 fi
 if wanted asan; then
     say "address and undefined-behaviour sanitizers"

@@ -45,23 +45,51 @@ static bool refuse(struct err *err, int code, const char *name, const char *what
     return false;
 }
 
+static int open_regular(int dir, const char *name, int flags, struct err *err)
+{
+    /* O_NONBLOCK: a named pipe must not hold us until somebody writes. */
+    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    struct stat status;
+    bool regular = false;
+    if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
+        refuse(err, ELOOP, name, "is a symbolic link");
+    else if (fd < 0)
+        err_sys(err, "open %s", name);
+    else if (fstat(fd, &status) != 0)
+        err_sys(err, "stat %s", name);
+    else if (S_ISDIR(status.st_mode))
+        refuse(err, EISDIR, name, "is a folder");
+    else if (!S_ISREG(status.st_mode))
+        refuse(err, EINVAL, name, "is no regular file");
+    else
+        regular = true;
+    return regular ? steal_fd(&fd) : -1;
+}
+
+int fs_open_at(int dir, const char *name, struct err *err)
+{
+    return open_regular(dir, name, O_NOFOLLOW, err);
+}
+
+int fs_create_at(int dir, const char *name, struct err *err)
+{
+    enum { TRIES = 100 }; /* against somebody who puts another there each time */
+    for (int i = 0; i < TRIES; i++) {
+        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        if (errno != EEXIST || (unlinkat(dir, name, 0) != 0 && errno != ENOENT))
+            break;
+    }
+    err_sys(err, "create %s", name);
+    return -1;
+}
+
 static bool read_regular(int dir, const char *name, int flags, size_t limit, struct text *out, struct err *err)
 {
     text_clear(out);
-    /* O_NONBLOCK: a named pipe must not hold us until somebody writes. */
-    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
-    if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
-        return refuse(err, ELOOP, name, "is a symbolic link");
-    if (fd < 0)
-        return err_sys(err, "open %s", name);
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return err_sys(err, "stat %s", name);
-    if (S_ISDIR(status.st_mode))
-        return refuse(err, EISDIR, name, "is a folder");
-    if (!S_ISREG(status.st_mode))
-        return refuse(err, EINVAL, name, "is no regular file");
-    return read_fd(fd, name, limit, out, err);
+    AUTO_CLOSE int fd = open_regular(dir, name, flags, err);
+    return fd >= 0 && read_fd(fd, name, limit, out, err);
 }
 
 bool fs_read(const char *path, size_t limit, struct text *out, struct err *err)

@@ -35,6 +35,14 @@ bool fs_is_unfinished_name(const char *name);
  * alone writes there. */
 size_t fs_clear_unfinished(int dir, bool below);
 
+/* Creates an empty file in dir, a folder in which somebody else may have put anything under that name: a FIFO, a link, a file with
+ * a second name elsewhere. Whatever it is, it loses the name, and is neither opened nor changed; a folder is an error. An open
+ * descriptor for writing, -1 on error. Mode 0666 less the umask. */
+int fs_create_at(int dir, const char *name, struct err *err);
+
+/* Opens a regular file for reading, the last step no link; never waits for the other end of a FIFO. -1 on error. */
+int fs_open_at(int dir, const char *name, struct err *err);
+
 /* Writes all the bytes, across interruptions and short writes. */
 bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);
 

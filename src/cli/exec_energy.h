@@ -34,7 +34,7 @@ int exec_energy_wait_ms(const struct exec_energy *energy);
 void exec_energy_step(struct exec_energy *energy);
 
 /* The command has ended; the job is not gone yet. */
-void exec_energy_end(struct exec_energy *energy, struct job *job);
+void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns);
 
 /* When all is over: the table on standard error, or the file. gpu_memory (is taken; may be NULL): one more section
  * of the file, which is written for it alone where no energy was measured. */

@@ -17,6 +17,8 @@ enum { LEFTOVERS_SHOWN = 20 };
 
 /* What takes longer to die than this is not looked at a thousand times a second. */
 static const int64_t QUICK_NS = NS_PER_S / 4;
+/* A command that was stopped for less did not feel it. */
+static const int64_t STOPPED_NS = NS_PER_S / 10;
 
 struct exec {
     const struct exec_wish *wish;
@@ -208,7 +210,9 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
     exec_energy_begin(wish->energy, exec.job);
     struct job_exit end = wait_for_end(&exec);
     int64_t ended_ns = clock_monotonic_ns();
-    exec_energy_end(wish->energy, exec.job);
+    exec_energy_end(wish->energy, exec.job, end.end_ns);
+    if (end.stopped_ns >= STOPPED_NS && wish->energy->measuring)
+        cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);
     if (gone) {
         guardian_release(guardian, job_identity(exec.job));

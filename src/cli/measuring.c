@@ -115,9 +115,9 @@ void measuring_begin(struct measuring *measuring, const struct measuring_subject
     set_tick(measuring, measuring->start_ns);
 }
 
-void measuring_end(struct measuring *measuring, double cpu_s)
+void measuring_end(struct measuring *measuring, double cpu_s, int64_t end_ns)
 {
-    measuring->end_ns = clock_monotonic_ns();
+    measuring->end_ns = end_ns > measuring->start_ns ? end_ns : clock_monotonic_ns();
     gauge_edge(measuring->gauge);
     gauge_end(measuring->gauge, cpu_s);
 }

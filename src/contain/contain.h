@@ -6,6 +6,7 @@
 #include "base/cpus.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,6 +99,8 @@ struct job_exit {
     int code; /* exit code, or signal number */
     bool exec_failed;
     int exec_errno;
+    int64_t end_ns;     /* when it ended, CLOCK_MONOTONIC, by its init; 0: the init was killed, and nobody knows */
+    int64_t stopped_ns; /* how long its main process was stopped (SIGSTOP, a debugger's stop) */
 };
 struct job_exit job_take_exit(struct job *job);
 
@@ -134,6 +137,9 @@ int job_end_fd(const struct job *job);
  * which the first max are in members. */
 size_t job_members(struct job *job, struct job_member *members, size_t max);
 
+/* Whether one of them is stopped now (by a signal or by a tracer): then the job does not do what its figures say. */
+bool job_has_stopped_member(struct job *job, struct job_member *out);
+
 /* Whether the process is one of them now. */
 bool job_has_member(struct job *job, pid_t pid);
 
@@ -157,6 +163,12 @@ bool machine_oom_kills(const char *vmstat, uint64_t *out);
 
 /* Frees; kills first when the tree is not proven gone. */
 void job_free(struct job *job);
+
+/* Runs a program as a job of its own and takes what it writes to stdout, up to limit bytes; its stdin and stderr are /dev/null, env is
+ * the whole environment, argv[0] an absolute path. True: it exited 0 within timeout_s, and nothing of what it started is alive. Else it
+ * has been ended, and out holds what came. From the main thread. */
+bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit, double timeout_s,
+               struct text *out);
 
 /* Ends what a dead runner left of this job, found by its identity: never by pid alone. Same boot only (another boot: nothing is
  * left, true). Waits at most timeout_s. False: survivors or an error (err). killed: processes ended,

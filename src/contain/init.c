@@ -36,6 +36,8 @@ struct init {
     bool ended, childless;
     int status;
     uint64_t max_rss_kib;
+    int64_t end_ns, stopped_ns;
+    int64_t stop_began_ns; /* 0: the command is not stopped */
 };
 
 const char *init_step_text(int step)
@@ -222,11 +224,21 @@ static void report_end(struct init *init)
     struct init_report message = {.kind = INIT_ENDED,
                                   .status = init->status,
                                   .max_rss_kib = init->max_rss_kib,
-                                  .last_pid = newest_pid(init->plan)};
+                                  .last_pid = newest_pid(init->plan),
+                                  .end_ns = init->end_ns,
+                                  .stopped_ns = init->stopped_ns};
     int error = 0;
     if (read(init->failure, &error, sizeof error) == (ssize_t)sizeof error)
         message.exec_errno = error;
     report(init, &message);
+}
+
+static void note_stop(struct init *init, bool stopped)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (init->stop_began_ns)
+        init->stopped_ns += now_ns - init->stop_began_ns;
+    init->stop_began_ns = stopped ? now_ns : 0;
 }
 
 static void reap(struct init *init)
@@ -235,15 +247,22 @@ static void reap(struct init *init)
     for (;;) {
         struct rusage usage;
         int status = 0;
-        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage);
         if (pid < 0 && errno == EINTR)
             continue;
         init->childless = pid < 0 && errno == ECHILD;
         if (pid <= 0)
             break;
+        if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+            if (pid == init->command)
+                note_stop(init, WIFSTOPPED(status));
+            continue;
+        }
         if ((uint64_t)usage.ru_maxrss > init->max_rss_kib)
             init->max_rss_kib = (uint64_t)usage.ru_maxrss;
         if (pid == init->command) {
+            note_stop(init, false);
+            init->end_ns = clock_monotonic_ns();
             init->ended = true;
             init->status = status;
         }

@@ -54,6 +54,8 @@ struct init_report {
     int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
+    int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
+    int64_t stopped_ns;   /* ENDED: for how long the command's process was stopped (SIGSTOP, SIGTSTP) */
 };
 
 const char *init_step_text(int step);

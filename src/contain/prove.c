@@ -29,18 +29,44 @@ size_t job_members(struct job *job, struct job_member *members, size_t max)
 
 enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536 };
 
-bool job_has_member(struct job *job, pid_t pid)
+typedef bool member_fits_fn(const struct job_member *member, pid_t pid);
+
+static bool find_member(struct job *job, member_fits_fn *fits, pid_t pid, struct job_member *out)
 {
     for (size_t room = MEMBERS_FIRST; room <= MEMBERS_MAX; room *= 8) {
         AUTO_FREE struct job_member *members = mem_array(room, sizeof *members);
         size_t count = job_members(job, members, room);
         for (size_t i = 0; i < count && i < room; i++)
-            if (members[i].pid == pid)
+            if (fits(&members[i], pid)) {
+                *out = members[i];
                 return true;
+            }
         if (count <= room)
             return false;
     }
     return false;
+}
+
+static bool is_this(const struct job_member *member, pid_t pid)
+{
+    return member->pid == pid;
+}
+
+static bool is_stopped(const struct job_member *member, pid_t pid)
+{
+    (void)pid;
+    return member->state == 'T' || member->state == 't';
+}
+
+bool job_has_member(struct job *job, pid_t pid)
+{
+    struct job_member found;
+    return find_member(job, is_this, pid, &found);
+}
+
+bool job_has_stopped_member(struct job *job, struct job_member *out)
+{
+    return find_member(job, is_stopped, 0, out);
 }
 
 /* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */

@@ -98,20 +98,12 @@ bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
     return true;
 }
 
-static int create_file(int dir, const char *name, struct err *err)
-{
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        err_sys(err, "create %s", name);
-    return fd;
-}
-
 bool attempt_open_files(struct attempt *attempt, struct err *err)
 {
-    attempt->log_fd = create_file(attempt->folder, log_name, err);
+    attempt->log_fd = fs_create_at(attempt->folder, log_name, err);
     if (attempt->log_fd < 0)
         return err_wrap(err, "%s", attempt->experiment->id);
-    attempt->times_fd = create_file(attempt->folder, times_name, err);
+    attempt->times_fd = fs_create_at(attempt->folder, times_name, err);
     if (attempt->times_fd < 0)
         return err_wrap(err, "%s", attempt->experiment->id);
     return true;
@@ -128,7 +120,7 @@ bool attempt_open_loop(struct attempt *attempt, int experiment_folder, struct er
     attempt->folder = fs_make_dir_at(experiment_folder, loops_name, 0777, err);
     snprintf(name, sizeof name, "run_%lld.log", (long long)attempt->loop);
     if (attempt->folder >= 0)
-        attempt->log_fd = create_file(attempt->folder, name, err);
+        attempt->log_fd = fs_create_at(attempt->folder, name, err);
     return attempt->log_fd >= 0 || err_wrap(err, "%s", attempt->experiment->id);
 }
 
@@ -292,8 +284,16 @@ void attempt_take_exit(struct attempt *attempt)
     if (attempt->exit.ended || !attempt->job)
         return;
     attempt->exit = job_take_exit(attempt->job);
-    if (attempt->exit.ended && attempt->end_ns == 0)
-        attempt->end_ns = clock_monotonic_ns();
+    if (!attempt->exit.ended || attempt->end_ns != 0)
+        return;
+    /* The init's word, not ours: this process may have been stopped since. */
+    bool told = attempt->exit.end_ns >= attempt->start_ns && attempt->exit.end_ns > 0;
+    attempt->end_ns = told ? attempt->exit.end_ns : clock_monotonic_ns();
+}
+
+int64_t attempt_log_now_ns(const struct attempt *attempt)
+{
+    return attempt->log_until_ns ? attempt->log_until_ns : clock_monotonic_ns();
 }
 
 void attempt_take_usage(struct attempt *attempt)
@@ -321,7 +321,7 @@ void attempt_take_usage(struct attempt *attempt)
 void attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};
-    int64_t now_ns = clock_monotonic_ns();
+    int64_t now_ns = attempt_log_now_ns(attempt);
     bool kept = true, at_end = !attempt->log || attempt->pipe < 0;
     /* Bounded: a process that is none of the job's may hold the pipe and write for ever. */
     for (int i = 0; attempt->log && attempt->pipe >= 0 && i < DRAIN_READS_MAX; i++) {

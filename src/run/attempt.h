@@ -50,6 +50,7 @@ struct attempt {
     struct job_member survivors[ATTEMPT_MEMBERS_MAX];
     size_t survivor_count;
     bool unproven;  /* no survivor is seen, and yet the proof was not had */
+    int64_t log_until_ns; /* lines that are read now came no later; 0: they come as they are read */
     char *log_held; /* who had the log's pipe after the proof, in words; NULL: nobody */
     struct err log_err; /* the first failure to keep the log */
     bool log_failed;
@@ -93,6 +94,9 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
 
 /* Once the command ended: how, and when. */
 void attempt_take_exit(struct attempt *attempt);
+
+/* The time of a line that is read now. */
+int64_t attempt_log_now_ns(const struct attempt *attempt);
 
 /* Keeps the larger of what was known and what the job says now (a leaf that is gone says nothing). */
 void attempt_take_usage(struct attempt *attempt);

@@ -30,9 +30,9 @@ static bool open_file(int folder, const char *name, const char *head, int *fd, s
     AUTO_CLOSE int energy = fs_make_dir_at(folder, "energy", 0777, err);
     if (energy < 0)
         return false;
-    *fd = openat(energy, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    *fd = fs_create_at(energy, name, err);
     if (*fd < 0)
-        return err_sys(err, "create energy/%s", name);
+        return err_wrap(err, "energy");
     AUTO_TEXT struct text text = {0};
     text_add(&text, head);
     return fs_write_all(*fd, text_get(&text), text.length, err) || err_wrap(err, "energy/%s", name);

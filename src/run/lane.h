@@ -80,6 +80,8 @@ struct lane {
     struct lane_load load;
     struct lane_guard *guard; /* NULL: there is no GPU to guard */
     int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
+    int64_t look_ns;   /* not before that its processes are looked at again for one that is stopped */
+    bool stopped_told; /* of this attempt: that one was */
     struct lane_memory memory;
     struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
@@ -110,8 +112,11 @@ void lane_finish(struct lane *lane);
 /* The run is halted, or is to be killed now: do what that means where the lane stands. */
 void lane_halt(struct lane *lane);
 
-/* About once a second: limits. */
+/* About once a second: limits, and whether something of the job is stopped. */
 void lane_tick(struct lane *lane);
+
+/* This process did nothing for so long: evidence for the attempt that was measured meanwhile. */
+void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
 
 /* For lane.c, lane_job.c and lane_stop.c: */
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);

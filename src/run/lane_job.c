@@ -12,6 +12,12 @@
 
 enum { TIMEOUT_ACCURACY_US = 1000 };
 
+/* A command that was stopped for less did not feel it. */
+static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;
+
+/* The next look for stopped processes comes when it costs less than a thousandth of the time. */
+static const int64_t LOOK_SHARE = 1000;
+
 static void watch_log_end(struct lane *lane)
 {
     lane->log_source = sd_event_source_disable_unref(lane->log_source);
@@ -58,7 +64,7 @@ static int on_log(sd_event_source *source, int fd, uint32_t events, void *contex
     (void)events;
     struct lane *lane = context;
     struct err err = {0};
-    int got = joblog_read(lane->attempt.log, fd, clock_monotonic_ns(), &err);
+    int got = joblog_read(lane->attempt.log, fd, attempt_log_now_ns(&lane->attempt), &err);
     if (got == -1)
         watch_log_end(lane);
     else if (got == -2)
@@ -66,22 +72,44 @@ static int on_log(sd_event_source *source, int fd, uint32_t events, void *contex
     return 0;
 }
 
+static struct reading since_start(const struct lane *lane, int64_t t_ns)
+{
+    return (struct reading){(double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
+}
+
+/* for_ns: 0: nobody counted. */
+static void tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
+{
+    struct text text = {0};
+    text_addf(&text, "%s was stopped", who);
+    if (for_ns)
+        text_addf(&text, " for %.1f s", (double)for_ns / (double)NS_PER_S);
+    lane->stopped_told = true;
+    lane_evidence(lane, "job_stopped", text_take(&text));
+}
+
 /* The command has ended; what it started may live on. */
+static void command_ended(struct lane *lane)
+{
+    struct attempt *attempt = &lane->attempt;
+    lane->job_source = sd_event_source_disable_unref(lane->job_source);
+    if (lane->phase != LANE_RUNNING)
+        return;
+    attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
+    if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
+        tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
+    lane_stop(lane, STOP_EXITED);
+}
+
 static int on_job(sd_event_source *source, int fd, uint32_t events, void *context)
 {
     (void)source;
     (void)fd;
     (void)events;
     struct lane *lane = context;
-    struct attempt *attempt = &lane->attempt;
-    attempt_take_exit(attempt);
-    if (!attempt->exit.ended)
-        return 0;
-    lane->job_source = sd_event_source_disable_unref(lane->job_source);
-    if (lane->phase == LANE_RUNNING) {
-        attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
-        lane_stop(lane, STOP_EXITED);
-    }
+    attempt_take_exit(&lane->attempt);
+    if (lane->attempt.exit.ended)
+        command_ended(lane);
     return 0;
 }
 
@@ -90,15 +118,61 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     (void)source;
     (void)us;
     struct lane *lane = context;
+    struct attempt *attempt = &lane->attempt;
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    if (lane->phase == LANE_RUNNING)
+    if (lane->phase != LANE_RUNNING)
+        return 0;
+    /* It may have ended in time, and this process have been stopped. */
+    attempt_take_exit(attempt);
+    bool in_time = attempt->exit.ended &&
+                   (double)(attempt->end_ns - attempt->start_ns) < lane->experiment->timeout_s * (double)NS_PER_S;
+    if (in_time)
+        command_ended(lane);
+    else
         lane_stop(lane, STOP_TIMEOUT);
     return 0;
+}
+
+/* Processes below the command's own are seen only by looking: once a second, less often on a machine with many processes. */
+static void look_for_stopped(struct lane *lane)
+{
+    int64_t begun_ns = clock_monotonic_ns();
+    struct job_member member;
+    if (lane->phase != LANE_RUNNING || lane->stopped_told || begun_ns < lane->look_ns)
+        return;
+    if (job_has_stopped_member(lane->attempt.job, &member)) {
+        AUTO_FREE char *who = mem_printf("%s (pid %d)", member.command, (int)member.pid);
+        tell_stopped(lane, who, 0);
+    }
+    lane->look_ns = begun_ns + LOOK_SHARE * (clock_monotonic_ns() - begun_ns);
+}
+
+void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != LANE_RUNNING)
+        return;
+    attempt_take_exit(attempt);
+    if (attempt->end_ns)
+        attempt->log_until_ns = attempt->end_ns;
+    int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
+    if (from_ns < attempt->start_ns)
+        from_ns = attempt->start_ns;
+    if (end_ns <= from_ns)
+        return;
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "runner_stopped",
+                               .text = mem_printf("this program was stopped, or got no processor, for up to %.1f s",
+                                                  (double)(to_ns - from_ns) / (double)NS_PER_S),
+                               .from_s = since_start(lane, from_ns),
+                               .to_s = since_start(lane, end_ns),
+                           });
 }
 
 void lane_tick(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
+    look_for_stopped(lane);
     lane_marks_record(lane);
     lane_background_tick(lane);
     if (lane->phase != LANE_RUNNING || limit_s <= 0)
@@ -194,6 +268,9 @@ static void open_gate(struct lane *lane)
         return;
     }
     lane->phase = LANE_RUNNING;
+    lane->stopped_told = false;
+    lane->look_ns = 0;
+    runner_tick_soon(lane->runner);
     lane_energy_begin(lane);
     lane_load_beside(lane);
     lane_memory_begin(lane);

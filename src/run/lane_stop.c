@@ -167,9 +167,9 @@ static void proven(struct lane *lane, double seconds)
 {
     struct attempt *attempt = &lane->attempt;
     lane->phase = LANE_STEPPING;
+    attempt_take_exit(attempt);
     if (attempt->end_ns == 0)
         attempt->end_ns = clock_monotonic_ns();
-    attempt_take_exit(attempt);
     attempt_take_usage(attempt);
     unguard(lane, attempt);
     unguard(lane, &lane->background.loop);

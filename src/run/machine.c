@@ -133,8 +133,8 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     json_object_set_new(json, "gpus", gpus_json());
     json_object_set_new(json, "containment", containment_json(containment));
     json_object_set_new(json, "cpu_sets", sets ? cpu_sets_json(sets) : json_null());
-    json_object_set_new(json, "repositories", provenance_repositories(plan, &environment));
-    json_object_set_new(json, "interpreters", provenance_interpreters(plan, &environment));
+    json_object_set_new(json, "repositories", provenance_repositories(plan, containment, &environment));
+    json_object_set_new(json, "interpreters", provenance_interpreters(plan, containment, &environment));
     return json;
 }
 

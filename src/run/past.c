@@ -1,6 +1,7 @@
 #include "run/past.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/event.h"
 
@@ -84,9 +85,9 @@ static bool take_line(struct past *past, const char *line, size_t length)
 
 bool past_read(int dir, size_t count, struct past *out, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int fd = fs_open_at(dir, "events.jsonl", err);
     if (fd < 0)
-        return err_sys(err, "open events.jsonl");
+        return false;
     AUTO_FILE FILE *file = fdopen(fd, "r");
     if (!file)
         return err_sys(err, "read events.jsonl");

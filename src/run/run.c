@@ -28,6 +28,9 @@ enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 /* A machine on which nothing is to be done is not woken every second. */
 enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
 
+/* A tick that comes later than that was not late by chance: this process was stopped, or got no processor. */
+static const int64_t STALL_NS = NS_PER_S;
+
 bool runner_halted(const struct runner *runner)
 {
     return runner->signal_number != 0 || runner->broken;
@@ -149,18 +152,41 @@ void runner_lane_finished(struct runner *runner)
         sd_event_exit(runner->loop, 0);
 }
 
+/* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
+static void look_for_stall(struct runner *runner, int64_t due_ns)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    for (size_t i = 0; runner->ticked_ns && now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
+        lane_stalled(&runner->lanes[i], runner->ticked_ns, now_ns);
+    runner->ticked_ns = now_ns;
+}
+
 static int on_tick(sd_event_source *source, uint64_t us, void *context)
 {
-    (void)us;
     struct runner *runner = context;
     const struct run_listener *listener = &runner->request->listener;
-    for (size_t i = 0; i < runner->lane_count; i++)
+    bool soon = false;
+    look_for_stall(runner, (int64_t)us * 1000);
+    for (size_t i = 0; i < runner->lane_count; i++) {
         lane_tick(&runner->lanes[i]);
-    bool soon = runner->plan->limits.cpu_time_s > 0;
+        soon = soon || runner->lanes[i].phase == LANE_RUNNING;
+    }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
     int code = sd_event_source_set_time_relative(source, soon ? TICK_US : CALM_TICK_US);
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void runner_tick_soon(struct runner *runner)
+{
+    uint64_t due_us = 0;
+    int64_t now_ns = clock_monotonic_ns();
+    if (sd_event_source_get_time(runner->tick_source, &due_us) < 0 ||
+        (int64_t)due_us * 1000 - now_ns <= TICK_US * 1000LL)
+        return;
+    runner->ticked_ns = now_ns;
+    if (sd_event_source_set_time_relative(runner->tick_source, TICK_US) >= 0)
+        sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
 }
 
 static int on_store(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -183,6 +209,13 @@ static void on_signal(void *context, int signal_number)
     halt_lanes(runner);
 }
 
+static void on_suspend(void *context)
+{
+    runner_say(context,
+               mem_strdup("Ctrl-Z does not pause a run: its training would go on unmeasured. Ctrl-C ends it, and "
+                          "--resume goes on later; to leave it alone, start it in tmux or with nohup"));
+}
+
 static void on_hangup(void *context)
 {
     json_t *data = json_object();
@@ -196,10 +229,13 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
     if (code >= 0)
         code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN, on_store, runner);
     if (code >= 0)
-        code =
-            sd_event_add_time_relative(runner->loop, NULL, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US, on_tick, runner);
+        code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC, TICK_US,
+                                          TICK_ACCURACY_US, on_tick, runner);
+    /* Before everything that waited while this process was stopped: what comes of it depends on when that was. */
     if (code >= 0)
-        code = signals_watch(signals, runner->loop, on_signal, on_hangup, runner);
+        code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
+    if (code >= 0)
+        code = signals_watch(signals, runner->loop, on_signal, on_hangup, on_suspend, runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
 }
 
@@ -367,6 +403,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     past_fini(&runner.past);
     free(runner.taken);
     free(runner.run_dir);
+    sd_event_source_disable_unref(runner.tick_source);
     sd_event_unref(runner.loop);
     return !runner.broken;
 }

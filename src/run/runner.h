@@ -46,6 +46,8 @@ struct runner {
     struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
+    sd_event_source *tick_source;
+    int64_t ticked_ns;      /* when the loop last had time for it */
     bool memory_said;  /* that the memory limit is not held */
     bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */
@@ -74,6 +76,9 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 /* To the listener only. */
 void runner_tell(struct runner *runner, struct runner_entry entry);
 void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run; takes text */
+
+/* A job runs from now on: it is looked after every second. */
+void runner_tick_soon(struct runner *runner);
 
 /* Nothing new is to be started: a signal came, or the run is broken. */
 bool runner_halted(const struct runner *runner);

@@ -6,7 +6,7 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
+static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
@@ -39,16 +39,19 @@ static int on_watched(sd_event_source *source, const struct signalfd_siginfo *in
     struct signals *signals = context;
     if (info->ssi_signo == SIGHUP)
         signals->hangup(signals->context);
+    else if (info->ssi_signo == SIGTSTP)
+        signals->suspend(signals->context);
     else
         signals->stop(signals->context, (int)info->ssi_signo);
     return 0;
 }
 
 int signals_watch(struct signals *signals, sd_event *loop, void (*stop)(void *context, int signal_number),
-                  void (*hangup)(void *context), void *context)
+                  void (*hangup)(void *context), void (*suspend)(void *context), void *context)
 {
     signals->stop = stop;
     signals->hangup = hangup;
+    signals->suspend = suspend;
     signals->context = context;
     int code = 0;
     for (size_t i = 0; i < WATCHED && code >= 0; i++) {

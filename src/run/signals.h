@@ -10,6 +10,7 @@ struct signals {
     struct sigaction pipe_before, size_before;
     void (*stop)(void *context, int signal_number); /* SIGINT, SIGTERM */
     void (*hangup)(void *context);                  /* SIGHUP */
+    void (*suspend)(void *context);                 /* SIGTSTP: Ctrl-Z */
     void *context;
 };
 
@@ -19,7 +20,7 @@ void signals_block(struct signals *signals);
 
 /* As sd_event_*: negative is an error number. signals must live as long as the loop. */
 int signals_watch(struct signals *signals, sd_event *loop, void (*stop)(void *context, int signal_number),
-                  void (*hangup)(void *context), void *context);
+                  void (*hangup)(void *context), void (*suspend)(void *context), void *context);
 
 /* As it was; what came too late for the loop is dropped, so that it does not end the program before it has closed
  * the journal. */

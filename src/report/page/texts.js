@@ -159,6 +159,8 @@ const KINDS = {
     background_died: ["后台训练反复失败，测量时的负载与计划不符。", "查看 background_logs，修好后台训练后重做实验。"],
     background_no_load: ["后台训练没有给 GPU 加上负载。", "查看 background_logs，看它是否找到 GPU，然后重做实验。"],
     background_stopped_early: ["后台训练在测量结束之前就停止了。", "查看 background_logs，然后重做实验。"],
+    runner_stopped: ["测量程序停顿了一段时间：这段时间的日志时间戳偏晚，传感器也可能没有读取。", "让它在前台或 tmux 中运行（不要 kill -STOP，不要调试器），然后重做实验。"],
+    job_stopped: ["训练或它的某个进程被暂停过（SIGSTOP、调试器）：时间和能耗都包含这段停顿。", "查明是谁暂停了它，然后重做实验。"],
     background_stalled: ["后台训练还活着，但不再给 GPU 加负载。", "查看 background_logs，然后重做实验。"],
     leftover_processes: ["命令结束后留下进程，已被结束并证实消失。", "对测量无需处理；等待其工作进程的训练不会留下进程。"],
     unkillable: ["作业有一个进程无法结束。", "它卡在内核（多为驱动）中：请等待、查看 dmesg，仍在则重启机器。"],
