@@ -2,7 +2,7 @@
 #ifndef TARE_PRELOAD_REQUEST_H
 #define TARE_PRELOAD_REQUEST_H
 
-#include "preload/book.h"
+#include "preload/ledger.h"
 
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ void request_end(const struct request *request, cu_result result, uint64_t key, 
  * the same address at once. */
 struct release {
     bool ours;
-    bool settled; /* memory of streams: as pool_leaves said */
+    bool settled; /* memory of streams: as pool_release_begin said */
     struct pointer_entry entry;
 };
 struct release release_begin(uint64_t key);
