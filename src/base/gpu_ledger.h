@@ -36,12 +36,10 @@ enum gpu_ledger_context { GPU_LEDGER_CONTEXT_NONE, GPU_LEDGER_CONTEXT_READ, GPU_
 
 enum gpu_ledger_state { GPU_LEDGER_FREE, GPU_LEDGER_TAKING, GPU_LEDGER_USED, GPU_LEDGER_GONE };
 
+enum { GPU_LEDGER_LINE = 64 }; /* what every call writes is together in lines of the processor's cache */
+
 struct gpu_ledger_gpu {
-    _Atomic uint32_t state; /* FREE, TAKING, USED */
-    _Atomic uint32_t context_how;
-    uint8_t uuid[16];
-    uint64_t total;
-    uint64_t limit; /* 0: none */
+    _Alignas(GPU_LEDGER_LINE) uint64_t limit; /* 0: none */
     /* Of the processes that are alive together. A peak rises when the driver has granted a request, never by one that
      * it refuses. */
     _Atomic uint64_t live;           /* what programs asked for and have not freed */
@@ -51,7 +49,11 @@ struct gpu_ledger_gpu {
     _Atomic uint64_t context;        /* of all processes' contexts */
     _Atomic uint64_t footprint_peak; /* of held + context */
     _Atomic uint64_t reserved;       /* under a limit: held, contexts, and requests that the driver has not answered */
-    _Atomic uint64_t over;           /* how far beyond the limit the job was at most, as counted here */
+    _Atomic uint32_t state; /* FREE, TAKING, USED */
+    _Atomic uint32_t context_how;
+    uint8_t uuid[16];
+    uint64_t total;
+    _Atomic uint64_t over; /* how far beyond the limit the job was at most, as counted here */
     /* Requests that came to nothing. */
     _Atomic uint64_t refused;            /* by the limit */
     _Atomic uint64_t refused_least;      /* the smallest of them; 0: none */
@@ -61,7 +63,8 @@ struct gpu_ledger_gpu {
 };
 
 struct gpu_ledger_use { /* of one process on one GPU; of one that is gone: what it left */
-    _Atomic uint64_t live, live_peak, held, held_peak, context, reserved, allocations, frees, refused;
+    _Alignas(GPU_LEDGER_LINE) _Atomic uint64_t live;
+    _Atomic uint64_t live_peak, held, held_peak, context, reserved, allocations, frees;
 };
 
 struct gpu_ledger_process {
@@ -71,6 +74,7 @@ struct gpu_ledger_process {
     uint64_t since_ticks;   /* when it took the place, clock ticks after boot: who of that number began later is another */
     char command[GPU_LEDGER_COMMAND];
     struct gpu_ledger_use gpus[GPU_LEDGER_GPUS];
+    _Atomic uint64_t refused[GPU_LEDGER_GPUS]; /* requests, by the limit */
 };
 
 struct gpu_ledger {

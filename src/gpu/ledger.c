@@ -283,7 +283,7 @@ static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
     return out;
 }
 
-static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use)
+static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use, uint64_t refused)
 {
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
@@ -294,7 +294,7 @@ static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledge
     json_object_set_new(out, "context_bytes", count_json(get(&use->context)));
     json_object_set_new(out, "allocations", count_json(get(&use->allocations)));
     json_object_set_new(out, "frees", count_json(get(&use->frees)));
-    json_object_set_new(out, "refused", count_json(get(&use->refused)));
+    json_object_set_new(out, "refused", count_json(refused));
     return out;
 }
 
@@ -312,8 +312,8 @@ static json_t *process_json(const struct gpu_ledger *table, const struct gpu_led
     json_object_set_new(out, "pid", json_integer(process->pid));
     json_object_set_new(out, "command", command_json(process->command));
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
-        if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->gpus[i].refused)))
-            json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i]));
+        if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->refused[i])))
+            json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
     json_object_set_new(out, "gpus", gpus);
     return out;
 }

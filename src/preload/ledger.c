@@ -187,9 +187,8 @@ static void note_refused(struct process_state *state, int gpu, uint64_t size)
 {
     struct gpu_ledger_gpu *row = row_of(state, gpu);
     add(&row->refused, 1);
-    process_state_lock(state);
-    add_own(&state->uses[gpu].refused, 1);
-    process_state_unlock(state);
+    if (state->place)
+        add(&state->place->refused[gpu], 1);
     uint64_t least = get(&row->refused_least);
     while ((least == 0 || size < least) &&
            !atomic_compare_exchange_weak_explicit(&row->refused_least, &least, size, memory_order_relaxed,

@@ -277,6 +277,7 @@ static struct gpu_ledger_process *place_find(struct gpu_ledger *ledger)
         return NULL;
     }
     memset(place->gpus, 0, sizeof place->gpus);
+    memset(place->refused, 0, sizeof place->refused);
     place->pid = getpid();
     place->pid_namespace = pid_namespace();
     place->since_ticks = ticks_after_boot();
