@@ -71,7 +71,8 @@ struct gpu_ledger_process {
     _Atomic uint32_t state; /* FREE, TAKING, USED, GONE: its figures stay until another needs the place */
     int32_t pid;            /* in its own pid namespace */
     uint64_t pid_namespace; /* 0: not known */
-    uint64_t since_ticks;   /* when it took the place, clock ticks after boot: who of that number began later is another */
+    uint64_t since_ticks;   /* when it took the place, clock ticks after boot: one of that number that began later is
+                             * another */
     char command[GPU_LEDGER_COMMAND];
     struct gpu_ledger_use gpus[GPU_LEDGER_GPUS];
     _Atomic uint64_t refused[GPU_LEDGER_GPUS]; /* requests, by the limit */

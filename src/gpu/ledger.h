@@ -34,8 +34,8 @@ int ledger_fd(const struct ledger *ledger);
 /* LD_PRELOAD, behind whatever is there, and where the table is found. trace: a file for every event, or NULL. */
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment);
 
-/* The job's init lives, under this number: from now on processes of its pid namespace that have ended are told from those
- * that have not. */
+/* The job's init lives, under this number: from now on processes of its pid namespace that have ended are told from
+ * those that have not. */
 void ledger_watch(struct ledger *ledger, pid_t init);
 
 struct ledger_sum {

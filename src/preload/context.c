@@ -119,8 +119,8 @@ static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, u
 }
 
 /* A request on its way makes the driver's figure seem too small (its room is reserved first, given back last), never
- * too large: so a larger one is always taken, a smaller one only when nobody is on his way. reserved: for the context that
- * is there now. False: nothing was learnt. */
+ * too large: so a larger one is always taken, a smaller one only when nobody is on his way. reserved: for the
+ * context that is there now. False: nothing was learnt. */
 static bool look(struct process_state *state, int gpu, enum context_when when, uint64_t reserved)
 {
     const struct gpu_ledger_gpu *row = &state->ledger->gpus[gpu];

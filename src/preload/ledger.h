@@ -1,6 +1,6 @@
-/* ledger: how much is allocated, in the table that all processes of the job share (base/gpu_ledger.h). Under a limit a
- * request first reserves room, so that the sum of all never passes the limit; then the driver is asked; what it grants is
- * committed, and only that raises a peak. No figure goes below 0, whatever was written into the table. */
+/* ledger: how much is allocated, in the table that all processes of the job share (base/gpu_ledger.h). Under a limit
+ * a request first reserves room, so that the sum of all never passes the limit; then the driver is asked; what it
+ * grants is committed, and only that raises a peak. No figure goes below 0, whatever was written into the table. */
 #ifndef TARE_PRELOAD_LEDGER_H
 #define TARE_PRELOAD_LEDGER_H
 
@@ -30,8 +30,8 @@ uint64_t ledger_held(uint64_t size);
  * it, noted as a refusal of size bytes. */
 bool ledger_reserve(int gpu, uint64_t held, uint64_t size);
 
-/* The driver granted it: one more allocation under the entry's key, for which so much was reserved; or it did not. Virtual
- * memory has no entry (virtual.h). */
+/* The driver granted it: one more allocation under the entry's key, for which so much was reserved; or it did not.
+ * Virtual memory has no entry (virtual.h). */
 void ledger_commit(const struct pointer_entry *entry, uint64_t reserved);
 void ledger_cancel(int gpu, uint64_t reserved, uint64_t size, cu_result result);
 
@@ -56,8 +56,8 @@ void ledger_adjust(int gpu, uint64_t before, uint64_t now, uint64_t reserved);
 /* All that a context held is free. */
 void ledger_context_gone(const void *context);
 
-/* Room for a context that is about to be made; false: there is none. Then what the process's contexts have, for which so
- * much was reserved. */
+/* Room for a context that is about to be made; false: there is none. Then what the process's contexts have, for
+ * which so much was reserved. */
 bool ledger_context_reserve(int gpu, uint64_t bytes);
 void ledger_context_set(int gpu, uint64_t bytes, enum gpu_ledger_context how, uint64_t reserved);
 

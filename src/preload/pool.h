@@ -27,7 +27,7 @@ struct pool_call {
     int gpu;
     struct pool_state *place; /* NULL: there are too many pools */
     uint64_t taken;         /* the room for what the pool may grow by */
-    bool under_way;         /* or else nothing new is needed, as far as the books know */
+    bool under_way;         /* or else nothing new is needed, as far as the ledger knows */
 };
 
 /* Before the driver is asked for so many bytes; pool and gpu are set. False: the limit refuses them. */
@@ -43,8 +43,8 @@ bool pool_grown(const struct pool_call *call);
 void pool_commit(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry);
 void pool_cancel(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry);
 
-/* With the state locked: the memory of the entry, which was taken out, is about to be freed; nothing physical changes by
- * that. Then, with what this said, what the driver said. */
+/* With the state locked: the memory of the entry, which was taken out, is about to be freed; nothing physical
+ * changes by that. Then, with what this said, what the driver said. */
 bool pool_release_begin(struct process_state *state, const struct pointer_entry *entry);
 void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result result);
 

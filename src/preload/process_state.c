@@ -173,9 +173,10 @@ static bool proc_is_ours(void)
     return strcmp(text, self) == 0;
 }
 
-/* Dead is only of whom the kernel says so: there is none of that number, or one that began after the place was taken, or
- * one that only waits for its parent. (While other threads run, a leader that has ended looks the same but for their
- * number.) Whoever cannot be judged lives: what is counted wrongly is counted too high, and no limit is passed. */
+/* Dead is only of whom the kernel says so: there is none of that number, or one that began after the place was
+ * taken, or one that only waits for its parent. (While other threads run, a leader that has ended looks the same but
+ * for their number.) Whoever cannot be judged lives: what is counted wrongly is counted too high, and no limit is
+ * passed. */
 static bool is_dead(const struct gpu_ledger_process *process, uint64_t namespace)
 {
     struct process_stat stat;

@@ -83,8 +83,8 @@ static inline void process_state_call_begin(struct process_state *state)
     state->calls_under_way++;
 }
 
-/* Takes the figures of other processes that are dead and have some on that GPU (-1: on any) out of the job's. Costs some
- * microseconds for each that is alive. */
+/* Takes the figures of other processes that are dead and have some on that GPU (-1: on any) out of the job's. Costs
+ * some microseconds for each that is alive. */
 void process_state_reap(struct process_state *state, int gpu);
 
 /* Where events go; "": nowhere. */

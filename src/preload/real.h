@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Every entry point that is followed, in each of its ABIs: name, the name cuGetProcAddress knows it by, the CUDA version
- * that brought it (1000 major + 10 minor), and whether it is the variant for per-thread default streams. As the names of
- * the types in CUDA's cudaTypedefs.h say (PFN_cuCtxCreate_v12050); up to ABIS_KNOWN there is no other ABI of any of these
- * names. */
+/* Every entry point that is followed, in each of its ABIs: name, the name cuGetProcAddress knows it by, the CUDA
+ * version that brought it (1000 major + 10 minor), and whether it is the variant for per-thread default streams. As
+ * the names of the types in CUDA's cudaTypedefs.h say (PFN_cuCtxCreate_v12050); up to ABIS_KNOWN there is no other
+ * ABI of any of these names. */
 enum { ABIS_KNOWN = 13000 };
 #define FOLLOWED(X)                                                                                                    \
     X(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                                                  \

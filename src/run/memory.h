@@ -1,5 +1,5 @@
-/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there
- * are none, in time), and a warning before it runs out. Private to run/. */
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where
+ * there are none, in time), and a warning before it runs out. Private to run/. */
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
 

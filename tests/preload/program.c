@@ -366,8 +366,8 @@ static void end(pid_t child, bool leave)
     need(kill(child, SIGKILL) == 0 && waitid(P_PID, (id_t)child, &info, WEXITED | (leave ? WNOWAIT : 0)) == 0, "kill");
 }
 
-/* Beside 100 MiB of its own: 2000 that are gone before 300 come, 1500 that nobody has waited for before 200 more. At most
- * 100 + 2000 at once. */
+/* Beside 100 MiB of its own: 2000 that are gone before 300 come, 1500 that nobody has waited for before 200 more. At
+ * most 100 + 2000 at once. */
 static void generations(void)
 {
     CUdeviceptr a, b, c;
