@@ -14,7 +14,7 @@
 #define GPU_LEDGER_MAGIC UINT64_C(0x72656764656c7467)
 
 enum {
-    GPU_LEDGER_VERSION = 1,
+    GPU_LEDGER_VERSION = 2,
     GPU_LEDGER_GPUS = 16,       /* of one job */
     GPU_LEDGER_PROCESSES = 256, /* of one job that allocate on a GPU, and are alive at the same time */
     GPU_LEDGER_WHOLE = 10000,   /* limit_share: all of a GPU's memory */
@@ -36,33 +36,46 @@ enum gpu_ledger_context { GPU_LEDGER_CONTEXT_NONE, GPU_LEDGER_CONTEXT_READ, GPU_
 
 enum gpu_ledger_state { GPU_LEDGER_FREE, GPU_LEDGER_TAKING, GPU_LEDGER_USED, GPU_LEDGER_GONE };
 
+enum { GPU_LEDGER_LINE = 64 }; /* what every call writes is together in lines of the processor's cache */
+
 struct gpu_ledger_gpu {
+    _Alignas(GPU_LEDGER_LINE) uint64_t limit; /* 0: none */
+    /* Of the processes that are alive together. A peak rises when the driver has granted a request, never by one that
+     * it refuses. */
+    _Atomic uint64_t live;           /* what programs asked for and have not freed */
+    _Atomic uint64_t live_peak;
+    _Atomic uint64_t held;           /* that, as the driver hands it out: in its pages, with what its pools keep */
+    _Atomic uint64_t held_peak;
+    _Atomic uint64_t context;        /* of all processes' contexts */
+    _Atomic uint64_t footprint_peak; /* of held + context */
+    _Atomic uint64_t reserved;       /* under a limit: held, contexts, and requests that the driver has not answered */
     _Atomic uint32_t state; /* FREE, TAKING, USED */
     _Atomic uint32_t context_how;
     uint8_t uuid[16];
     uint64_t total;
-    uint64_t limit;               /* 0: none */
-    _Atomic uint64_t live;        /* what programs asked for and have not freed, exactly */
-    _Atomic uint64_t live_peak;
-    _Atomic uint64_t held;        /* that, as the driver hands it out: in its pages, with what its pools keep */
-    _Atomic uint64_t context;     /* of all processes' contexts */
-    _Atomic uint64_t footprint_peak; /* of held + context */
-    _Atomic uint64_t refused;     /* requests that the limit refused */
-    _Atomic uint64_t refused_least; /* the smallest of them; 0: none */
-    _Atomic uint64_t over;        /* how far beyond the limit the job was at most, by its own books */
+    _Atomic uint64_t over; /* how far beyond the limit the job was at most, as counted here */
+    /* Requests that came to nothing. */
+    _Atomic uint64_t refused;            /* by the limit */
+    _Atomic uint64_t refused_least;      /* the smallest of them; 0: none */
+    _Atomic uint64_t refused_most;       /* the largest of them */
+    _Atomic uint64_t driver_refused;     /* by the driver, with its own out of memory */
+    _Atomic uint64_t driver_refused_most;
 };
 
-struct gpu_ledger_use { /* of one process on one GPU */
-    _Atomic uint64_t live, live_peak, held, held_peak, context, allocations, frees, refused;
+struct gpu_ledger_use { /* of one process on one GPU; of one that is gone: what it left */
+    _Alignas(GPU_LEDGER_LINE) _Atomic uint64_t live;
+    _Atomic uint64_t live_peak, held, held_peak, context, reserved, allocations, frees;
 };
 
 struct gpu_ledger_process {
-    _Atomic uint32_t state; /* FREE, TAKING, USED, GONE: its figures stand until another needs the place */
+    _Atomic uint32_t state; /* FREE, TAKING, USED, GONE: its figures stay until another needs the place */
     int32_t pid;            /* in its own pid namespace */
-    uint64_t pid_namespace;
-    uint64_t start_time;    /* clock ticks after boot */
+    uint64_t pid_namespace; /* 0: not known */
+    uint64_t since_ticks;   /* when it took the place, clock ticks after boot: one of that number that began later is
+                             * another */
     char command[GPU_LEDGER_COMMAND];
     struct gpu_ledger_use gpus[GPU_LEDGER_GPUS];
+    _Atomic uint64_t refused[GPU_LEDGER_GPUS]; /* requests, by the limit */
 };
 
 struct gpu_ledger {

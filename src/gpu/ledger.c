@@ -5,11 +5,13 @@
 #include "base/text.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What a context of a current GPU takes: assumed only where the driver lists no process by its own number. */
@@ -22,6 +24,8 @@ struct ledger {
     struct gpu_ledger *table;
     struct gpu_limit limit;
     int fd;
+    int proc;               /* the job's /proc; -1: not known */
+    uint64_t pid_namespace; /* whose numbers are those there */
     char *library;
     char nonce[GPU_LEDGER_NONCE + 1];
 };
@@ -74,10 +78,10 @@ static bool table_make(struct ledger *ledger, struct err *err)
 {
     AUTO_CLOSE int fd = memfd_create(GPU_LEDGER_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
-        return err_sys(err, "memfd_create");
+        return err_sys(err, "make the table of GPU memory");
     ledger->fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_NUMBER);
-    if (ledger->fd < 0)
-        return err_sys(err, "number the table of GPU memory");
+    if (ledger->fd < 0) /* there are no such numbers under a low limit of open files; any other will do */
+        ledger->fd = steal_fd(&fd);
     if (ftruncate(ledger->fd, sizeof *ledger->table) != 0 ||
         fcntl(ledger->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return err_sys(err, "make the table of GPU memory");
@@ -103,7 +107,7 @@ static void table_fill(struct ledger *ledger)
 struct ledger *ledger_new(const char *library, const struct gpu_limit *limit, struct err *err)
 {
     struct ledger *ledger = mem_alloc(sizeof *ledger);
-    ledger->fd = -1;
+    ledger->fd = ledger->proc = -1;
     ledger->limit = *limit;
     ledger->library = mem_strdup(library);
     if (!library_check(library, err) || !table_make(ledger, err)) {
@@ -122,6 +126,8 @@ void ledger_free(struct ledger *ledger)
         munmap(ledger->table, sizeof *ledger->table);
     if (ledger->fd >= 0)
         close(ledger->fd);
+    if (ledger->proc >= 0)
+        close(ledger->proc);
     free(ledger->library);
     free(ledger);
 }
@@ -144,6 +150,18 @@ void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv
     strv_env_set(environment, "LD_PRELOAD", preload);
     strv_env_set(environment, GPU_LEDGER_VARIABLE, place);
     strv_env_set(environment, GPU_LEDGER_TRACE_VARIABLE, trace ? trace : "");
+}
+
+void ledger_watch(struct ledger *ledger, pid_t init)
+{
+    char path[64];
+    struct stat status;
+    if (ledger->proc >= 0)
+        close(ledger->proc);
+    snprintf(path, sizeof path, "/proc/%d/root/proc", (int)init);
+    ledger->proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)init);
+    ledger->pid_namespace = stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 static uint64_t get(const _Atomic uint64_t *place)
@@ -203,19 +221,41 @@ static size_t row_find(const struct gpu_ledger *table, const char *uuid)
     return GPU_LEDGER_GPUS;
 }
 
+/* Of whom it cannot be told is taken to live. */
+static bool has_ended(const struct ledger *ledger, const struct gpu_ledger_process *process)
+{
+    char name[16];
+    struct stat status;
+    snprintf(name, sizeof name, "%d", process->pid);
+    return ledger->proc >= 0 && ledger->pid_namespace && process->pid_namespace == ledger->pid_namespace &&
+           process->pid > 0 && fstatat(ledger->proc, name, &status, 0) != 0 && errno == ENOENT;
+}
+
 bool ledger_look(const struct ledger *ledger, const char *uuid, struct ledger_gpu *out)
 {
     const struct gpu_ledger *table = ledger->table;
     size_t place = row_find(table, uuid);
     if (place == GPU_LEDGER_GPUS)
         return false;
-    *out = (struct ledger_gpu){.held = get(&table->gpus[place].held)};
+    const struct gpu_ledger_gpu *gpu = &table->gpus[place];
+    *out = (struct ledger_gpu){.held = get(&gpu->held), .sum_peak = get(&gpu->held_peak)};
     for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
-        uint64_t peak = get(&table->processes[i].gpus[place].held_peak);
+        const struct gpu_ledger_process *process = &table->processes[i];
+        const struct gpu_ledger_use *use = &process->gpus[place];
+        uint64_t peak = get(&use->held_peak), held = get(&use->held);
         out->processes += peak > 0;
         out->peak = peak > out->peak ? peak : out->peak;
+        /* Nobody of the job has asked for anything since it ended, or else it had left. */
+        if (held > 0 && process->state == GPU_LEDGER_USED && has_ended(ledger, process))
+            out->held -= held < out->held ? held : out->held;
     }
+    out->sum_peak = out->sum_peak > out->peak ? out->sum_peak : out->peak;
     return true;
+}
+
+static json_t *none_or_count(uint64_t count)
+{
+    return count ? count_json(count) : json_null();
 }
 
 static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
@@ -230,17 +270,20 @@ static json_t *gpu_json(const struct gpu_ledger_gpu *gpu)
     json_object_set_new(out, "live_bytes", count_json(get(&gpu->live)));
     json_object_set_new(out, "live_peak_bytes", count_json(get(&gpu->live_peak)));
     json_object_set_new(out, "held_bytes", count_json(get(&gpu->held)));
+    json_object_set_new(out, "held_peak_bytes", count_json(get(&gpu->held_peak)));
     json_object_set_new(out, "context_bytes", known ? count_json(get(&gpu->context)) : json_null());
     json_object_set_new(out, "context_source", known ? json_string(how[context_how]) : json_null());
     json_object_set_new(out, "footprint_peak_bytes", count_json(get(&gpu->footprint_peak)));
     json_object_set_new(out, "over_limit_bytes", count_json(get(&gpu->over)));
     json_object_set_new(out, "refused", count_json(get(&gpu->refused)));
-    uint64_t least = get(&gpu->refused_least);
-    json_object_set_new(out, "refused_least_bytes", least ? count_json(least) : json_null());
+    json_object_set_new(out, "refused_least_bytes", none_or_count(get(&gpu->refused_least)));
+    json_object_set_new(out, "refused_most_bytes", none_or_count(get(&gpu->refused_most)));
+    json_object_set_new(out, "driver_refused", count_json(get(&gpu->driver_refused)));
+    json_object_set_new(out, "driver_refused_most_bytes", none_or_count(get(&gpu->driver_refused_most)));
     return out;
 }
 
-static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use)
+static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledger_use *use, uint64_t refused)
 {
     json_t *out = json_object();
     json_object_set_new(out, "uuid", uuid_json(gpu->uuid));
@@ -251,7 +294,7 @@ static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledge
     json_object_set_new(out, "context_bytes", count_json(get(&use->context)));
     json_object_set_new(out, "allocations", count_json(get(&use->allocations)));
     json_object_set_new(out, "frees", count_json(get(&use->frees)));
-    json_object_set_new(out, "refused", count_json(get(&use->refused)));
+    json_object_set_new(out, "refused", count_json(refused));
     return out;
 }
 
@@ -269,8 +312,8 @@ static json_t *process_json(const struct gpu_ledger *table, const struct gpu_led
     json_object_set_new(out, "pid", json_integer(process->pid));
     json_object_set_new(out, "command", command_json(process->command));
     for (size_t i = 0; i < GPU_LEDGER_GPUS; i++)
-        if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->gpus[i].refused)))
-            json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i]));
+        if (gpu_used(&table->gpus[i]) && (get(&process->gpus[i].allocations) || get(&process->refused[i])))
+            json_array_append_new(gpus, use_json(&table->gpus[i], &process->gpus[i], get(&process->refused[i])));
     json_object_set_new(out, "gpus", gpus);
     return out;
 }

@@ -1,5 +1,5 @@
 /* ledger: what a job allocates on its GPUs, counted and limited by libtare-cuda.so (src/preload) inside its
- * processes: the table they share (base/gpu_ledger.h), the environment that makes them use it, and what stands in
+ * processes: the table they share (base/gpu_ledger.h), the environment that makes them use it, and what is in
  * it. */
 #ifndef TARE_GPU_LEDGER_H
 #define TARE_GPU_LEDGER_H
@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* How much a job may hold on each GPU: bytes, or a share of the GPU's own memory; both 0: no limit. */
 struct gpu_limit {
@@ -33,6 +34,10 @@ int ledger_fd(const struct ledger *ledger);
 /* LD_PRELOAD, behind whatever is there, and where the table is found. trace: a file for every event, or NULL. */
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment);
 
+/* The job's init lives, under this number: from now on processes of its pid namespace that have ended are told from
+ * those that have not. */
+void ledger_watch(struct ledger *ledger, pid_t init);
+
 struct ledger_sum {
     uint64_t attached;  /* processes that have asked about or allocated GPU memory */
     uint64_t unplaced;
@@ -45,8 +50,9 @@ void ledger_read(const struct ledger *ledger, struct ledger_sum *out);
 
 /* What a job holds on one GPU now, as counted; bytes. */
 struct ledger_gpu {
-    uint64_t held; /* of all processes, without their contexts */
+    uint64_t held; /* of all processes that are alive, without their contexts */
     uint64_t peak; /* the most that one process held; with several processes the most of any one */
+    uint64_t sum_peak; /* the most that all that were alive together held; at least peak */
     size_t processes; /* that ever held any of it; of more than the table has places for: those with one */
 };
 

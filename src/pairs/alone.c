@@ -47,11 +47,24 @@ static enum pairs_source source_of(const json_t *gpu, bool counted)
     return counted ? SOURCE_COUNTED : of && strcmp(of, "job") == 0 ? SOURCE_JOB : SOURCE_DEVICE;
 }
 
-/* Of several processes the books do not tell the sum, but what one of them held at most is no less than they say. */
+/* The most that all its contexts can have: as counted, else by the first reading; else as large as any that was
+ * measured. */
+static double context_at_most(const json_t *counted, const struct memory_curve *curve)
+{
+    static const double MEASURED_MOST = 640.0 * 1048576;
+    struct reading context = number_of(counted, "context_bytes");
+    struct curve_shape shape;
+    curve_shape(curve, &shape);
+    return context.valid ? context.value : shape.context.valid ? shape.context.value : MEASURED_MOST;
+}
+
+/* What its processes held together at most and its contexts is how much they can have had at once, though no reading
+ * showed it. Contexts are in the curve, which the driver told, and not in what was held. */
 static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
 {
-    struct reading held = number_of(counted, "held_peak_bytes");
-    return held.valid && held.value > curve->peak_bytes ? held.value - curve->peak_bytes : 0;
+    struct reading sum = number_of(counted, "sum_peak_bytes"), one = number_of(counted, "held_peak_bytes");
+    double held = fmax(sum.valid ? sum.value : 0, one.valid ? one.value : 0);
+    return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
 }
 
 static void take_memory(struct pairs_model *model, const json_t *attempt)
@@ -61,7 +74,8 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
         return;
     bool exact = curve_count(counted, &curve);
-    double peak = curve.peak_bytes;
+    double hidden = exact ? 0 : hidden_bytes(counted, &curve);
+    double peak = curve.peak_bytes += hidden;
     model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
     struct reading total = number_of(gpu, "total_bytes"), before = number_of(gpu, "before_bytes");
     struct reading reserved = number_of(gpu, "reserved_bytes");
@@ -76,7 +90,7 @@ static void take_memory(struct pairs_model *model, const json_t *attempt)
     model->curve = curve;
     model->source = source_of(gpu, exact);
     model->context_bytes = exact ? number_of(counted, "context_bytes") : (struct reading){0};
-    model->hidden_bytes = hidden_bytes(counted, &curve);
+    model->hidden_bytes = hidden;
 }
 
 static char *proposal_for(const char *cause, const json_t *oom)
@@ -132,16 +146,14 @@ static void take_run(struct pairs_model *model, const json_t *experiment, struct
 }
 
 /* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may
- * have been higher for a moment. */
+ * have been higher for a moment. When several processes had what no reading showed, nobody knows. */
 static void take_shape(struct pairs_model *model)
 {
     curve_shape(&model->curve, &model->shape);
     double ripple = model->shape.ripple.valid ? model->shape.ripple.value : 0;
     bool counted = model->source == SOURCE_COUNTED;
-    if (counted)
-        curve_raise(&model->curve, ripple);
-    model->margin_bytes =
-        fmax(pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple), model->hidden_bytes);
+    curve_raise(&model->curve, counted ? ripple : model->hidden_bytes);
+    model->margin_bytes = pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple);
 }
 
 /* The runs of one model, known ones first. */

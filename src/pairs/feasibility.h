@@ -42,7 +42,7 @@ struct pairs_model {
     struct memory_curve curve; /* of the run with the highest peak */
     enum pairs_source source;  /* of curve and peak */
     struct reading context_bytes; /* as counted */
-    double hidden_bytes;          /* that no sample showed, and yet one process held */
+    double hidden_bytes;          /* of the peak: what no sample showed, and its processes had by their own count */
     double peak_low;           /* of the lowest run */
     struct curve_shape shape;
     double margin_bytes;

@@ -24,104 +24,106 @@ static uint64_t at_least_one(uint64_t count)
     return count ? count : 1;
 }
 
-static uint64_t array_bytes(const struct cu_array3d_wish *wish)
+static uint64_t array_bytes(const struct cu_array3d_descriptor *options)
 {
-    if (wish->flags & CU_ARRAY_UNBACKED)
+    if (options->flags & CU_ARRAY_UNBACKED)
         return 0;
-    return wish->width * at_least_one(wish->height) * at_least_one(wish->depth) * wish->channels *
-           channel_bytes(wish->format);
+    return options->width * at_least_one(options->height) * at_least_one(options->depth) * options->channels *
+           channel_bytes(options->format);
 }
 
-static uint64_t mipmap_bytes(const struct cu_array3d_wish *wish, unsigned levels)
+static uint64_t mipmap_bytes(const struct cu_array3d_descriptor *options, unsigned levels)
 {
     enum { LAYERED = 1 };
     uint64_t sum = 0;
-    struct cu_array3d_wish level = *wish;
+    struct cu_array3d_descriptor level = *options;
     for (unsigned i = 0; i < levels && i < 32; i++) {
         sum += array_bytes(&level);
         level.width = at_least_one(level.width / 2);
         level.height = level.height / 2;
-        level.depth = wish->flags & LAYERED ? wish->depth : level.depth / 2;
+        level.depth = options->flags & LAYERED ? options->depth : level.depth / 2;
     }
     return sum;
 }
 
-cu_result cuArray3DCreate_v2(cu_array *out, const struct cu_array3d_wish *wish)
+cu_result cuArray3DCreate_v2(cu_array *out, const struct cu_array3d_descriptor *options)
 {
     __typeof__(&cuArray3DCreate_v2) real = REAL(cuArray3DCreate_v2);
     struct request request;
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    uint64_t size = wish ? array_bytes(wish) : 0;
+    uint64_t size = options ? array_bytes(options) : 0;
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, wish);
+    cu_result result = real(out, options);
     request_end(&request, result, result == CUDA_SUCCESS ? ARRAY_KEY(*out) : 0, MEMORY_ARRAY, size);
     return result;
 }
 
-cu_result cuArray3DCreate(cu_array *out, const struct cu_array3d_wish_v1 *wish)
+cu_result cuArray3DCreate(cu_array *out, const struct cu_array3d_descriptor_v1 *options)
 {
     __typeof__(&cuArray3DCreate) real = REAL(cuArray3DCreate);
     struct request request;
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    struct cu_array3d_wish wide = {0};
-    if (wish)
-        wide =
-            (struct cu_array3d_wish){wish->width, wish->height, wish->depth, wish->format, wish->channels, wish->flags};
+    struct cu_array3d_descriptor wide = {0};
+    if (options)
+        wide = (struct cu_array3d_descriptor){options->width,  options->height,   options->depth,
+                                              options->format, options->channels, options->flags};
     uint64_t size = array_bytes(&wide);
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, wish);
+    cu_result result = real(out, options);
     request_end(&request, result, result == CUDA_SUCCESS ? ARRAY_KEY(*out) : 0, MEMORY_ARRAY, size);
     return result;
 }
 
-cu_result cuArrayCreate_v2(cu_array *out, const struct cu_array_wish *wish)
+cu_result cuArrayCreate_v2(cu_array *out, const struct cu_array_descriptor *options)
 {
     __typeof__(&cuArrayCreate_v2) real = REAL(cuArrayCreate_v2);
     struct request request;
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    struct cu_array3d_wish flat = {0};
-    if (wish)
-        flat = (struct cu_array3d_wish){wish->width, wish->height, 0, wish->format, wish->channels, 0};
+    struct cu_array3d_descriptor flat = {0};
+    if (options)
+        flat =
+            (struct cu_array3d_descriptor){options->width, options->height, 0, options->format, options->channels, 0};
     uint64_t size = array_bytes(&flat);
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, wish);
+    cu_result result = real(out, options);
     request_end(&request, result, result == CUDA_SUCCESS ? ARRAY_KEY(*out) : 0, MEMORY_ARRAY, size);
     return result;
 }
 
-cu_result cuArrayCreate(cu_array *out, const struct cu_array_wish_v1 *wish)
+cu_result cuArrayCreate(cu_array *out, const struct cu_array_descriptor_v1 *options)
 {
     __typeof__(&cuArrayCreate) real = REAL(cuArrayCreate);
     struct request request;
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    struct cu_array3d_wish flat = {0};
-    if (wish)
-        flat = (struct cu_array3d_wish){wish->width, wish->height, 0, wish->format, wish->channels, 0};
+    struct cu_array3d_descriptor flat = {0};
+    if (options)
+        flat =
+            (struct cu_array3d_descriptor){options->width, options->height, 0, options->format, options->channels, 0};
     uint64_t size = array_bytes(&flat);
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, wish);
+    cu_result result = real(out, options);
     request_end(&request, result, result == CUDA_SUCCESS ? ARRAY_KEY(*out) : 0, MEMORY_ARRAY, size);
     return result;
 }
 
-cu_result cuMipmappedArrayCreate(cu_mipmap *out, const struct cu_array3d_wish *wish, unsigned levels)
+cu_result cuMipmappedArrayCreate(cu_mipmap *out, const struct cu_array3d_descriptor *options, unsigned levels)
 {
     __typeof__(&cuMipmappedArrayCreate) real = REAL(cuMipmappedArrayCreate);
     struct request request;
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    uint64_t size = wish ? mipmap_bytes(wish, levels) : 0;
+    uint64_t size = options ? mipmap_bytes(options, levels) : 0;
     if (!request_begin(&request, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, wish, levels);
+    cu_result result = real(out, options, levels);
     request_end(&request, result, result == CUDA_SUCCESS ? ARRAY_KEY(*out) : 0, MEMORY_ARRAY, size);
     return result;
 }

@@ -1,13 +1,13 @@
 /* Whether any stream was ever captured: until then none needs to be asked. */
 #include "preload/entry.h"
-#include "preload/own.h"
+#include "preload/process_state.h"
 #include "preload/real.h"
 
 static void captures(void)
 {
-    struct own *own = own_get();
-    if (own)
-        atomic_store(&own->captures, true);
+    struct process_state *state = process_state_get();
+    if (state)
+        atomic_store(&state->captures, true);
 }
 
 #define BEGIN_CAPTURE(name, parameters, arguments)                                                                     \

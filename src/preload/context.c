@@ -1,7 +1,6 @@
 #include "preload/context.h"
 
-#include "preload/own.h"
-#include "preload/trace.h"
+#include "preload/ledger.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,7 +54,7 @@ static bool nvml_open(struct nvml *out)
     return out->init && out->by_uuid && out->processes && out->init() == NVML_OK;
 }
 
-/* Only the thread that holds own->reading comes here; a child of a fork opens anew (nvmlInit counts). */
+/* Only the thread that holds state->reading comes here; a child of a fork opens anew (nvmlInit counts). */
 static const struct nvml *nvml_get(void)
 {
     static struct nvml nvml;
@@ -94,147 +93,136 @@ static bool nvml_own_bytes(const struct gpu_ledger_gpu *row, uint64_t *out)
     return false;
 }
 
-/* Its difference goes into the job's sum. */
-static void set(struct own *own, int gpu, uint64_t bytes, enum gpu_ledger_context how)
-{
-    struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    uint64_t before = atomic_exchange(&own->context[gpu], bytes);
-    if (own->process)
-        atomic_store(&own->process->gpus[gpu].context, bytes);
-    atomic_fetch_add(&row->context, bytes - before);
-    /* Another process's may have been read when this one's is not yet. */
-    if (how == GPU_LEDGER_CONTEXT_READ || atomic_load(&row->context_how) == GPU_LEDGER_CONTEXT_NONE)
-        atomic_store(&row->context_how, how);
-    if (bytes != before)
-        trace_event(GPU_EVENT_CONTEXT, gpu, (int)how, 0, bytes);
-}
-
 struct moment {
-    uint64_t held, calls_under_way, calls_begun;
+    uint64_t held /* and reserved for what is on its way */, calls_under_way, calls_begun;
 };
 
-static struct moment moment_now(struct own *own, int gpu)
+static struct moment moment_now(struct process_state *state, int gpu)
 {
-    own_hold(own);
-    struct moment now = {atomic_load_explicit(&own->held[gpu], memory_order_relaxed), own->calls_under_way,
-                         own->calls_begun};
-    own_let_go(own);
+    process_state_lock(state);
+    const struct gpu_ledger_use *use = &state->uses[gpu];
+    uint64_t contexts = atomic_load(&use->context) + atomic_load(&state->context_reserved[gpu]);
+    uint64_t reserved = atomic_load(&use->reserved);
+    struct moment now = {reserved > contexts ? reserved - contexts : 0, state->calls_under_way, state->calls_begun};
+    process_state_unlock(state);
     return now;
 }
 
 /* A context grows by some MiB when the driver needs tables for more memory, or a kernel: between two looks it may
- * do so without going beyond the limit, as far as there is room. known: what is booked for it now. */
+ * do so without going beyond the limit, as far as there is room. known: its size so far. */
 static uint64_t room_to_grow(const struct gpu_ledger_gpu *row, uint64_t known, uint64_t context)
 {
     static const uint64_t ROOM = UINT64_C(8) << 20;
-    uint64_t others = atomic_load(&row->held) + atomic_load(&row->context) - known;
+    uint64_t reserved = atomic_load(&row->reserved), others = reserved > known ? reserved - known : 0;
     uint64_t left = others + context < row->limit ? row->limit - others - context : 0;
     return left < ROOM ? left : ROOM;
 }
 
-/* A request on its way makes the driver's figure seem too small (its room is taken first, given back last), never
- * too large: so a larger one is always taken, a smaller one only when nobody is on his way. */
-static void look(struct own *own, int gpu, enum context_when when)
+/* A request on its way makes the driver's figure seem too small (its room is reserved first, given back last), never
+ * too large: so a larger one is always taken, a smaller one only when nobody is on his way. reserved: for the
+ * context that is there now. False: nothing was learnt. */
+static bool look(struct process_state *state, int gpu, enum context_when when, uint64_t reserved)
 {
-    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    struct moment before = moment_now(own, gpu);
+    const struct gpu_ledger_gpu *row = &state->ledger->gpus[gpu];
+    struct moment before = moment_now(state, gpu);
     uint64_t used = 0;
     bool told = nvml_own_bytes(row, &used);
-    struct moment after = moment_now(own, gpu);
+    struct moment after = moment_now(state, gpu);
     uint64_t held = after.held;
-    uint64_t known = atomic_load(&own->context[gpu]);
+    uint64_t known = atomic_load(&state->uses[gpu].context);
     if (!told || used < held / 2) { /* or a figure of another process of that number, in another namespace */
-        if (!own->context_read[gpu])
-            set(own, gpu, own->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED);
-        return;
+        if (!state->context_read[gpu])
+            ledger_context_set(gpu, state->ledger->context_assumed, GPU_LEDGER_CONTEXT_ASSUMED, reserved);
+        return !state->context_read[gpu];
     }
-    own->context_read[gpu] = true;
+    state->context_read[gpu] = true;
     bool same = held == before.held;
     bool quiet = same && before.calls_under_way == 0 && after.calls_begun == before.calls_begun;
     uint64_t context = used > held ? used - held : 0;
-    if ((same && context > known) || (quiet && when == CONTEXT_EXACTLY))
-        set(own, gpu, context + room_to_grow(row, known, context), GPU_LEDGER_CONTEXT_READ);
+    bool learnt = (same && context > known) || (quiet && when == CONTEXT_EXACTLY);
+    if (learnt)
+        ledger_context_set(gpu, context + room_to_grow(row, known + reserved, context), GPU_LEDGER_CONTEXT_READ,
+                           reserved);
+    return learnt;
 }
 
-static bool is_due(const struct own *own, int gpu, enum context_when when)
+static bool is_due(const struct process_state *state, int gpu, enum context_when when)
 {
-    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    int64_t last = atomic_load_explicit(&own->context_read_ns[gpu], memory_order_relaxed);
-    uint64_t taken = atomic_load_explicit(&row->held, memory_order_relaxed) +
-                     atomic_load_explicit(&row->context, memory_order_relaxed);
-    bool near = taken > row->limit / 4 * 3;
+    const struct gpu_ledger_gpu *row = &state->ledger->gpus[gpu];
+    int64_t last = atomic_load_explicit(&state->context_read_ns[gpu], memory_order_relaxed);
+    bool near = ledger_headroom(state, gpu) < row->limit / 4;
     int64_t pause = when == CONTEXT_EXACTLY ? EXACTLY_NS : near ? OFTEN_NS : SELDOM_NS;
     return last == 0 || now_ns() - last >= pause;
 }
 
+static bool look_if_due(int gpu, enum context_when when, uint64_t reserved)
+{
+    struct process_state *state = process_state_get();
+    if ((!reserved && !is_due(state, gpu, when)) || atomic_flag_test_and_set(&state->reading))
+        return false;
+    int kept = errno;
+    bool learnt = look(state, gpu, when, reserved);
+    atomic_store(&state->context_read_ns[gpu], now_ns());
+    atomic_flag_clear(&state->reading);
+    errno = kept;
+    return learnt;
+}
+
+/* One that is being made is read by whoever makes it. */
 void context_look(int gpu, enum context_when when)
 {
-    struct own *own = own_get();
-    if (!is_due(own, gpu, when) || atomic_flag_test_and_set(&own->reading))
-        return;
-    int kept = errno;
-    look(own, gpu, when);
-    atomic_store(&own->context_read_ns[gpu], now_ns());
-    atomic_flag_clear(&own->reading);
-    errno = kept;
+    if (!atomic_load(&process_state_get()->context_reserved[gpu]))
+        look_if_due(gpu, when, 0);
 }
 
 /* The largest that a process of the job has on that GPU, as far as the driver has told; else what is assumed, and some
  * more: until the context is there and read, others may take all the rest. */
-static uint64_t expected(const struct own *own, int gpu)
+static uint64_t expected(const struct process_state *state, int gpu)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < GPU_LEDGER_PROCESSES; i++) {
-        struct gpu_ledger_process *process = &own->ledger->processes[i];
+        struct gpu_ledger_process *process = &state->ledger->processes[i];
         uint64_t context = atomic_load_explicit(&process->state, memory_order_relaxed) == GPU_LEDGER_FREE
                                ? 0
                                : atomic_load_explicit(&process->gpus[gpu].context, memory_order_relaxed);
         most = context > most ? context : most;
     }
-    return most ? most : own->ledger->context_assumed + UNREAD;
+    return most ? most : state->ledger->context_assumed + UNREAD;
 }
 
-static bool fits(const struct gpu_ledger_gpu *row, uint64_t bytes)
+/* With state->lock held: of several threads that make the process's first context, one takes the room for it. */
+static bool take_room(struct process_state *state, int gpu, uint64_t *taken)
 {
-    uint64_t taken = atomic_load(&row->held) + atomic_load(&row->context);
-    return taken <= row->limit && bytes <= row->limit - taken;
-}
-
-/* With own->lock held: of several threads that make the process's first context, one takes the room for it. */
-static bool take_room(struct own *own, int gpu, uint64_t *taken)
-{
-    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    if (atomic_load(&own->context[gpu]) > 0)
+    if (atomic_load(&state->uses[gpu].context) > 0 || atomic_load(&state->context_reserved[gpu]) > 0)
         return true;
-    uint64_t bytes = expected(own, gpu);
-    if (!fits(row, bytes))
-        own_reap(own->ledger);
-    if (!fits(row, bytes))
+    uint64_t bytes = expected(state, gpu);
+    if (!ledger_context_reserve(gpu, bytes))
         return false;
-    set(own, gpu, bytes, GPU_LEDGER_CONTEXT_ASSUMED);
     *taken = bytes;
     return true;
 }
 
 bool context_begin(int gpu, uint64_t *taken)
 {
-    struct own *own = own_get();
+    struct process_state *state = process_state_get();
     *taken = 0;
-    if (!own->ledger->gpus[gpu].limit)
+    if (!state->ledger->gpus[gpu].limit)
         return true;
-    pthread_mutex_lock(&own->lock);
-    bool room = take_room(own, gpu, taken);
-    pthread_mutex_unlock(&own->lock);
+    pthread_mutex_lock(&state->lock);
+    bool room = take_room(state, gpu, taken);
+    pthread_mutex_unlock(&state->lock);
     return room;
 }
 
 void context_made(int gpu, uint64_t taken, bool good)
 {
-    struct own *own = own_get();
-    if (!own->ledger->gpus[gpu].limit)
+    struct process_state *state = process_state_get();
+    if (!state->ledger->gpus[gpu].limit)
         return;
-    if (good)
+    if (!taken && good)
         context_look(gpu, CONTEXT_EXACTLY);
-    else if (taken)
-        set(own, gpu, 0, GPU_LEDGER_CONTEXT_ASSUMED);
+    else if (taken && !good)
+        ledger_context_set(gpu, atomic_load(&state->uses[gpu].context), GPU_LEDGER_CONTEXT_NONE, taken);
+    else if (taken && !look_if_due(gpu, CONTEXT_EXACTLY, taken))
+        ledger_context_set(gpu, taken, GPU_LEDGER_CONTEXT_ASSUMED, taken);
 }

@@ -1,7 +1,7 @@
 /* A context takes what was allocated in it along when it goes. */
-#include "preload/book.h"
 #include "preload/context.h"
 #include "preload/entry.h"
+#include "preload/ledger.h"
 #include "preload/real.h"
 
 static cu_result destroy(__typeof__(&cuCtxDestroy_v2) real, cu_context context)
@@ -10,8 +10,8 @@ static cu_result destroy(__typeof__(&cuCtxDestroy_v2) real, cu_context context)
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(context);
     if (result == CUDA_SUCCESS) {
-        book_forget();
-        book_context_gone(context);
+        ledger_forget();
+        ledger_context_gone(context);
     }
     return result;
 }
@@ -26,10 +26,10 @@ cu_result cuCtxDestroy(cu_context context)
     return destroy(REAL(cuCtxDestroy), context);
 }
 
-static struct own_gpu *own_gpu(cu_device device)
+static struct gpu_state *gpu_state(cu_device device)
 {
-    struct own *own = own_get();
-    return own && device >= 0 && device < OWN_GPUS ? &own->gpus[device] : NULL;
+    struct process_state *state = process_state_get();
+    return state && device >= 0 && device < STATE_GPUS ? &state->gpus[device] : NULL;
 }
 
 static bool is_active(cu_device device)
@@ -40,36 +40,36 @@ static bool is_active(cu_device device)
            REAL(cuDevicePrimaryCtxGetState)(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-static cu_result create(__typeof__(&cuCtxCreate_v2) real, cu_context *out, unsigned flags, cu_device device)
-{
-    if (!real)
-        return CUDA_ERROR_NOT_FOUND;
-    int place = book_gpu(device);
-    uint64_t taken = 0;
-    if (place >= 0 && !context_begin(place, &taken))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, flags, device);
-    if (place >= 0)
-        context_made(place, taken, result == CUDA_SUCCESS);
-    return result;
-}
+/* Each ABI of cuCtxCreate has its own parameters; the device is the last of all. */
+#define CREATE(name, parameters, arguments)                                                                            \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        __typeof__(&name) real = REAL(name);                                                                           \
+        uint64_t taken = 0;                                                                                            \
+        if (!real)                                                                                                     \
+            return CUDA_ERROR_NOT_FOUND;                                                                               \
+        int place = ledger_gpu(device);                                                                                \
+        if (place >= 0 && !context_begin(place, &taken))                                                               \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                                           \
+        cu_result result = real arguments;                                                                             \
+        if (place >= 0)                                                                                                \
+            context_made(place, taken, result == CUDA_SUCCESS);                                                        \
+        return result;                                                                                                 \
+    }
 
-cu_result cuCtxCreate(cu_context *out, unsigned flags, cu_device device)
-{
-    return create(REAL(cuCtxCreate), out, flags, device);
-}
-
-cu_result cuCtxCreate_v2(cu_context *out, unsigned flags, cu_device device)
-{
-    return create(REAL(cuCtxCreate_v2), out, flags, device);
-}
+CREATE(cuCtxCreate, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
+CREATE(cuCtxCreate_v2, (cu_context * out, unsigned flags, cu_device device), (out, flags, device))
+CREATE(cuCtxCreate_v3, (cu_context * out, void *affinities, int count, unsigned flags, cu_device device),
+       (out, affinities, count, flags, device))
+CREATE(cuCtxCreate_v4, (cu_context * out, void *options, unsigned flags, cu_device device),
+       (out, options, flags, device))
 
 cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
 {
     __typeof__(&cuDevicePrimaryCtxRetain) real = REAL(cuDevicePrimaryCtxRetain);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    int place = book_gpu(device);
+    int place = ledger_gpu(device);
     bool fresh = place >= 0 && !is_active(device);
     uint64_t taken = 0;
     if (fresh && !context_begin(place, &taken))
@@ -77,7 +77,7 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
     cu_result result = real(out, device);
     if (fresh)
         context_made(place, taken, result == CUDA_SUCCESS);
-    struct own_gpu *gpu = result == CUDA_SUCCESS ? own_gpu(device) : NULL;
+    struct gpu_state *gpu = result == CUDA_SUCCESS ? gpu_state(device) : NULL;
     if (gpu)
         gpu->primary = *out;
     return result;
@@ -85,10 +85,10 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device)
 
 static void primary_gone(cu_device device)
 {
-    const struct own_gpu *gpu = own_gpu(device);
-    book_forget();
+    const struct gpu_state *gpu = gpu_state(device);
+    ledger_forget();
     if (gpu)
-        book_context_gone(gpu->primary);
+        ledger_context_gone(gpu->primary);
 }
 
 /* The last one to release it ends it. */

@@ -33,27 +33,27 @@ struct cu_place { /* CUmemLocation */
 enum { CU_PLACE_DEVICE = 1 }; /* CU_MEM_LOCATION_TYPE_DEVICE */
 
 /* The beginnings of CUmemAllocationProp and of CUmemPoolProps, which are alike. */
-struct cu_wish {
+struct cu_options {
     int type, handle_types;
     struct cu_place place;
 };
 
-struct cu_array_wish_v1 { /* CUDA_ARRAY_DESCRIPTOR_v1 */
+struct cu_array_descriptor_v1 { /* CUDA_ARRAY_DESCRIPTOR_v1 */
     unsigned width, height;
     int format;
     unsigned channels;
 };
-struct cu_array_wish { /* CUDA_ARRAY_DESCRIPTOR */
+struct cu_array_descriptor { /* CUDA_ARRAY_DESCRIPTOR */
     size_t width, height;
     int format;
     unsigned channels;
 };
-struct cu_array3d_wish_v1 { /* CUDA_ARRAY3D_DESCRIPTOR_v1 */
+struct cu_array3d_descriptor_v1 { /* CUDA_ARRAY3D_DESCRIPTOR_v1 */
     unsigned width, height, depth;
     int format;
     unsigned channels, flags;
 };
-struct cu_array3d_wish { /* CUDA_ARRAY3D_DESCRIPTOR */
+struct cu_array3d_descriptor { /* CUDA_ARRAY3D_DESCRIPTOR */
     size_t width, height, depth;
     int format;
     unsigned channels, flags;

@@ -19,12 +19,12 @@ EXPORTED cu_result cuMemAllocManaged(cu_pointer *out, size_t size, unsigned flag
 EXPORTED cu_result cuMemFree(cu_pointer_v1 pointer);
 EXPORTED cu_result cuMemFree_v2(cu_pointer pointer);
 
-EXPORTED cu_result cuArrayCreate(cu_array *out, const struct cu_array_wish_v1 *wish);
-EXPORTED cu_result cuArrayCreate_v2(cu_array *out, const struct cu_array_wish *wish);
-EXPORTED cu_result cuArray3DCreate(cu_array *out, const struct cu_array3d_wish_v1 *wish);
-EXPORTED cu_result cuArray3DCreate_v2(cu_array *out, const struct cu_array3d_wish *wish);
+EXPORTED cu_result cuArrayCreate(cu_array *out, const struct cu_array_descriptor_v1 *options);
+EXPORTED cu_result cuArrayCreate_v2(cu_array *out, const struct cu_array_descriptor *options);
+EXPORTED cu_result cuArray3DCreate(cu_array *out, const struct cu_array3d_descriptor_v1 *options);
+EXPORTED cu_result cuArray3DCreate_v2(cu_array *out, const struct cu_array3d_descriptor *options);
 EXPORTED cu_result cuArrayDestroy(cu_array array);
-EXPORTED cu_result cuMipmappedArrayCreate(cu_mipmap *out, const struct cu_array3d_wish *wish, unsigned levels);
+EXPORTED cu_result cuMipmappedArrayCreate(cu_mipmap *out, const struct cu_array3d_descriptor *options, unsigned levels);
 EXPORTED cu_result cuMipmappedArrayDestroy(cu_mipmap mipmap);
 
 EXPORTED cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream);
@@ -33,7 +33,7 @@ EXPORTED cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool
 EXPORTED cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream);
 EXPORTED cu_result cuMemFreeAsync(cu_pointer pointer, cu_stream stream);
 EXPORTED cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream);
-EXPORTED cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish);
+EXPORTED cu_result cuMemPoolCreate(cu_pool *out, const struct cu_options *options);
 EXPORTED cu_result cuMemPoolDestroy(cu_pool pool);
 EXPORTED cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep);
 EXPORTED cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool);
@@ -48,7 +48,7 @@ EXPORTED cu_result cuStreamBeginCaptureToGraph(cu_stream stream, void *graph, co
 EXPORTED cu_result cuStreamBeginCaptureToGraph_ptsz(cu_stream stream, void *graph, const void *nodes, const void *edges,
                                                     size_t count, int mode);
 
-EXPORTED cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_wish *wish, unsigned long long flags);
+EXPORTED cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *options, unsigned long long flags);
 EXPORTED cu_result cuMemRelease(cu_handle handle);
 EXPORTED cu_result cuMemMap(cu_pointer pointer, size_t size, size_t offset, cu_handle handle, unsigned long long flags);
 EXPORTED cu_result cuMemUnmap(cu_pointer pointer, size_t size);
@@ -62,6 +62,8 @@ EXPORTED cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device);
 
 EXPORTED cu_result cuCtxCreate(cu_context *out, unsigned flags, cu_device device);
 EXPORTED cu_result cuCtxCreate_v2(cu_context *out, unsigned flags, cu_device device);
+EXPORTED cu_result cuCtxCreate_v3(cu_context *out, void *affinities, int count, unsigned flags, cu_device device);
+EXPORTED cu_result cuCtxCreate_v4(cu_context *out, void *options, unsigned flags, cu_device device);
 EXPORTED cu_result cuCtxDestroy(cu_context context);
 EXPORTED cu_result cuCtxDestroy_v2(cu_context context);
 EXPORTED cu_result cuDevicePrimaryCtxRetain(cu_context *out, cu_device device);
@@ -71,6 +73,7 @@ EXPORTED cu_result cuDevicePrimaryCtxReset(cu_device device);
 EXPORTED cu_result cuDevicePrimaryCtxReset_v2(cu_device device);
 
 /* Asked only (real.h); never defined here. */
+cu_result cuDriverGetVersion(int *out);
 cu_result cuCtxGetDevice(cu_device *out);
 cu_result cuCtxGetCurrent(cu_context *out);
 cu_result cuDeviceGetUuid(struct cu_uuid *out, cu_device device);

@@ -31,11 +31,11 @@ static bool is_interposer(const void *caller, const char *name)
     Dl_info who, what;
     void *object = dladdr(caller, &who) && who.dli_fname ? dlopen(who.dli_fname, RTLD_NOLOAD | RTLD_LAZY) : NULL;
     void *found = object ? real_dlsym()(object, name) : NULL;
-    bool own = found && dladdr(found, &what) && what.dli_fbase == who.dli_fbase;
+    bool state = found && dladdr(found, &what) && what.dli_fbase == who.dli_fbase;
     if (object)
         dlclose(object);
     dlerror();
-    return own;
+    return state;
 }
 
 /* Without a handle the name means the first definition in sight. This library's own must not be taken for a driver
@@ -45,8 +45,9 @@ static void *in_sight(int number, const char *name, const char *version)
     bool driver = real_load();
     void *first = ask(RTLD_DEFAULT, name, version);
     if (first && !real_is_ours(number, first))
-        return real_is_drivers(number, first) ? real_stand_in(number) : first;
-    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? real_stand_in(number) : NULL;
+        return real_is_drivers(number, first) ? real_interposer(number) : first;
+    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? real_interposer(number)
+                                                                                         : NULL;
 }
 
 static void *in_object(int number, void *handle, const char *name, const char *version)
@@ -55,11 +56,11 @@ static void *in_object(int number, void *handle, const char *name, const char *v
     void *found = ask(handle, name, version);
     if (found && real_is_ours(number, found))
         return in_sight(number, name, version);
-    return real_is_drivers(number, found) ? real_stand_in(number) : found;
+    return real_is_drivers(number, found) ? real_interposer(number) : found;
 }
 
 /* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */
-static void *looker(const char *name)
+static void *dlsym_hook(const char *name)
 {
     return strcmp(name, "dlsym") == 0 ? (void *)dlsym : strcmp(name, "dlvsym") == 0 ? (void *)dlvsym : NULL;
 }
@@ -68,10 +69,10 @@ struct picked look_up(void *handle, const char *name, const char *version, const
 {
     struct picked on = {NULL, version ? (void *)real_dlvsym() : (void *)real_dlsym()};
     int number = name ? real_find(name) : -1;
-    if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && looker(name)) {
+    if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && dlsym_hook(name)) {
         void *found = ask(handle, name, version);
         bool theirs = found == (void *)real_dlsym() || found == (void *)real_dlvsym();
-        return (struct picked){theirs ? looker(name) : found, NULL};
+        return (struct picked){theirs ? dlsym_hook(name) : found, NULL};
     }
     if (number < 0 || (handle == RTLD_NEXT && is_interposer(caller, name)))
         return on;

@@ -3,8 +3,8 @@
 #ifndef TARE_PRELOAD_POOL_H
 #define TARE_PRELOAD_POOL_H
 
-#include "preload/book.h"
-#include "preload/own.h"
+#include "preload/ledger.h"
+#include "preload/process_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,35 +17,35 @@ void pool_settle(void *pool, int gpu, uint64_t taken);
 void pool_settle_all(int gpu);
 
 /* -1: it is not known. */
-int pool_gpu(struct own *own, cu_pool pool);
+int pool_gpu(struct process_state *state, cu_pool pool);
 
-void pool_gone(struct own *own, const void *pool);
+void pool_gone(struct process_state *state, const void *pool);
 
 /* One allocation on its way. */
 struct pool_call {
     cu_pool pool;
     int gpu;
-    struct own_pool *place; /* NULL: there are too many pools */
+    struct pool_state *place; /* NULL: there are too many pools */
     uint64_t taken;         /* the room for what the pool may grow by */
-    bool under_way;         /* or else nothing new is needed, as far as the books know */
+    bool under_way;         /* or else nothing new is needed, as far as the ledger knows */
 };
 
 /* Before the driver is asked for so many bytes; pool and gpu are set. False: the limit refuses them. */
-bool pool_take(struct own *own, struct pool_call *call, uint64_t size);
+bool pool_reserve(struct process_state *state, struct pool_call *call, uint64_t size);
 
-/* The driver did not give it. */
-void pool_failed(const struct pool_call *call);
+/* The driver did not give so many bytes. */
+void pool_failed(const struct pool_call *call, uint64_t size, cu_result result);
 
-/* The driver gave it. True: it stands in the books; false: what the pool has reserved must be looked at first (false:
+/* The driver gave it. True: it is in the ledger; false: what the pool has reserved must be looked at first (false:
  * it is beyond the limit now), and then it is entered, or was freed again and is given up. */
-bool pool_given(struct own *own, const struct pool_call *call, const struct pointer_entry *entry);
+bool pool_given(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry);
 bool pool_grown(const struct pool_call *call);
-void pool_entered(struct own *own, const struct pool_call *call, const struct pointer_entry *entry);
-void pool_given_up(struct own *own, const struct pool_call *call, const struct pointer_entry *entry);
+void pool_commit(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry);
+void pool_cancel(struct process_state *state, const struct pool_call *call, const struct pointer_entry *entry);
 
-/* With the books held: the memory of the entry, which was taken out, is about to be freed; nothing physical changes by
- * that. Then, with what this said, what the driver said. */
-bool pool_leaves(struct own *own, const struct pointer_entry *entry);
-void pool_left(const struct pointer_entry *entry, bool settled, cu_result result);
+/* With the state locked: the memory of the entry, which was taken out, is about to be freed; nothing physical
+ * changes by that. Then, with what this said, what the driver said. */
+bool pool_release_begin(struct process_state *state, const struct pointer_entry *entry);
+void pool_release_end(const struct pointer_entry *entry, bool settled, cu_result result);
 
 #endif

@@ -14,29 +14,29 @@ struct pooled {
     bool per_thread; /* which of the driver's default streams stream 0 is */
 };
 
-static cu_result allocate(const struct pooled *wish)
+static cu_result allocate(const struct pooled *options)
 {
-    return wish->allocate ? wish->allocate(wish->out, wish->size, wish->stream)
-                          : wish->allocate_from(wish->out, wish->size, wish->pool, wish->stream);
+    return options->allocate ? options->allocate(options->out, options->size, options->stream)
+                             : options->allocate_from(options->out, options->size, options->pool, options->stream);
 }
 
 /* While a stream is captured the call makes a node of a graph, whose memory belongs to the graph. */
-static bool is_captured(const struct own *own, cu_stream stream, bool per_thread)
+static bool is_captured(const struct process_state *state, cu_stream stream, bool per_thread)
 {
     int status = 0;
-    if (!atomic_load_explicit(&own->captures, memory_order_relaxed))
+    if (!atomic_load_explicit(&state->captures, memory_order_relaxed))
         return false;
     __typeof__(&cuStreamIsCapturing) ask = per_thread ? REAL(cuStreamIsCapturing_ptsz) : REAL(cuStreamIsCapturing);
     return ask && (ask(stream, &status) != CUDA_SUCCESS || status != 0);
 }
 
 /* The GPU of the pool that the call takes from, and that pool; -1: it is not followed. */
-static struct pool_call find_pool(struct own *own, const struct pooled *wish)
+static struct pool_call find_pool(struct process_state *state, const struct pooled *options)
 {
-    struct pool_call call = {.pool = wish->pool, .gpu = wish->pool ? pool_gpu(own, wish->pool) : -1};
+    struct pool_call call = {.pool = options->pool, .gpu = options->pool ? pool_gpu(state, options->pool) : -1};
     if (call.gpu >= 0)
         return call;
-    struct book_here here = book_here();
+    struct ledger_here here = ledger_here();
     if (!call.pool)
         call.pool = here.pool;
     call.gpu = call.pool ? here.gpu : -1;
@@ -44,76 +44,79 @@ static struct pool_call find_pool(struct own *own, const struct pooled *wish)
 }
 
 /* What could not be foreseen to fit is looked at after the driver gave it. */
-static cu_result enter(struct own *own, const struct pooled *wish, const struct pool_call *call)
+static cu_result enter(struct process_state *state, const struct pooled *options, const struct pool_call *call)
 {
-    struct pointer_entry entry = {
-        .key = *wish->out, .live = wish->size, .owner = call->pool, .kind = MEMORY_ASYNC, .gpu = (uint8_t)call->gpu};
-    if (pool_given(own, call, &entry))
+    struct pointer_entry entry = {.key = *options->out,
+                                  .live = options->size,
+                                  .owner = call->pool,
+                                  .kind = MEMORY_ASYNC,
+                                  .gpu = (uint8_t)call->gpu};
+    if (pool_given(state, call, &entry))
         return CUDA_SUCCESS;
-    __typeof__(&cuMemFreeAsync) give_back = wish->per_thread ? REAL(cuMemFreeAsync_ptsz) : REAL(cuMemFreeAsync);
+    __typeof__(&cuMemFreeAsync) give_back = options->per_thread ? REAL(cuMemFreeAsync_ptsz) : REAL(cuMemFreeAsync);
     bool fits = pool_grown(call);
-    if (!fits && give_back && give_back(*wish->out, wish->stream) == CUDA_SUCCESS) {
-        pool_given_up(own, call, &entry);
+    if (!fits && give_back && give_back(*options->out, options->stream) == CUDA_SUCCESS) {
+        pool_cancel(state, call, &entry);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    pool_entered(own, call, &entry);
+    pool_commit(state, call, &entry);
     return CUDA_SUCCESS;
 }
 
-static cu_result pool_allocate(const struct pooled *wish)
+static cu_result pool_allocate(const struct pooled *options)
 {
-    struct own *own = own_get();
-    if (!own || is_captured(own, wish->stream, wish->per_thread))
-        return allocate(wish);
-    struct pool_call call = find_pool(own, wish);
+    struct process_state *state = process_state_get();
+    if (!state || is_captured(state, options->stream, options->per_thread))
+        return allocate(options);
+    struct pool_call call = find_pool(state, options);
     if (call.gpu < 0)
-        return allocate(wish);
-    if (!pool_take(own, &call, wish->size))
+        return allocate(options);
+    if (!pool_reserve(state, &call, options->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = allocate(wish);
+    cu_result result = allocate(options);
     if (result == CUDA_SUCCESS)
-        return enter(own, wish, &call);
-    pool_failed(&call);
+        return enter(state, options, &call);
+    pool_failed(&call, options->size, result);
     return result;
 }
 
 cu_result cuMemAllocAsync(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled wish = {.out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync)};
-    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+    struct pooled options = {.out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync)};
+    return options.allocate ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
 }
 
 cu_result cuMemAllocAsync_ptsz(cu_pointer *out, size_t size, cu_stream stream)
 {
-    struct pooled wish = {
+    struct pooled options = {
         .out = out, .size = size, .stream = stream, .allocate = REAL(cuMemAllocAsync_ptsz), .per_thread = true};
-    return wish.allocate ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+    return options.allocate ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
 }
 
 cu_result cuMemAllocFromPoolAsync(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    struct pooled wish = {
+    struct pooled options = {
         .out = out, .size = size, .pool = pool, .stream = stream, .allocate_from = REAL(cuMemAllocFromPoolAsync)};
-    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+    return options.allocate_from ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
 }
 
 cu_result cuMemAllocFromPoolAsync_ptsz(cu_pointer *out, size_t size, cu_pool pool, cu_stream stream)
 {
-    struct pooled wish = {.out = out,
-                          .size = size,
-                          .pool = pool,
-                          .stream = stream,
-                          .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
-                          .per_thread = true};
-    return wish.allocate_from ? pool_allocate(&wish) : CUDA_ERROR_NOT_FOUND;
+    struct pooled options = {.out = out,
+                             .size = size,
+                             .pool = pool,
+                             .stream = stream,
+                             .allocate_from = REAL(cuMemAllocFromPoolAsync_ptsz),
+                             .per_thread = true};
+    return options.allocate_from ? pool_allocate(&options) : CUDA_ERROR_NOT_FOUND;
 }
 
 static cu_result free_async(__typeof__(&cuMemFreeAsync) real, cu_pointer pointer, cu_stream stream, bool per_thread)
 {
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    const struct own *own = own_get();
-    if (!own || is_captured(own, stream, per_thread))
+    const struct process_state *state = process_state_get();
+    if (!state || is_captured(state, stream, per_thread))
         return real(pointer, stream);
     struct release release = release_begin(pointer);
     cu_result result = real(pointer, stream);
@@ -131,13 +134,13 @@ cu_result cuMemFreeAsync_ptsz(cu_pointer pointer, cu_stream stream)
     return free_async(REAL(cuMemFreeAsync_ptsz), pointer, stream, true);
 }
 
-cu_result cuMemPoolCreate(cu_pool *out, const struct cu_wish *wish)
+cu_result cuMemPoolCreate(cu_pool *out, const struct cu_options *options)
 {
     __typeof__(&cuMemPoolCreate) real = REAL(cuMemPoolCreate);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    cu_result result = real(out, wish);
-    int gpu = result == CUDA_SUCCESS && wish->place.type == CU_PLACE_DEVICE ? book_gpu(wish->place.id) : -1;
+    cu_result result = real(out, options);
+    int gpu = result == CUDA_SUCCESS && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
     if (gpu >= 0)
         pool_settle(*out, gpu, 0);
     return result;
@@ -148,14 +151,14 @@ cu_result cuMemPoolDestroy(cu_pool pool)
     __typeof__(&cuMemPoolDestroy) real = REAL(cuMemPoolDestroy);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    struct own *own = own_get();
-    if (!own)
+    struct process_state *state = process_state_get();
+    if (!state)
         return real(pool);
-    book_begin();
+    ledger_call_begin();
     cu_result result = real(pool);
     if (result == CUDA_SUCCESS)
-        pool_gone(own, pool);
-    book_end();
+        pool_gone(state, pool);
+    ledger_call_end();
     return result;
 }
 
@@ -164,14 +167,14 @@ cu_result cuMemPoolTrimTo(cu_pool pool, size_t keep)
     __typeof__(&cuMemPoolTrimTo) real = REAL(cuMemPoolTrimTo);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    struct own *own = own_get();
-    int gpu = own ? pool_gpu(own, pool) : -1;
+    struct process_state *state = process_state_get();
+    int gpu = state ? pool_gpu(state, pool) : -1;
     if (gpu < 0)
         return real(pool, keep);
-    book_begin();
+    ledger_call_begin();
     cu_result result = real(pool, keep);
     pool_settle(pool, gpu, 0);
-    book_end();
+    ledger_call_end();
     return result;
 }
 
@@ -181,7 +184,7 @@ cu_result cuDeviceSetMemPool(cu_device device, cu_pool pool)
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(device, pool);
-    book_forget();
+    ledger_forget();
     return result;
 }
 
@@ -191,6 +194,6 @@ cu_result cuMemSetMemPool(struct cu_place *place, int type, cu_pool pool)
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(place, type, pool);
-    book_forget();
+    ledger_forget();
     return result;
 }

@@ -1,7 +1,7 @@
 /* What a program is told of a GPU's memory, and of the driver's functions. */
-#include "preload/book.h"
 #include "preload/context.h"
 #include "preload/entry.h"
+#include "preload/ledger.h"
 #include "preload/pool.h"
 #include "preload/real.h"
 
@@ -9,12 +9,12 @@
 
 static void show(uint64_t *free_bytes, uint64_t *total)
 {
-    int gpu = book_here().gpu;
-    if (gpu < 0 || !own_get()->ledger->gpus[gpu].limit)
+    int gpu = ledger_here().gpu;
+    if (gpu < 0 || !process_state_get()->ledger->gpus[gpu].limit)
         return;
     pool_settle_all(gpu);
     context_look(gpu, CONTEXT_NOW_AND_THEN);
-    book_show(gpu, free_bytes, total);
+    ledger_show(gpu, free_bytes, total);
 }
 
 cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
@@ -57,10 +57,10 @@ cu_result cuDeviceTotalMem_v2(size_t *total, cu_device device)
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(total, device);
-    int gpu = result == CUDA_SUCCESS ? book_gpu(device) : -1;
+    int gpu = result == CUDA_SUCCESS ? ledger_gpu(device) : -1;
     if (gpu >= 0) {
         uint64_t shown = *total;
-        book_show(gpu, NULL, &shown);
+        ledger_show(gpu, NULL, &shown);
         *total = shown;
     }
     return result;
@@ -72,10 +72,10 @@ cu_result cuDeviceTotalMem(unsigned *total, cu_device device)
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(total, device);
-    int gpu = result == CUDA_SUCCESS ? book_gpu(device) : -1;
+    int gpu = result == CUDA_SUCCESS ? ledger_gpu(device) : -1;
     if (gpu >= 0) {
         uint64_t shown = *total;
-        book_show(gpu, NULL, &shown);
+        ledger_show(gpu, NULL, &shown);
         *total = (unsigned)shown;
     }
     return result;
@@ -88,7 +88,7 @@ cu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t f
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(name, out, version, flags);
     if (result == CUDA_SUCCESS && out && *out && name)
-        *out = real_stand_in_for(name, *out, version, flags);
+        *out = real_interposer_for(name, *out, version, flags);
     return result;
 }
 
@@ -99,6 +99,6 @@ cu_result cuGetProcAddress_v2(const char *name, void **out, int version, uint64_
         return CUDA_ERROR_NOT_FOUND;
     cu_result result = real(name, out, version, flags, status);
     if (result == CUDA_SUCCESS && out && *out && name)
-        *out = real_stand_in_for(name, *out, version, flags);
+        *out = real_interposer_for(name, *out, version, flags);
     return result;
 }

@@ -11,7 +11,7 @@ struct followed {
     const char *name, *base;
     int version;
     bool per_thread;
-    void *stand_in;
+    void *interposer;
 };
 
 static const struct followed followed[] = {
@@ -25,9 +25,6 @@ static const char *const asked[] = {
     ASKED(X)
 #undef X
 };
-
-/* The driver that a version was looked up for might be newer than any that is known here, with another signature. */
-enum { NEWEST_KNOWN = 13999 };
 
 /* Found once and for all: what a library defines does not change while it is loaded, and it stays so (below). */
 _Atomic(void *) real_known[REAL_COUNT];
@@ -91,14 +88,14 @@ int real_find(const char *name)
     return -1;
 }
 
-void *real_stand_in(int number)
+void *real_interposer(int number)
 {
-    return followed[number].stand_in;
+    return followed[number].interposer;
 }
 
 bool real_is_ours(int number, const void *function)
 {
-    return function == followed[number].stand_in;
+    return function == followed[number].interposer;
 }
 
 bool real_is_drivers(int number, const void *function)
@@ -106,25 +103,41 @@ bool real_is_drivers(int number, const void *function)
     return function && real_load() && function == atomic_load_explicit(&real_known[number], memory_order_relaxed);
 }
 
-/* By its address where the driver gives what it also exports; else by the newest version not above the one asked
- * for. */
-void *real_stand_in_for(const char *base, void *given, int version, uint64_t flags)
+/* The newest ABI that a caller for that version gets from this driver. */
+static int abi_of(int version)
+{
+    int drivers = 0;
+    if (REAL(cuDriverGetVersion) && REAL(cuDriverGetVersion)(&drivers) == CUDA_SUCCESS && drivers < version)
+        return drivers;
+    return version;
+}
+
+/* The newest that is not above abi; -1: none. */
+static int find_abi(const char *base, int abi, bool per_thread)
+{
+    int best = -1;
+    for (int i = 0; i < REAL_FOLLOWED_COUNT; i++) {
+        const struct followed *one = &followed[i];
+        if (strcmp(one->base, base) != 0 || one->version > abi || (one->per_thread && !per_thread))
+            continue;
+        bool better = best < 0 || one->version > followed[best].version ||
+                      (one->version == followed[best].version && one->per_thread);
+        if (better)
+            best = i;
+    }
+    return best;
+}
+
+/* By its address, where the driver gives what it also exports. Else by its ABI; not where that may be newer than those
+ * known here, nor where the driver exports no function that the interposer could call. */
+void *real_interposer_for(const char *base, void *given, int version, uint64_t flags)
 {
     if (!real_load())
         return given;
     for (int i = 0; i < REAL_FOLLOWED_COUNT; i++)
         if (real_is_drivers(i, given))
-            return followed[i].stand_in;
-    bool per_thread = flags & CU_PROC_PER_THREAD;
-    int best = -1;
-    for (int i = 0; i < REAL_FOLLOWED_COUNT && version <= NEWEST_KNOWN; i++) {
-        const struct followed *one = &followed[i];
-        bool fits = strcmp(one->base, base) == 0 && one->version <= version && (per_thread || !one->per_thread) &&
-                    atomic_load_explicit(&real_known[i], memory_order_relaxed);
-        bool better = best < 0 || one->version > followed[best].version ||
-                      (one->version == followed[best].version && one->per_thread);
-        if (fits && better)
-            best = i;
-    }
-    return best < 0 ? given : followed[best].stand_in;
+            return followed[i].interposer;
+    int abi = abi_of(version), found = abi <= ABIS_KNOWN ? find_abi(base, abi, flags & CU_PROC_PER_THREAD) : -1;
+    return found >= 0 && atomic_load_explicit(&real_known[found], memory_order_relaxed) ? followed[found].interposer
+                                                                                        : given;
 }

@@ -8,8 +8,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Every entry point that is stood for: name, the name cuGetProcAddress knows it by, the CUDA version that brought
- * it (1000 major + 10 minor), and whether it is the variant for per-thread default streams. */
+/* Every entry point that is followed, in each of its ABIs: name, the name cuGetProcAddress knows it by, the CUDA
+ * version that brought it (1000 major + 10 minor), and whether it is the variant for per-thread default streams. As
+ * the names of the types in CUDA's cudaTypedefs.h say (PFN_cuCtxCreate_v12050); up to ABIS_KNOWN there is no other
+ * ABI of any of these names. */
+enum { ABIS_KNOWN = 13000 };
 #define FOLLOWED(X)                                                                                                    \
     X(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                                                  \
     X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)                                                               \
@@ -56,6 +59,8 @@
     X(cuDeviceTotalMem_v2, "cuDeviceTotalMem", 3020, 0)                                                                \
     X(cuCtxCreate, "cuCtxCreate", 2000, 0)                                                                             \
     X(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                                          \
+    X(cuCtxCreate_v3, "cuCtxCreate", 11040, 0)                                                                         \
+    X(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                                         \
     X(cuCtxDestroy, "cuCtxDestroy", 2000, 0)                                                                           \
     X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                                        \
     X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)                                                   \
@@ -66,6 +71,7 @@
 
 /* What is asked of the driver besides. */
 #define ASKED(X)                                                                                                       \
+    X(cuDriverGetVersion)                                                                                              \
     X(cuCtxGetDevice)                                                                                                  \
     X(cuCtxGetCurrent)                                                                                                 \
     X(cuDeviceGetUuid)                                                                                                 \
@@ -84,7 +90,7 @@ enum real_name {
 #undef X
 };
 
-/* libdl's own, whoever else has put himself before it. */
+/* libdl's state, whoever else has put himself before it. */
 typedef void *dlsym_fn(void *handle, const char *name);
 typedef void *dlvsym_fn(void *handle, const char *name, const char *version);
 dlsym_fn *real_dlsym(void);
@@ -110,10 +116,11 @@ static inline void *real_get(enum real_name name)
 int real_find(const char *name);
 
 /* Ours, for number of real_find. */
-void *real_stand_in(int number);
+void *real_interposer(int number);
 
-/* Ours for what cuGetProcAddress gave; given itself where it is none that is followed. */
-void *real_stand_in_for(const char *base, void *given, int version, uint64_t flags);
+/* Ours for what cuGetProcAddress gave, if that is known to be the driver's entry point of the same ABI; else given
+ * itself. */
+void *real_interposer_for(const char *base, void *given, int version, uint64_t flags);
 
 /* Whether this is the entry point of that number, ours or the driver's. */
 bool real_is_ours(int number, const void *function);

@@ -1,8 +1,8 @@
-/* request: one allocation's way: room in the books, the driver, its entry. */
+/* request: one allocation's way: room in the ledger, the driver, its entry. */
 #ifndef TARE_PRELOAD_REQUEST_H
 #define TARE_PRELOAD_REQUEST_H
 
-#include "preload/book.h"
+#include "preload/ledger.h"
 
 #include <stdbool.h>
 
@@ -18,11 +18,11 @@ bool request_begin(struct request *request, uint64_t size);
 /* What the driver said; key: of the memory, size: what it turned out to be. */
 void request_end(const struct request *request, cu_result result, uint64_t key, enum memory_kind kind, uint64_t size);
 
-/* The same way back. The entry is taken out before the driver is told to free the memory, as another thread may be given
- * the same address at once. */
+/* The same way back. The entry is taken out before the driver is told to free the memory, as another thread may be
+ * given the same address at once. */
 struct release {
     bool ours;
-    bool settled; /* memory of streams: as pool_leaves said */
+    bool settled; /* memory of streams: as pool_release_begin said */
     struct pointer_entry entry;
 };
 struct release release_begin(uint64_t key);

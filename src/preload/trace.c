@@ -1,6 +1,6 @@
 #include "preload/trace.h"
 
-#include "preload/own.h"
+#include "preload/process_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static void append(const char *path, const struct gpu_ledger_event *event)
 
 void trace_event(enum gpu_ledger_event_kind kind, int gpu, int how, uint64_t address, uint64_t bytes)
 {
-    const char *path = own_trace_path();
+    const char *path = trace_path_get();
     if (!path[0])
         return;
     int kept = errno;

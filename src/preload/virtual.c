@@ -1,26 +1,25 @@
 #include "preload/virtual.h"
 
-#include "preload/book.h"
 #include "preload/entry.h"
+#include "preload/ledger.h"
 #include "preload/real.h"
 
-cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_wish *wish, unsigned long long flags)
+cu_result cuMemCreate(cu_handle *out, size_t size, const struct cu_options *options, unsigned long long flags)
 {
     __typeof__(&cuMemCreate) real = REAL(cuMemCreate);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    int gpu = wish && wish->place.type == CU_PLACE_DEVICE ? book_gpu(wish->place.id) : -1;
+    int gpu = options && options->place.type == CU_PLACE_DEVICE ? ledger_gpu(options->place.id) : -1;
     if (gpu < 0)
-        return real(out, size, wish, flags);
-    uint64_t held = book_held(size);
-    if (!book_take(gpu, held, size))
+        return real(out, size, options, flags);
+    uint64_t held = ledger_held(size);
+    if (!ledger_reserve(gpu, held, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cu_result result = real(out, size, wish, flags);
+    cu_result result = real(out, size, options, flags);
     if (result == CUDA_SUCCESS) {
         virtual_made(*out, gpu, size, held);
-        book_end();
     } else {
-        book_failed(gpu, held, size, result);
+        ledger_cancel(gpu, held, size, result);
     }
     return result;
 }
@@ -33,13 +32,13 @@ cu_result cuMemRelease(cu_handle handle)
     struct virtual_memory *memory = virtual_let_go(handle);
     if (!memory)
         return real(handle);
-    book_begin();
+    ledger_call_begin();
     cu_result result = real(handle);
     if (result == CUDA_SUCCESS)
         virtual_released(memory);
     else
         virtual_kept(memory, handle);
-    book_end();
+    ledger_call_end();
     return result;
 }
 
@@ -59,13 +58,13 @@ cu_result cuMemUnmap(cu_pointer pointer, size_t size)
     __typeof__(&cuMemUnmap) real = REAL(cuMemUnmap);
     if (!real)
         return CUDA_ERROR_NOT_FOUND;
-    if (!own_get())
+    if (!process_state_get())
         return real(pointer, size);
-    book_begin();
+    ledger_call_begin();
     cu_result result = real(pointer, size);
     if (result == CUDA_SUCCESS)
         virtual_unmapped(pointer, size);
-    book_end();
+    ledger_call_end();
     return result;
 }
 

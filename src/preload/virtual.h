@@ -1,5 +1,5 @@
 /* virtual: physical memory that is made, mapped and released apart. It lives until its last handle is released and
- * its last mapping unmapped (CUDA Driver API, Virtual Memory Management). Private to virtual.c and virtual_book.c. */
+ * its last mapping unmapped (CUDA Driver API, Virtual Memory Management). Private to virtual.c and virtual_memory.c. */
 #ifndef TARE_PRELOAD_VIRTUAL_H
 #define TARE_PRELOAD_VIRTUAL_H
 
@@ -10,8 +10,7 @@
 
 struct virtual_memory; /* one piece of physical memory */
 
-/* All do nothing where there is no ledger. size counts on gpu; -1: somebody else's (imported) or the host's, not
- * counted. */
+/* All do nothing where there is no ledger. The driver made size bytes, for which held bytes were reserved. */
 void virtual_made(cu_handle handle, int gpu, uint64_t size, uint64_t held);
 struct virtual_memory *virtual_let_go(cu_handle handle); /* one handle less, before the driver is told; NULL: unknown */
 void virtual_released(struct virtual_memory *memory);    /* the driver did it */

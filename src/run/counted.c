@@ -10,7 +10,7 @@ void counted_begin(struct counted *counted)
 
 static bool is_same(const struct ledger_gpu *a, const struct ledger_gpu *b)
 {
-    return a->held == b->held && a->peak == b->peak && a->processes == b->processes;
+    return a->held == b->held && a->peak == b->peak && a->sum_peak == b->sum_peak && a->processes == b->processes;
 }
 
 void counted_look(struct counted *counted, const struct ledger *ledger, const char *uuid, int64_t now_ns, double now_s)
@@ -18,15 +18,15 @@ void counted_look(struct counted *counted, const struct ledger *ledger, const ch
     struct ledger_gpu now;
     double before_s = counted->last_s;
     counted->last_s = now_s;
-    if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.peak > MOST_BYTES)
+    if (!ledger_look(ledger, uuid, &now) || now.held > MOST_BYTES || now.sum_peak > MOST_BYTES)
         return;
     if (!counted->any || !is_same(&counted->last, &now))
         counted->since_ns = now_ns;
     memory_curve_add(&counted->curve, now_s, (double)now.held);
     /* It was reached at some time since the last look. */
-    if (now.peak > counted->last.peak) {
-        memory_curve_add(&counted->curve, now_s, (double)now.peak);
-        memory_curve_add(&counted->curve, before_s, (double)now.peak);
+    if (now.sum_peak > counted->last.sum_peak) {
+        memory_curve_add(&counted->curve, now_s, (double)now.sum_peak);
+        memory_curve_add(&counted->curve, before_s, (double)now.sum_peak);
     }
     counted->any = true;
     counted->last = now;
@@ -48,10 +48,11 @@ json_t *counted_json(const struct counted *counted)
     double held = (double)counted->last.peak, peak = held + counted->context_bytes;
     json_t *json = json_object();
     json_object_set_new(json, "processes", json_integer((json_int_t)counted->last.processes));
-    /* What ended processes held stays in the books of several for a while. */
+    /* How many contexts were alive together when several held most, nobody tells. */
     json_object_set_new(json, "peak_bytes",
                         known && counted->last.processes == 1 ? json_integer((json_int_t)peak) : json_null());
     json_object_set_new(json, "held_peak_bytes", json_integer((json_int_t)held));
+    json_object_set_new(json, "sum_peak_bytes", json_integer((json_int_t)counted->last.sum_peak));
     json_object_set_new(json, "context_bytes", known ? json_integer((json_int_t)counted->context_bytes) : json_null());
     json_object_set_new(json, "curve", memory_curve_json(&counted->curve));
     return json;

@@ -14,8 +14,7 @@ struct counted {
     int64_t since_ns;       /* from the first look that saw the same on; CLOCK_MONOTONIC */
     double last_s;          /* after the attempt's start, also where there was nothing to see */
     double context_bytes;   /* the most that the driver told beyond what was held; below 0: not known */
-    struct memory_curve curve; /* of what was held, contexts not counted; no peak of a process that has the GPU alone is
-                                  missing in it */
+    struct memory_curve curve; /* of what was held, contexts not counted; no peak is missing in it */
 };
 
 void counted_begin(struct counted *counted);
@@ -26,8 +25,9 @@ void counted_look(struct counted *counted, const struct ledger *ledger, const ch
 /* The driver told so much of the job at t_ns, which was not after the last look. */
 void counted_compare(struct counted *counted, int64_t t_ns, double bytes);
 
-/* {"processes", "peak_bytes" (contexts and all), "held_peak_bytes", "context_bytes", "curve"}; peak_bytes is null where
- * it is not known to the byte. null: nothing was counted. */
+/* {"processes", "peak_bytes" (contexts and all), "held_peak_bytes" (of one process), "sum_peak_bytes" (of all that were
+ * alive together), "context_bytes", "curve"}; peak_bytes is null where it is not known to the byte. null: nothing was
+ * counted. */
 json_t *counted_json(const struct counted *counted);
 
 #endif

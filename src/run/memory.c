@@ -58,7 +58,6 @@ void lane_memory_prepare(struct lane *lane)
     memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++) {
         struct memory_gpu *gpu = &memory->gpus[i];
-        gpu->before_bytes = -1;
         gpu->by_process = gpu->warned = false;
         gpu->own_bytes = 0;
         gpu->curve = (struct memory_curve){0};
@@ -77,6 +76,8 @@ void lane_memory_prepare(struct lane *lane)
 void lane_memory_begin(struct lane *lane)
 {
     lane->memory.on = lane->gauge != NULL;
+    if (lane->attempt.ledger)
+        ledger_watch(lane->attempt.ledger, job_identity(lane->attempt.job)->pid);
 }
 
 void lane_memory_tick(struct lane *lane)
@@ -176,23 +177,30 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
 }
 
+/* Who knows the background's processes would know the job's. */
+static bool is_backgrounds(const struct lane *lane, pid_t pid)
+{
+    return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
+}
+
 void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
     double own_bytes = 0;
-    bool any = false;
+    bool known = false;
     if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
         return;
     look_at_books(lane, gpu);
     for (uint32_t i = 0; i < users->count; i++) {
         const struct gpu_user *user = &users->users[i];
-        if (!user->memory_bytes.valid || !job_has_member(lane->attempt.job, user->pid))
+        if (!user->memory_bytes.valid)
             continue;
-        any = true;
-        own_bytes += user->memory_bytes.value;
+        bool own = job_has_member(lane->attempt.job, user->pid);
+        known = known || own || is_backgrounds(lane, user->pid);
+        own_bytes += own ? user->memory_bytes.value : 0;
     }
     /* Where the driver numbers processes otherwise than we do (containers), none is ever known again. */
-    if (any && !gpu->by_process) {
+    if (known && !gpu->by_process) {
         gpu->by_process = true;
         gpu->curve = (struct memory_curve){0};
         gpu->counted.context_bytes = -1;

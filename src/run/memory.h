@@ -1,5 +1,5 @@
-/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there
- * are none, in time), and a warning before it runs out. Private to run/. */
+/* memory: what the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where
+ * there are none, in time), and a warning before it runs out. Private to run/. */
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
 
@@ -23,7 +23,7 @@ struct memory_gpu {
     const char *uuid;  /* NULL: not known */
     bool by_process;   /* the driver names the job's processes: the figures are the job's own */
     double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
-    double before_bytes; /* in use before the job; below 0: not known */
+    double before_bytes; /* in use when it was last read before the job; below 0: it never was */
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     struct memory_curve curve;
@@ -49,7 +49,7 @@ struct lane_memory {
 struct lane;
 
 /* None of these does anything where nothing is measured. */
-void lane_memory_prepare(struct lane *lane); /* a job is about to be born: what is in use until then is none of its */
+void lane_memory_prepare(struct lane *lane); /* a job is about to be born */
 void lane_memory_begin(struct lane *lane);   /* its gate is open */
 void lane_memory_tick(struct lane *lane);    /* about once a second */
 void lane_memory_mark(struct lane *lane, const struct mark *mark);

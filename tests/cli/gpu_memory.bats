@@ -198,6 +198,107 @@ END
     done
 }
 
+# got N...: the job's lines "got" and "then" tell these MiB, in this order.
+got() {
+    is "$(sed -n 's/^\(got\|then\) //p' told | tr '\n' ' ')" "$(for mib; do printf '%s ' $((mib * MIB)); done)"
+}
+
+@test "a process at its limit of open files keeps its memory counted and its limit, also when it reached it first" {
+    followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym files >told
+    got 1436 0 # of 1536 beside the context, 100 were had before
+    [ "$(of 0 live_bytes)" -eq $((1536 * MIB)) ]
+    [ "$(of 0 footprint_peak_bytes)" -eq $((2 * GIB)) ]
+    followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym files_before >told
+    got 1536
+    grep -q "^free 0 total $((2 * GIB)) " told
+}
+
+@test "a process at its limit of open files takes no other for dead; one that is dead it does" {
+    followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym files_beside >told
+    # Two contexts and 500 of the other's: 524 are left; then the other's 500 and its context.
+    got 524 1012
+    [ "$(of 0 over_limit_bytes)" -eq 0 ]
+}
+
+@test "a process whose first thread has ended lives, and what it holds counts" {
+    followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym leader >told
+    got 524
+}
+
+@test "processes that were never alive together do not add up to a peak, killed ones and unwaited ones included" {
+    followed --track-gpu-memory -- "$PROGRAM" dlsym generations >told
+    cat told out.json
+    # 100 + 2000; 400 + 1500; 600 + 1000.
+    [ "$(of 0 live_peak_bytes)" -eq $((2100 * MIB)) ]
+    [ "$(of 0 held_peak_bytes)" -eq $((2100 * MIB)) ]
+    [ "$(of 0 footprint_peak_bytes)" -eq $((2100 * MIB)) ]
+}
+
+@test "what a dead process held is free for those that live and those that come" {
+    followed --gpu-memory-limit 4GiB -- "$PROGRAM" dlsym info_after >told
+    cat told
+    # A context is assumed to have 512: twice one is alive, at the end two.
+    [ "$(grep -c "^free $((3584 * MIB)) total $((4 * GIB)) " told)" -eq 2 ]
+    [ "$(grep -c "^free $((3072 * MIB)) total $((4 * GIB)) " told)" -eq 1 ]
+}
+
+@test "a request that the driver refuses raises no peak and is told apart" {
+    followed --track-gpu-memory -- "$PROGRAM" dlsym refused
+    cat out.json
+    [ "$(of 0 live_peak_bytes)" -eq $((5 * MIB)) ]
+    [ "$(of 0 held_peak_bytes)" -eq $((6 * MIB)) ]
+    [ "$(of 0 footprint_peak_bytes)" -eq $((6 * MIB)) ]
+    [ "$(of 0 driver_refused)" -eq 4 ]
+    [ "$(of 0 driver_refused_most_bytes)" -eq $((100 * GIB)) ]
+    [ "$(of 0 refused_most_bytes)" = null ]
+    python3 -c 'import json; use = json.load(open("out.json"))["gpu_memory"]["processes"][0]["gpus"][0]
+assert use["held_peak_bytes"] == 6 << 20 and use["live_peak_bytes"] == 5 << 20 and use["allocations"] == 1, use'
+}
+
+@test "so does one that the limit refuses" {
+    followed --gpu-memory-limit 4GiB -- "$PROGRAM" dlsym refused
+    cat out.json
+    [ "$(of 0 held_peak_bytes)" -eq $((6 * MIB)) ]
+    [ "$(of 0 footprint_peak_bytes)" -eq $((518 * MIB)) ] # with the context
+    [ "$(of 0 refused)" -ge 4 ]
+    [ "$(of 0 refused_most_bytes)" -eq $((100 * GIB)) ]
+    [ "$(of 0 driver_refused)" -eq 0 ]
+    [ "$(of 0 driver_refused_most_bytes)" = null ]
+}
+
+@test "each version of cuGetProcAddress's functions gets its own parameters, exported or not" {
+    for private in '' 1; do
+        FAKE_CUDA_PRIVATE=$private followed --gpu-memory-limit 4GiB -- "$PROGRAM" dlsym abis
+        [ "$(of 1 live_bytes)" -eq 0 ]
+        [ "$(of 1 live_peak_bytes)" -eq 1000 ] # they were followed
+        [ "$(of 1 context_bytes)" -eq $((512 * MIB)) ]
+    done
+}
+
+@test "functions of a driver newer than the known ones go to the program untouched" {
+    FAKE_CUDA_VERSION=13020 followed --track-gpu-memory -- "$PROGRAM" dlsym future >told
+    cat told out.json
+    grep -q "^gpu 0 asked 1000 peak 1000$" told # by the unknown function
+    [ "$(of 0 live_peak_bytes)" -eq 0 ]
+    [ "$(of 1 live_peak_bytes)" -eq 1000 ] # by the known ones
+}
+
+@test "a runner at a low limit of open files makes its table, or names that limit as the reason" {
+    for limit in 8 10 12 14 16 20 24 28 32 64; do
+        (ulimit -n $limit; followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym full >told 2>said) || {
+            cat said
+            grep -q "Too many open files" said
+            [ "$(grep -c "Invalid argument" said)" -eq 0 ]
+            [ $limit -lt 32 ]
+            continue
+        }
+        grep -q "^got $((1536 * MIB))$" told
+        [ "$(of 0 limit_bytes)" -eq $((2 * GIB)) ]
+        held_at=$limit
+    done
+    [ "$held_at" -eq 64 ]
+}
+
 @test "the user's own LD_PRELOAD stays, before the library" {
     job 'echo "preload $LD_PRELOAD"'
     settings 1 '"environment": {"LD_PRELOAD": "libm.so.6"}' '"track_gpu_memory": true'

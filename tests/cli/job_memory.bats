@@ -118,3 +118,74 @@ assert gpu["growth_in_time"]["windows"] >= 12 and gpu["growth_in_time"]["window_
 assert len([x for x in e["tare"]["evidence"] if x["kind"] == "memory_growth"]) == 1, e["tare"]["evidence"]
 '
 }
+
+# three_with MEMORY_LINES: three experiments of one session on a GPU that others use 300 MiB of.
+three() {
+    scenario 1 "memory_total 8589934592
+memory_reserved 0
+users $WORK/users"
+    mkdir -p users
+    echo "$((300 << 20))" >users/leak0
+    settings 3
+    tare_run --containment sweep
+}
+
+# of_attempts: of each experiment's attempt "of", what was in use before and the peak of its curve, in MiB.
+of_attempts() {
+    python3 - "$(run_dir)" <<'END'
+import glob, json, sys
+for name in sorted(glob.glob(sys.argv[1] + "/*/experiment.json")):
+    for attempt in json.load(open(name))["tare"]["attempts"]:
+        gpu = attempt["memory"]["gpus"][0]
+        curve = gpu["curve"]
+        before = gpu["before_bytes"]
+        print(gpu["of"], before if before is None else before >> 20, curve and round(curve["peak_bytes"] / 2**20))
+END
+}
+
+@test "what was in use before is known of every attempt of a session, not of the first alone" {
+    job 'sleep 1'
+    three
+    is "$(of_attempts)" "device 300 0
+device 300 0
+device 300 0"
+}
+
+@test "a foreground that never used the GPU does not get the background's memory" {
+    scenario 1 "memory_total 8589934592
+memory_reserved 0
+users $WORK/users"
+    mkdir -p repo users
+    printf '#!/bin/sh\necho "0 %s 30" >%s/users/$$\nexec sleep 1000\n' $((3000 << 20)) "$WORK" >repo/back.sh
+    printf '#!/bin/sh\nkill -INT %s\nsleep 1000\n' '$(cat '"$WORK"'/runner)' >repo/fore.sh
+    printf '#!/bin/sh\nsleep 2\n' >repo/short.sh
+    chmod +x repo/*.sh
+    cat >registry.json <<'END'
+{"models": {"short": {"path": "repo", "train_script": "./short.sh", "models": ["net"], "supported_hyperparams": {}},
+            "fore": {"path": "repo", "train_script": "./fore.sh", "models": ["net"], "supported_hyperparams": {}},
+            "load": {"path": "repo", "train_script": "./back.sh", "models": ["net"], "supported_hyperparams": {}}}}
+END
+    cat >settings.json <<'END'
+{"mode": "parallel", "max_retries": 0, "seed": 7, "timeout": 300,
+ "experiments": [{"foreground": {"repo": "short", "model": "net", "mode": "default"},
+                  "background": {"repo": "load", "model": "net"}},
+                 {"foreground": {"repo": "fore", "model": "net", "mode": "default"},
+                  "background": {"repo": "load", "model": "net"}}],
+ "tare": {"timing": {"between_runs": 0, "between_configurations": 0, "stop_grace": 20},
+          "preflight": {"baseline": 0, "policy": "go-on", "utilisation": 100},
+          "parallel": {"wait": 0.5, "hold": 0.5, "limit": 100, "restart_delay": 0}}}
+END
+    # Where the driver tells the processes apart, then where it does not (of strangers it tells nothing).
+    for kind in '' ' stranger'; do
+        rm -rf results users/*
+        sed -i "s/30[a-z ]*\"/30$kind\"/" repo/back.sh
+        "$TARE" run settings.json -c registry.json -o results --containment sweep &
+        echo $! >runner
+        wait $! || true
+        of_attempts >told
+        cat told
+        [ "$(wc -l <told)" -eq 2 ]
+        [ "$(awk '$3 != 0 && $3 != "None"' told | wc -l)" -eq 0 ]
+        [ "$(awk '$2 == "None"' told | wc -l)" -eq 0 ]
+    done
+}

@@ -8,26 +8,34 @@ GPUS, PROCESSES = 16, 256
 F_ADD_SEALS, SEALS = 1033, 2 | 4 | 1  # shrink, grow, seal
 
 
+def figures(*names):
+    return [(name, c.c_uint64) for name in names]
+
+
+def padding(size):
+    return [("padding", c.c_uint8 * size)]
+
+
 class Gpu(c.Structure):
-    _fields_ = [("state", c.c_uint32), ("how", c.c_uint32), ("uuid", c.c_uint8 * 16), ("total", c.c_uint64), ("limit", c.c_uint64),
-                ("live", c.c_uint64), ("live_peak", c.c_uint64), ("held", c.c_uint64), ("context", c.c_uint64),
-                ("footprint_peak", c.c_uint64), ("refused", c.c_uint64), ("refused_least", c.c_uint64), ("over", c.c_uint64)]
+    _fields_ = (figures("limit", "live", "live_peak", "held", "held_peak", "context", "footprint_peak", "reserved") +
+                [("state", c.c_uint32), ("how", c.c_uint32), ("uuid", c.c_uint8 * 16)] +
+                figures("total", "over", "refused", "refused_least", "refused_most", "driver_refused", "driver_refused_most") +
+                padding(48))
 
 
 class Use(c.Structure):
-    _fields_ = [(name, c.c_uint64) for name in
-                ("live", "live_peak", "held", "held_peak", "context", "allocations", "frees", "refused")]
+    _fields_ = figures("live", "live_peak", "held", "held_peak", "context", "reserved", "allocations", "frees")
 
 
 class Process(c.Structure):
-    _fields_ = [("state", c.c_uint32), ("pid", c.c_int32), ("namespace", c.c_uint64), ("start", c.c_uint64),
-                ("command", c.c_char * 16), ("gpus", Use * GPUS)]
+    _fields_ = ([("state", c.c_uint32), ("pid", c.c_int32)] + figures("namespace", "since") + [("command", c.c_char * 16)] +
+                padding(24) + [("gpus", Use * GPUS), ("refused", c.c_uint64 * GPUS)])
 
 
 class Table(c.Structure):
-    _fields_ = [("magic", c.c_uint64), ("version", c.c_uint32), ("size", c.c_uint32), ("nonce", c.c_char * 32),
-                ("limit", c.c_uint64), ("share", c.c_uint64), ("assumed", c.c_uint64), ("attached", c.c_uint64),
-                ("unplaced", c.c_uint64), ("gpus", Gpu * GPUS), ("processes", Process * PROCESSES)]
+    _fields_ = ([("magic", c.c_uint64), ("version", c.c_uint32), ("size", c.c_uint32), ("nonce", c.c_char * 32)] +
+                figures("limit", "share", "assumed", "attached", "unplaced") + padding(40) +
+                [("gpus", Gpu * GPUS), ("processes", Process * PROCESSES)])
 
 
 class Ledger:
@@ -43,7 +51,7 @@ class Ledger:
         fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
         self = cls(fd)
         table = self.table
-        table.magic, table.version, table.size = 0x72656764656c7467, 1, c.sizeof(Table)
+        table.magic, table.version, table.size = 0x72656764656c7467, 2, c.sizeof(Table)
         table.nonce = b"0123456789abcdef" * 2
         table.limit, table.share, table.assumed = int(limit), int(share * 10000), 512 << 20
         return self

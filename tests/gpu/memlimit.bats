@@ -32,6 +32,10 @@ measured() {
 @test "eight threads together never exceed the limit" { measured limit_threads; }
 @test "processes of one job share the limit" { measured limit_children; }
 @test "a forked child is held to the limit, and knows nothing of its parent's memory" { measured limit_fork; }
+@test "what killed processes had is free, and adds to no peak" { measured limit_dead; }
+@test "a process at its limit of open files is held to the limit" { measured limit_files; }
+@test "cuCtxCreate is followed in each of its versions" { measured abis; }
+@test "a request that the driver refuses raises no peak" { measured refused; }
 @test "PyTorch never exceeds its limit, and nearly reaches it" { measured limit_torch; }
 @test "PyTorch on cudaMallocAsync never exceeds its limit" { measured limit_torch_async; }
 @test "PyTorch's expandable segments never exceed the limit" { measured limit_torch_expandable; }

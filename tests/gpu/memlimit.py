@@ -541,6 +541,99 @@ def work_limit_fork():
     check(ledgers.Ledger.mine().gpu.live == live, "a forked child frees nothing of its parent's")
 
 
+def keep_and_wait(size, ready):
+    """A child of the job, started anew: it has so much until it is killed."""
+    cuda = Cuda()
+    result, _ = cuda.alloc(size)
+    ready.put(result)
+    time.sleep(600)
+
+
+def work_limit_dead():
+    """What killed processes had is free, for those that live and for the sum: they never add up."""
+    import multiprocessing
+    spawn = multiprocessing.get_context("spawn")
+    cuda, book = Cuda(), ledgers.Ledger.mine()
+    before, _ = cuda.info()
+    for i in range(3):
+        ready = spawn.Queue()
+        child = spawn.Process(target=keep_and_wait, args=(1000 * MIB, ready))
+        child.start()
+        check(ready.get() == 0, "child %d has its memory" % i)
+        during, _ = cuda.info()
+        check(during <= before - 1000 * MIB, "it is not free then", mib(during))
+        child.kill()
+        child.join()
+        time.sleep(0.5)  # the driver takes it back
+        after, _ = cuda.info()
+        check(abs(after - before) <= 16 * MIB, "it is free when child %d was killed" % i, mib(before), mib(after))
+        result, pointer = cuda.alloc(300 * MIB)
+        check(result == 0, "and can be had")
+        cuda.free(pointer)
+    check(book.gpu.live_peak == 1000 * MIB, "the peak is that of those that were alive together", mib(book.gpu.live_peak))
+
+
+def work_limit_files():
+    """At the limit of open files memory stays counted and limited."""
+    import resource
+    cuda, book = Cuda(), ledgers.Ledger.mine()
+    cuda.alloc(2 * MIB)
+    watch = Watch(lambda: [os.getpid()])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    held = []
+    try:
+        while True:
+            held.append(os.dup(0))
+    except OSError:
+        pass
+    pointers, result = [], 0
+    while result == 0:
+        result, pointer = cuda.alloc(64 * MIB)
+        pointers.append(pointer)
+    check(result == 2 and cuda.alloc(64 * MIB)[0] == 2, "the limit refuses, and goes on refusing", result)
+    cuda.free(pointers[0])
+    check(cuda.alloc(64 * MIB)[0] == 0, "what is freed can be had again")
+    check(book.gpu.live < 1 << 40, "nothing went below 0", book.gpu.live)
+    for number in held:
+        os.close(number)
+    near_limit("at the limit of open files", watch, 0.85)
+
+
+def work_refused():
+    """A request that the driver refuses raises no peak."""
+    cuda, book = Cuda(), ledgers.Ledger.mine()
+    much = 4 * book.gpu.total if book.gpu.total else 1 << 40
+    check(cuda.alloc(16 * MIB)[0] == 0, "16 MiB")
+    held, live, footprint = book.gpu.held_peak, book.gpu.live_peak, book.gpu.footprint_peak
+    check(cuda.alloc(much)[0] == 2, "the driver refuses what no GPU has", mib(much))
+    check((book.gpu.held_peak, book.gpu.live_peak, book.gpu.footprint_peak) == (held, live, footprint), "no peak rose")
+    check(book.gpu.driver_refused == 1 and book.gpu.driver_refused_most == much, "it is told apart", book.gpu.driver_refused)
+
+
+def work_abis():
+    """cuCtxCreate as each version of CUDA has it, by cuGetProcAddress."""
+    cuda = Cuda()
+    version = c.c_int()
+    cuda.ok("cuDriverGetVersion", c.byref(version))
+    for asked in (11000, 11030, 11040, 12000, 12040, 12050, 12080, 13000):
+        if asked > version.value:
+            continue
+        entry, status, context = c.c_void_p(), c.c_int(), c.c_void_p()
+        cuda.ok("cuGetProcAddress_v2", b"cuCtxCreate", c.byref(entry), asked, c.c_uint64(0), c.byref(status))
+        if asked >= 12050:  # CUctxCreateParams may be NULL
+            create = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_void_p, c.c_uint, c.c_int)(entry.value)
+            result = create(c.addressof(context), None, 0, 0)
+        elif asked >= 11040:
+            create = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_void_p, c.c_int, c.c_uint, c.c_int)(entry.value)
+            result = create(c.addressof(context), None, 0, 0, 0)
+        else:
+            create = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint, c.c_int)(entry.value)
+            result = create(c.addressof(context), 0, 0)
+        check(result == 0 and context.value, "cuCtxCreate of %d" % asked, result)
+        if context.value:
+            cuda.ok("cuCtxDestroy_v2", context)
+
+
 # ---- cost ------------------------------------------------------------------------------------------------------------------------
 
 BENCH = r"""
@@ -696,6 +789,7 @@ TESTS = {  # name: limit (None: this process itself measures)
     "plain": 0, "kinds": 0, "virtual": 0, "async": 0, "streams": 0,
     "torch": 0, "torch_async": 0, "torch_expandable": 0, "jax": 0, "cupy": 0,
     "limit_plain": LIMIT, "limit_threads": LIMIT, "limit_children": LIMIT, "limit_fork": LIMIT,
+    "limit_dead": LIMIT, "limit_files": LIMIT, "abis": LIMIT, "refused": 0,
     "limit_torch": LIMIT, "limit_torch_async": LIMIT, "limit_torch_expandable": LIMIT, "limit_jax": LIMIT, "limit_cupy": LIMIT,
     "cost_loop": None, "cost_torch_loop": None, "cost_step": None,
 }

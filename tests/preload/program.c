@@ -5,11 +5,14 @@
 #include "cuda.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,7 +71,7 @@ static void *reach(const char *exported, const char *base, int version)
 static void reach_all(void)
 {
     *(void **)&cu.init = reach("cuInit", "cuInit", 12000);
-    *(void **)&cu.create = reach("cuCtxCreate_v2", "cuCtxCreate", 12000);
+    *(void **)&cu.create = reach("cuCtxCreate_v2", "cuCtxCreate", 11000);
     *(void **)&cu.destroy = reach("cuCtxDestroy_v2", "cuCtxDestroy", 12000);
     *(void **)&cu.set = reach("cuCtxSetCurrent", "cuCtxSetCurrent", 12000);
     *(void **)&cu.retain = reach("cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain", 12000);
@@ -262,6 +265,249 @@ static void becomes(char *self)
     _exit(1);
 }
 
+/* Up to the limit of open files: none can be opened any more. */
+static void use_up_files(void)
+{
+    struct rlimit limit;
+    need(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    limit.rlim_cur = 64;
+    need(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    while (dup(1) >= 0)
+        ;
+    need(open("/dev/null", O_RDONLY | O_CLOEXEC) < 0, "no file can be opened");
+}
+
+static void allocate(CUdeviceptr *out, uint64_t mib)
+{
+    need(cu.alloc(out, mib << 20) == 0, "alloc");
+}
+
+/* At the limit of open files all that is there is had once; what is given back is had again. */
+static void files(void)
+{
+    CUdeviceptr first, again;
+    use_gpu(0);
+    allocate(&first, 100);
+    use_up_files();
+    printf("got %llu\n", (unsigned long long)fill());
+    printf("then %llu\n", (unsigned long long)fill());
+    need(cu.free(first) == 0, "free");
+    allocate(&again, 100);
+    need(cu.alloc(&first, 1 << 20) == OUT_OF_MEMORY, "no more is there");
+}
+
+/* The same, reached before anything of the GPU is asked. */
+static void files_before(void)
+{
+    use_up_files();
+    use_gpu(0);
+    printf("got %llu\n", (unsigned long long)fill());
+    show_info();
+}
+
+/* This program once more, as another process, with output in place of standard output (-1: the same). */
+static pid_t start(const char *what, int output)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        if (output >= 0)
+            dup2(output, STDOUT_FILENO);
+        execl("/proc/self/exe", "program", how, what, NULL);
+        _exit(1);
+    }
+    return child;
+}
+
+static void *say_ready_and_stay(void *unused)
+{
+    (void)unused;
+    need(write(STDOUT_FILENO, "r", 1) == 1, "ready");
+    while (pause())
+        ;
+    return NULL;
+}
+
+static void keep(void)
+{
+    CUdeviceptr kept;
+    use_gpu(0);
+    allocate(&kept, strtoull(getenv("KEEP"), NULL, 10));
+    say_ready_and_stay(NULL);
+}
+
+/* Its first thread ends, another goes on. */
+static void keep_without_leader(void)
+{
+    CUdeviceptr kept;
+    pthread_t other;
+    use_gpu(0);
+    allocate(&kept, strtoull(getenv("KEEP"), NULL, 10));
+    pthread_create(&other, NULL, say_ready_and_stay, NULL);
+    pthread_exit(NULL);
+}
+
+/* Another process that has so many MiB and keeps them until it is killed. */
+static pid_t keeper(const char *what, const char *mib)
+{
+    int ready[2];
+    char byte;
+    need(pipe2(ready, O_CLOEXEC) == 0 && setenv("KEEP", mib, 1) == 0, "pipe");
+    pid_t child = start(what, ready[1]);
+    need(read(ready[0], &byte, 1) == 1, "the other process has its memory");
+    close(ready[0]);
+    close(ready[1]);
+    return child;
+}
+
+/* Has it ended, it is left for a later wait(2). */
+static void end(pid_t child, bool leave)
+{
+    siginfo_t info;
+    need(kill(child, SIGKILL) == 0 && waitid(P_PID, (id_t)child, &info, WEXITED | (leave ? WNOWAIT : 0)) == 0, "kill");
+}
+
+/* Beside 100 MiB of its own: 2000 that are gone before 300 come, 1500 that nobody has waited for before 200 more. At
+ * most 100 + 2000 at once. */
+static void generations(void)
+{
+    CUdeviceptr a, b, c;
+    use_gpu(0);
+    allocate(&a, 100);
+    end(keeper("keep", "2000"), false);
+    allocate(&b, 300);
+    end(keeper("keep", "1500"), true);
+    allocate(&c, 200);
+    pid_t other = keeper("keep", "1000"); /* alive beside the 600 */
+    need(cu.free(a) == 0 && cu.free(b) == 0 && cu.free(c) == 0, "free");
+    end(other, false);
+}
+
+/* Whose first thread has ended lives, and what it holds counts. */
+static void leader(void)
+{
+    pid_t child = keeper("keep_without_leader", "500");
+    use_gpu(0);
+    printf("got %llu\n", (unsigned long long)fill());
+    end(child, false);
+}
+
+/* Another holds its memory, and this one is at the limit of open files: it lives all the same. */
+static void files_beside(void)
+{
+    pid_t child = keeper("keep", "500");
+    use_gpu(0);
+    use_up_files();
+    printf("got %llu\n", (unsigned long long)fill());
+    end(child, false);
+    printf("then %llu\n", (unsigned long long)fill()); /* what it held and its context */
+}
+
+static void info(void)
+{
+    use_gpu(0);
+    show_info();
+    fflush(stdout);
+    _exit(0);
+}
+
+/* What others held is free for one that was there before they ended, and for one that comes after. */
+static void info_after(void)
+{
+    use_gpu(0);
+    end(keeper("keep", "2000"), false);
+    show_info();
+    end(keeper("keep", "2000"), true);
+    show_info();
+    need(waitpid(start("info", -1), NULL, 0) > 0, "one that comes after");
+}
+
+/* 100 GiB of every kind, which the driver has not: then 5 MiB. */
+static void refused(void)
+{
+    static const size_t much = (size_t)100 << 30;
+    struct {
+        int type, handles, place, id;
+        uint64_t rest[4];
+    } options = {.type = 1, .place = 1};
+    CUdeviceptr a;
+    uint64_t handle;
+    size_t pitch;
+    CUresult (*create)(uint64_t *, size_t, const void *, unsigned long long) = NULL;
+    CUresult (*pitched)(CUdeviceptr *, size_t *, size_t, size_t, unsigned) = NULL;
+    *(void **)&create = dlsym(library, "cuMemCreate");
+    *(void **)&pitched = dlsym(library, "cuMemAllocPitch_v2");
+    use_gpu(0);
+    need(cu.alloc(&a, much) == OUT_OF_MEMORY, "plain");
+    need(cu.alloc_async(&a, much, NULL) == OUT_OF_MEMORY, "of a stream");
+    need(create(&handle, much, &options, 0) == OUT_OF_MEMORY, "virtual");
+    need(pitched(&a, &pitch, (size_t)1 << 20, much >> 20, 4) == OUT_OF_MEMORY, "pitched");
+    allocate(&a, 5);
+}
+
+static get2_fn *get_entry;
+
+/* What the driver gives for that name to a program that was built for that version. */
+static void *entry_for(const char *name, int version)
+{
+    void *out = NULL;
+    int status = 7;
+    need(get_entry(name, &out, version, 0, &status) == 0 && out && status == 0, name);
+    return out;
+}
+
+static void is_on_gpu_1(CUcontext context, const char *what)
+{
+    CUresult (*device)(CUdevice *) = NULL;
+    CUdevice found = -1;
+    *(void **)&device = dlsym(library, "cuCtxGetDevice");
+    need(context && device(&found) == 0 && found == 1, what);
+    need(cu.destroy(context) == 0, "destroy");
+}
+
+/* The driver's functions of one name have other parameters from version to version. */
+static void abis(void)
+{
+    CUexecAffinityParam affinity = {0, 7};
+    CUctxCreateParams options = {&affinity, 1, NULL};
+    CUcontext context = NULL;
+    need(cu.init(0) == 0, "init");
+    *(void **)&get_entry = dlsym(library, "cuGetProcAddress_v2");
+    for (int version = 11000; version <= 13010; version += 10) {
+        void *create = entry_for("cuCtxCreate", version);
+        CUresult result =
+            version >= 12050
+                ? ((CUresult(*)(CUcontext *, CUctxCreateParams *, unsigned, CUdevice))create)(&context, &options, 8, 1)
+            : version >= 11040 ? ((CUresult(*)(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice))create)(
+                                     &context, &affinity, 1, 8, 1)
+                               : ((CUresult(*)(CUcontext *, unsigned, CUdevice))create)(&context, 0, 1);
+        need(result == 0, "a context");
+        is_on_gpu_1(context, "it is on the GPU that was named");
+    }
+    for (int version = 3020; version <= 13010; version += 10) {
+        CUdeviceptr a = 0;
+        use_gpu(1);
+        need(((CUresult(*)(CUdeviceptr *, size_t))entry_for("cuMemAlloc", version))(&a, 1000) == 0, "alloc");
+        need(((CUresult(*)(CUdeviceptr))entry_for("cuMemFree", version))(a) == 0, "free");
+    }
+}
+
+/* A driver newer than any known here gives functions with parameters that nobody knows but who asked for them. */
+static void future(void)
+{
+    CUctxCreateParams options = {NULL, 1, NULL}; /* on GPU 1 */
+    CUcontext context = NULL;
+    CUdeviceptr a = 0;
+    need(cu.init(0) == 0, "init");
+    *(void **)&get_entry = dlsym(library, "cuGetProcAddress_v2");
+    void *create = entry_for("cuCtxCreate", 13020);
+    need(((CUresult(*)(const CUctxCreateParams *, CUcontext *))create)(&options, &context) == 0, "a context");
+    is_on_gpu_1(context, "it is on the GPU that was named");
+    use_gpu(0);
+    void *alloc = entry_for("cuMemAlloc", 13020);
+    need(((CUresult(*)(unsigned, CUdeviceptr *, uint64_t, size_t))alloc)(5, &a, 4096, 1000) == 0, "alloc");
+    abis();
+}
+
 static void show_count(void)
 {
     void (*count)(int, uint64_t *, uint64_t *) = NULL;
@@ -311,9 +557,27 @@ static const struct {
     const char *name;
     void (*run)(void);
 } steps[] = {
-    {"plain", plain},   {"async", async},       {"threads", threads},       {"full", full},
-    {"crowd", crowd},   {"children", children}, {"full_async", full_async}, {"full_threads", full_threads},
+    {"plain", plain},
+    {"async", async},
+    {"threads", threads},
+    {"full", full},
+    {"crowd", crowd},
+    {"children", children},
+    {"full_async", full_async},
+    {"full_threads", full_threads},
     {"forked", forked},
+    {"files", files},
+    {"keep", keep},
+    {"keep_without_leader", keep_without_leader},
+    {"info", info},
+    {"files_before", files_before},
+    {"files_beside", files_beside},
+    {"generations", generations},
+    {"leader", leader},
+    {"info_after", info_after},
+    {"refused", refused},
+    {"abis", abis},
+    {"future", future},
 };
 
 int main(int count, char **arguments)

@@ -197,9 +197,14 @@ API CUresult cuInit(unsigned flags)
     return forked ? NOT_INITIALIZED : 0;
 }
 
+static int driver_version(void)
+{
+    return (int)setting("FAKE_CUDA_VERSION", 13000);
+}
+
 API CUresult cuDriverGetVersion(int *out)
 {
-    *out = 13000;
+    *out = driver_version();
     return 0;
 }
 
@@ -274,6 +279,22 @@ API CUresult cuCtxCreate_v2(CUcontext *out, unsigned flags, CUdevice device)
     *out = current = context_new(device, false);
     pthread_mutex_unlock(&lock);
     return 0;
+}
+
+/* As from CUDA 11.4 on: a list of parameters and its length; here one of type 0 (CU_EXEC_AFFINITY_TYPE_SM_COUNT). */
+API CUresult cuCtxCreate_v3(CUcontext *out, CUexecAffinityParam *affinities, int count, unsigned flags, CUdevice device)
+{
+    if (count != 1 || !affinities || affinities->type != 0 || affinities->smCount != 7 || flags != 8)
+        return 1;
+    return cuCtxCreate_v2(out, flags, device);
+}
+
+/* As from CUDA 12.5 on: a structure, in which that list is. */
+API CUresult cuCtxCreate_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags, CUdevice device)
+{
+    if (!options || options->numExecAffinityParams != 1)
+        return 1;
+    return cuCtxCreate_v3(out, options->execAffinityParams, options->numExecAffinityParams, flags, device);
 }
 
 API CUresult cuCtxDestroy_v2(CUcontext context)
@@ -656,6 +677,24 @@ static CUresult private_alloc(CUdeviceptr *out, size_t size)
 {
     return cuMemAlloc_v2(out, size);
 }
+static CUresult private_create_v3(CUcontext *out, CUexecAffinityParam *affinities, int count, unsigned flags,
+                                  CUdevice device)
+{
+    return cuCtxCreate_v3(out, affinities, count, flags, device);
+}
+static CUresult private_create_v4(CUcontext *out, CUctxCreateParams *options, unsigned flags, CUdevice device)
+{
+    return cuCtxCreate_v4(out, options, flags, device);
+}
+/* ABIs of a CUDA that is not out yet: nobody knows their parameters but who asked for them. */
+static CUresult future_alloc(unsigned flags, CUdeviceptr *out, uint64_t alignment, size_t size)
+{
+    return flags == 5 && alignment == 4096 ? cuMemAlloc_v2(out, size) : 1;
+}
+static CUresult future_create(const CUctxCreateParams *options, CUcontext *out)
+{
+    return cuCtxCreate_v2(out, 0, options->numExecAffinityParams);
+}
 static CUresult private_free(CUdeviceptr address)
 {
     return cuMemFree_v2(address);
@@ -680,10 +719,14 @@ static const struct entry entries[] = {
     ENTRY("cuDeviceGetUuid", 11040, cuDeviceGetUuid_v2),
     ENTRY("cuDeviceTotalMem", 3020, cuDeviceTotalMem_v2),
     ENTRY("cuMemGetInfo", 3020, cuMemGetInfo_v2),
+    ENTRY("cuCtxCreate", 13020, future_create),
+    {"cuCtxCreate", 12050, 0, (void *)cuCtxCreate_v4, (void *)private_create_v4},
+    {"cuCtxCreate", 11040, 0, (void *)cuCtxCreate_v3, (void *)private_create_v3},
     ENTRY("cuCtxCreate", 3020, cuCtxCreate_v2),
     ENTRY("cuCtxDestroy", 4000, cuCtxDestroy_v2),
     ENTRY("cuCtxSetCurrent", 4000, cuCtxSetCurrent),
     ENTRY("cuDevicePrimaryCtxRetain", 7000, cuDevicePrimaryCtxRetain),
+    ENTRY("cuMemAlloc", 13020, future_alloc),
     {"cuMemAlloc", 3020, 0, (void *)cuMemAlloc_v2, (void *)private_alloc},
     {"cuMemFree", 3020, 0, (void *)cuMemFree_v2, (void *)private_free},
     {"cuMemAllocAsync", 11020, 1, (void *)cuMemAllocAsync_ptsz, NULL},
@@ -699,7 +742,8 @@ API CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint
     *out = NULL;
     for (size_t i = 0; i < sizeof entries / sizeof *entries && !*out; i++) {
         const struct entry *entry = &entries[i];
-        if (strcmp(entry->name, name) == 0 && version >= entry->version && (!entry->per_thread || (flags & 2)))
+        if (strcmp(entry->name, name) == 0 && version >= entry->version && driver_version() >= entry->version &&
+            (!entry->per_thread || (flags & 2)))
             *out = entry->private_function && getenv("FAKE_CUDA_PRIVATE") ? entry->private_function : entry->function;
     }
     if (status)

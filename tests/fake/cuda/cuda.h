@@ -2,7 +2,8 @@
  * its own what is allocated. Declared here once more and apart from src/preload/cuda_abi.h, from the CUDA Driver
  * API reference. Environment: FAKE_CUDA_TOTAL (bytes of each GPU, default 16 GiB), FAKE_CUDA_GPUS (default 2),
  * FAKE_CUDA_COUNT (a file of struct fake_cuda_count that all processes add to), FAKE_CUDA_PRIVATE=1
- * (cuGetProcAddress gives functions that are not exported). */
+ * (cuGetProcAddress gives functions that are not exported), FAKE_CUDA_VERSION (of the driver, default 13000; from 13020
+ * on cuGetProcAddress knows ABIs that no real driver has). */
 #ifndef TARE_FAKE_CUDA_H
 #define TARE_FAKE_CUDA_H
 
@@ -21,6 +22,15 @@ typedef uint64_t CUmemGenericAllocationHandle;
 typedef struct {
     char bytes[16];
 } CUuuid;
+typedef struct {
+    int type;
+    unsigned smCount;
+} CUexecAffinityParam;
+typedef struct {
+    CUexecAffinityParam *execAffinityParams;
+    int numExecAffinityParams;
+    void *cigParams;
+} CUctxCreateParams;
 typedef struct {
     int type, id;
 } CUmemLocation;

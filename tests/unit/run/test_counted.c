@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char uuid[] = "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f";
 static const int64_t SECOND = 1000000000;
@@ -153,6 +156,38 @@ static void of_several_processes_no_peak_is_known_to_the_byte(void **state)
     done(&f);
 }
 
+static void what_several_held_together_is_known_and_who_has_ended_holds_nothing(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct stat status;
+    pid_t child = fork();
+    begin(&f);
+    if (child == 0)
+        _exit(0);
+    assert_true(stat("/proc/self/ns/pid", &status) == 0 && waitpid(child, NULL, 0) == child);
+    const pid_t pids[] = {child, getpid()};
+    for (size_t i = 0; i < 2; i++) {
+        struct gpu_ledger_process *process = &f.table->processes[i];
+        process->state = GPU_LEDGER_USED;
+        process->pid = pids[i];
+        process->pid_namespace = (uint64_t)status.st_ino;
+        process->gpus[0].held = i == 0 ? 700 : 300;
+        process->gpus[0].held_peak = i == 0 ? 900 : 800;
+    }
+    f.table->gpus[0].held = 1000;
+    f.table->gpus[0].held_peak = 1500;
+    struct ledger_gpu seen;
+    assert_true(ledger_look(f.ledger, uuid, &seen));
+    assert_true(seen.held == 1000 && seen.peak == 900 &&
+                seen.sum_peak == 1500); /* whose numbers they are is not known */
+    ledger_watch(f.ledger, getpid());
+    assert_true(ledger_look(f.ledger, uuid, &seen) && seen.held == 300);
+    counted_look(&f.counted, f.ledger, uuid, SECOND, 1);
+    assert_true(figure(&f, "sum_peak_bytes") == 1500 && figure(&f, "held_peak_bytes") == 900);
+    done(&f);
+}
+
 static void books_that_are_nonsense_and_other_gpus_are_left_out(void **state)
 {
     (void)state;
@@ -174,6 +209,7 @@ int main(void)
         cmocka_unit_test(a_peak_between_two_looks_lies_in_the_curve_from_one_to_the_other),
         cmocka_unit_test(what_was_held_when_it_was_first_seen_came_after_the_look_before),
         cmocka_unit_test(of_several_processes_no_peak_is_known_to_the_byte),
+        cmocka_unit_test(what_several_held_together_is_known_and_who_has_ended_holds_nothing),
         cmocka_unit_test(books_that_are_nonsense_and_other_gpus_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

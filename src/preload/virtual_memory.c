@@ -1,5 +1,4 @@
-#include "preload/book.h"
-#include "preload/trace.h"
+#include "preload/ledger.h"
 #include "preload/virtual.h"
 
 #include <pthread.h>
@@ -32,14 +31,14 @@ enum { MEMORIES_AT_ONCE = 1024, MAPPINGS_FIRST = 1024 };
 
 static struct virtuals *virtuals_get(void)
 {
-    struct own *own = own_get();
-    if (!own)
+    struct process_state *state = process_state_get();
+    if (!state)
         return NULL;
-    pthread_mutex_lock(&own->lock);
-    if (!own->virtuals)
-        own->virtuals = wiped_map(sizeof *own->virtuals);
-    pthread_mutex_unlock(&own->lock);
-    return own->virtuals;
+    pthread_mutex_lock(&state->lock);
+    if (!state->virtuals)
+        state->virtuals = wiped_map(sizeof *state->virtuals);
+    pthread_mutex_unlock(&state->lock);
+    return state->virtuals;
 }
 
 static struct virtual_memory *memory_new(struct virtuals *virtuals)
@@ -64,10 +63,8 @@ static void drop_unused(struct virtuals *virtuals, struct virtual_memory *memory
 {
     if (memory->handles || memory->mappings)
         return;
-    if (memory->gpu >= 0) {
-        book_gone(memory->gpu, memory->size, memory->held);
-        trace_event(GPU_EVENT_FREE, memory->gpu, MEMORY_VIRTUAL, 0, memory->size);
-    }
+    if (memory->gpu >= 0)
+        ledger_virtual_gone(memory->gpu, memory->size, memory->held);
     memory->next_free = virtuals->free;
     virtuals->free = memory;
 }
@@ -90,19 +87,18 @@ static void handle_put(struct virtuals *virtuals, cu_handle handle, struct virtu
 void virtual_made(cu_handle handle, int gpu, uint64_t size, uint64_t held)
 {
     struct virtuals *virtuals = virtuals_get();
-    if (!virtuals)
-        return;
-    pthread_mutex_lock(&virtuals->lock);
-    struct virtual_memory *memory = memory_new(virtuals);
-    if (memory) {
-        *memory = (struct virtual_memory){.size = size, .held = held, .gpu = gpu};
-        handle_put(virtuals, handle, memory);
+    if (virtuals) {
+        pthread_mutex_lock(&virtuals->lock);
+        struct virtual_memory *memory = memory_new(virtuals);
+        if (memory) {
+            *memory = (struct virtual_memory){.size = size, .held = held, .gpu = gpu};
+            handle_put(virtuals, handle, memory);
+        }
+        pthread_mutex_unlock(&virtuals->lock);
     }
-    pthread_mutex_unlock(&virtuals->lock);
-    if (gpu >= 0) {
-        book_live_add(gpu, size);
-        trace_event(GPU_EVENT_ALLOCATE, gpu, MEMORY_VIRTUAL, handle, size);
-    }
+    ledger_commit(
+        &(struct pointer_entry){.key = handle, .live = size, .held = held, .kind = MEMORY_VIRTUAL, .gpu = (uint8_t)gpu},
+        held);
 }
 
 /* Retained and imported handles of one memory may have one value: it is known as long as there is one of them. */

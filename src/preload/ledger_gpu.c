@@ -1,6 +1,6 @@
 /* Which GPU it is: its row in the ledger, the calling thread's, what a program is shown of it. */
-#include "preload/book.h"
 #include "preload/entry.h"
+#include "preload/ledger.h"
 #include "preload/real.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static int row_of(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_
     return -1;
 }
 
-static int gpu_find(struct own *own, cu_device device)
+static int gpu_find(struct process_state *state, cu_device device)
 {
     struct cu_uuid uuid;
     size_t total = 0;
@@ -44,46 +44,46 @@ static int gpu_find(struct own *own, cu_device device)
     if (!ask || ask(&uuid, device) != CUDA_SUCCESS || !REAL(cuDeviceTotalMem_v2) ||
         REAL(cuDeviceTotalMem_v2)(&total, device) != CUDA_SUCCESS)
         return -1;
-    return row_of(own->ledger, &uuid, total);
+    return row_of(state->ledger, &uuid, total);
 }
 
-int book_gpu(cu_device device)
+int ledger_gpu(cu_device device)
 {
-    struct own *own = own_get();
-    if (!own || device < 0 || device >= OWN_GPUS)
+    struct process_state *state = process_state_get();
+    if (!state || device < 0 || device >= STATE_GPUS)
         return -1;
-    int place = atomic_load_explicit(&own->gpus[device].place, memory_order_relaxed);
+    int place = atomic_load_explicit(&state->gpus[device].place, memory_order_relaxed);
     if (place == 0) {
-        int found = gpu_find(own, device);
+        int found = gpu_find(state, device);
         place = found < 0 ? -1 : found + 1;
-        atomic_store_explicit(&own->gpus[device].place, place, memory_order_relaxed);
+        atomic_store_explicit(&state->gpus[device].place, place, memory_order_relaxed);
     }
     return place < 0 ? -1 : place - 1;
 }
 
-static struct book_here look_here(void *context)
+static struct ledger_here look_here(void *context)
 {
-    struct book_here here = {.context = context, .gpu = -1};
+    struct ledger_here here = {.context = context, .gpu = -1};
     cu_device device;
     if (!REAL(cuCtxGetDevice) || REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
         return here;
-    here.gpu = book_gpu(device);
+    here.gpu = ledger_gpu(device);
     if (!REAL(cuDeviceGetMemPool) || REAL(cuDeviceGetMemPool)(&here.pool, device) != CUDA_SUCCESS)
         here.pool = NULL;
     return here;
 }
 
-struct book_here book_here(void)
+struct ledger_here ledger_here(void)
 {
     static _Thread_local struct {
-        struct book_here here;
+        struct ledger_here here;
         uint64_t changes; /* + 1; 0: nothing is remembered */
     } known __attribute__((tls_model("initial-exec")));
-    const struct own *own = own_get();
+    const struct process_state *state = process_state_get();
     void *context = NULL;
-    if (!own || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
-        return (struct book_here){.gpu = -1};
-    uint64_t changes = atomic_load_explicit(&own->changes, memory_order_acquire) + 1;
+    if (!state || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+        return (struct ledger_here){.gpu = -1};
+    uint64_t changes = atomic_load_explicit(&state->changes, memory_order_acquire) + 1;
     if (known.here.context != context || known.changes != changes) {
         known.here = look_here(context);
         known.changes = known.here.gpu >= 0 ? changes : 0;
@@ -91,24 +91,23 @@ struct book_here book_here(void)
     return known.here;
 }
 
-void book_forget(void)
+void ledger_forget(void)
 {
-    struct own *own = own_get();
-    if (own)
-        atomic_fetch_add(&own->changes, 1);
+    struct process_state *state = process_state_get();
+    if (state)
+        atomic_fetch_add(&state->changes, 1);
 }
 
-void book_show(int gpu, uint64_t *free_bytes, uint64_t *total)
+void ledger_show(int gpu, uint64_t *free_bytes, uint64_t *total)
 {
-    const struct own *own = own_get();
-    const struct gpu_ledger_gpu *row = &own->ledger->gpus[gpu];
-    if (!row->limit)
+    struct process_state *state = process_state_get();
+    uint64_t limit = state->ledger->gpus[gpu].limit;
+    if (!limit)
         return;
-    uint64_t taken = atomic_load_explicit(&row->held, memory_order_relaxed) +
-                     atomic_load_explicit(&row->context, memory_order_relaxed);
-    uint64_t left = taken < row->limit ? row->limit - taken : 0;
-    if (total && *total > row->limit)
-        *total = row->limit;
+    ledger_reap(state, gpu);
+    uint64_t left = ledger_headroom(state, gpu);
+    if (total && *total > limit)
+        *total = limit;
     if (free_bytes && *free_bytes > left)
         *free_bytes = left;
 }
