@@ -166,6 +166,7 @@ bool job_reap(struct job *job)
     if (result != 0 || info.si_pid == 0)
         return false;
     job->reaped = true;
+    job->ended_childless = info.si_code == CLD_EXITED && info.si_status == 0;
     double cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
     if (!job->layers.cgroup && (!job->usage.has_cpu || cpu_s > job->usage.cpu_s)) {

@@ -14,6 +14,7 @@ struct job {
     bool foreground_tty;
     bool started;  /* the gate was opened */
     bool reaped;   /* the init */
+    bool ended_childless; /* the init: by itself, when it had no child left; not killed */
     bool proven;
     enum job_cpus cpus;
     int cpus_errno;
