@@ -213,3 +213,38 @@ PYTHON
     [ "$output" = "65534
 65534" ]
 }
+
+# traced MODE: the system calls of the program and all that it starts, one a line, in $DIR/calls.
+traced() {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "sanitizers load and call what they need"
+    command -v strace >/dev/null || skip "strace is missing"
+    strace -o "$DIR/calls" true 2>"$DIR/refused" || skip "strace: $(cat "$DIR/refused")"
+    strace -f -qq -e signal=none -o "$DIR/calls" "$TARE" exec --containment "$1" -- /bin/true
+}
+
+@test "an empty command loads three libraries beside the C library" {
+    traced auto
+    grep -oE 'openat\([^)]*/lib[^/)"]*\.so[.0-9]*", [^)]*\) = [0-9]+' "$DIR/calls" | grep -oE 'lib[^/"]*\.so' |
+        sort -u >"$DIR/loaded"
+    # /bin/true may bring libraries of its own.
+    LD_TRACE_LOADED_OBJECTS=1 /bin/true | grep -oE 'lib[^/ ]*\.so' | sort -u >"$DIR/true"
+    libraries=$(comm -23 "$DIR/loaded" "$DIR/true" | tr '\n' ' ')
+    [ "$libraries" = "libjansson.so libm.so libpcre2-8.so " ] || { echo "$libraries"; false; }
+}
+
+@test "an empty command costs at most 450 system calls" {
+    traced auto
+    calls=$(grep -cv -e '<\.\.\. .* resumed>' -e '+++ exited' "$DIR/calls")
+    [ "$calls" -le 450 ] || { echo "$calls"; false; }
+}
+
+@test "without a pid namespace one look at /proc proves the end of what ended by itself" {
+    for mode in cgroup sweep; do
+        "$TARE" exec --containment $mode -- true 2>/dev/null || continue
+        traced $mode
+        # As opendir(3) asks for it; single files of /proc are read below a descriptor that is opened without O_NONBLOCK.
+        [ "$(grep -c 'openat(AT_FDCWD, "/proc", [A-Z_|]*O_NONBLOCK' "$DIR/calls")" -eq 1 ]
+        # Nothing is waited for by the clock.
+        if grep -E 'nanosleep\(|poll\(NULL' "$DIR/calls"; then false; fi
+    done
+}
