@@ -21,7 +21,7 @@ extern const char *const containment_wish_names[]; /* in the order of the enum; 
 struct containment {
     enum containment_wish wish; /* what was asked for: with AUTO a job whose layer is refused starts with those that are left */
     bool pidns;          /* a pid namespace with its own /proc */
-    bool userns;         /* made inside a user namespace (not root) */
+    bool userns;         /* made inside a user namespace (not root, or root without CAP_SYS_ADMIN) */
     bool cgroup;         /* a cgroup v2 leaf */
     char *cgroup_parent; /* absolute folder in which leaves are made, or NULL */
     char *pidns_reason;  /* why there is none, or NULL */

@@ -65,13 +65,31 @@ static bool write_once(const char *path, const char *value)
     return written;
 }
 
+/* What the runner has mapped: root's job then still reads the files of other users. */
+static struct init_order mapped_by_runner(const struct init_plan *plan)
+{
+    struct init_order order;
+    ssize_t got;
+    do
+        got = recv(plan->control, &order, sizeof order, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof order || order.kind != INIT_MAPPED)
+        _exit(1);
+    return order;
+}
+
 /* user_namespaces(7): an ordinary user may map itself, once setgroups is denied. */
 static bool map_user(const struct init_plan *plan)
 {
+    struct init_order mapped = {0};
+    if (plan->map_by_runner)
+        mapped = mapped_by_runner(plan);
     /* A runner that has changed its user is not dumpable, and then its /proc files belong to root. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    return write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", plan->uid_map) &&
-           write_once("/proc/self/gid_map", plan->gid_map);
+    if (!mapped.users_mapped && !write_once("/proc/self/uid_map", plan->uid_map))
+        return false;
+    return mapped.groups_mapped ||
+           (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/gid_map", plan->gid_map));
 }
 
 /* The new /proc must not spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */

@@ -23,6 +23,7 @@ struct init_plan {
     int cgroup;  /* the leaf's folder, or -1 */
     int shared;  /* kept open for the job to find below /proc; 0: none */
     bool pidns, userns, foreground_tty;
+    bool map_by_runner; /* with userns: the init waits for INIT_MAPPED */
     pid_t terminal_group; /* the runner's process group, for foreground_tty */
     bool change_user;
     uid_t uid;
@@ -35,10 +36,11 @@ struct init_plan {
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
 
-/* Runner to init. */
-enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND };
+/* Runner to init. MAPPED, with map_by_runner, comes before all else. */
+enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND, INIT_MAPPED };
 struct init_order {
     int32_t kind, signal;
+    bool users_mapped, groups_mapped; /* MAPPED: what the runner could not map, the init maps to its own user */
 };
 
 /* Init to runner: one READY at the gate, one ENDED when the command has ended. */

@@ -214,6 +214,58 @@ PYTHON
 65534" ]
 }
 
+# without CAPABILITIES COMMAND...: as root that can never have them, as a container's root is.
+without() {
+    [ "$(id -u)" -eq 0 ] || skip "only root can give up its capabilities"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    local dropped=-${1//,/,-}
+    setpriv --bounding-set "$dropped" --inh-caps "$dropped" true 2>"$DIR/refused" || skip "$(cat "$DIR/refused")"
+    shift
+    setpriv --bounding-set "$dropped" --inh-caps "$dropped" "$@"
+}
+
+@test "root without CAP_SYS_ADMIN has a pid namespace, inside a user namespace of all users" {
+    without sys_admin unshare --user --map-root-user --pid --fork --mount-proc true ||
+        skip "this machine gives it no namespaces"
+    without sys_admin "$TARE" exec -v -- sh -c 'echo $$; id -u; cat /proc/self/setgroups' >"$DIR/out" 2>"$DIR/err"
+    # The second process of its namespace, the first being the init.
+    [ "$(cat "$DIR/out")" = "2
+0
+allow" ]
+    grep -q "containment: user and pid namespace, .*sweep: kernel-backed" "$DIR/err"
+    without sys_admin "$TARE" exec --containment pidns -- true
+    # Its files are still those of all users, and it may still become any of them.
+    touch "$DIR/file"
+    without sys_admin "$TARE" exec -- chown 1234:4321 "$DIR/file"
+    [ "$(stat -c %u:%g "$DIR/file")" = 1234:4321 ]
+    run without sys_admin "$TARE" exec -- setpriv --reuid 1234 --regid 4321 --groups 4322 id
+    [ "$output" = "uid=1234 gid=4321 groups=4321,4322" ]
+}
+
+@test "root that may not map other users is mapped to itself" {
+    without sys_admin,setuid,setgid unshare --user --map-root-user --pid --fork --mount-proc true ||
+        skip "this machine gives it no namespaces"
+    for dropped in sys_admin,setuid,setgid sys_admin,setuid sys_admin,setgid; do
+        without $dropped "$TARE" exec -v -- sh -c 'echo $$; id -u; id -g' >"$DIR/out" 2>"$DIR/err"
+        [ "$(cat "$DIR/out")" = "2
+0
+0" ]
+        grep -q "containment: user and pid namespace, .*sweep: kernel-backed" "$DIR/err"
+    done
+}
+
+@test "root that gets no namespace at all is told what both of them said" {
+    without sys_admin,setfcap true
+    if without sys_admin,setfcap unshare --user --map-root-user true 2>/dev/null; then
+        skip "this kernel lets it map root without CAP_SETFCAP"
+    fi
+    without sys_admin,setfcap,setuid "$TARE" exec -v -- true 2>"$DIR/err"
+    grep -q "best effort" "$DIR/err"
+    grep -qE "no pid namespace: clone a pid namespace: .*; (map the user into|clone) a user (and pid )?namespace: " "$DIR/err"
+    run without sys_admin,setfcap,setuid "$TARE" exec --containment pidns -- true
+    [ "$status" -eq 125 ]
+}
+
 # traced MODE: the system calls of the program and all that it starts, one a line, in $DIR/calls.
 traced() {
     [ -z "${TARE_SANITIZED:-}" ] || skip "sanitizers load and call what they need"
