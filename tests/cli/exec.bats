@@ -63,13 +63,21 @@ modes() {
     [ "$status" -eq 126 ]
 }
 
-@test "without a command, or with a wrong option, the usage is said and the code is 2" {
+@test "without a command, or with a wrong option, the usage is said and the code is 125: 2 is the command's own" {
     run "$TARE" exec
-    [ "$status" -eq 2 ]
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"exec --help"* ]]
     run "$TARE" exec --containment docker true
-    [ "$status" -eq 2 ]
+    [ "$status" -eq 125 ]
     [[ "$output" == *docker* ]]
     run "$TARE" exec --timeout soon true
+    [ "$status" -eq 125 ]
+    run "$TARE" exec --no-such-option true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"--no-such-option"* ]]
+    run "$TARE" exec --gpu-memory-limit soon true
+    [ "$status" -eq 125 ]
+    run "$TARE" exec sh -c 'exit 2'
     [ "$status" -eq 2 ]
 }
 
