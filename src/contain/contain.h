@@ -86,6 +86,11 @@ const struct containment *job_layers(const struct job *job); /* that really hold
  * leave them; its affinity it may change. */
 enum job_cpus { JOB_CPUS_FREE, JOB_CPUS_AFFINITY, JOB_CPUS_CPUSET, JOB_CPUS_REFUSED };
 enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_errno: of REFUSED */
+
+/* 0: no process of the job can type into a terminal (ioctls TIOCSTI, TIOCLINUX), not even where it is its controlling one, or the job is
+ * root's. Else why the filter was refused: without a namespace only root may set one that leaves setuid programs alone. */
+int job_typing_errno(const struct job *job);
+
 bool job_open_gate(struct job *job, struct err *err);
 
 /* Readable (poll) when the command itself has ended (its main process): then job_take_exit says how. Members of the tree may

@@ -349,6 +349,17 @@ static _Noreturn void serve(struct init *init)
     }
 }
 
+/* Where the filter is not to be had, nobody but the owner of CAP_SYS_ADMIN types if the kernel says so (Linux 6.2). */
+static int refuse_typing(void)
+{
+    char legacy[8];
+    if (sys_typing_refuse())
+        return 0;
+    int error = errno;
+    ssize_t length = proc_read_at(AT_FDCWD, "/proc/sys/dev/tty/legacy_tiocsti", legacy, sizeof legacy);
+    return error == EACCES && length > 0 && legacy[0] == '0' ? 0 : error;
+}
+
 /* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here
  * inherits it. */
 static int settle_on(const struct cpus *cpus)
@@ -375,6 +386,7 @@ _Noreturn void init_main(const struct init_plan *plan)
         sigfillset(&all);
         init.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
         ready.cpus_error = settle_on(plan->cpus);
+        ready.typing_error = refuse_typing();
         if (init.signals < 0 || !fork_command(&init, &ready.cgroup_error))
             ready.step = INIT_STEP_FORK;
     }

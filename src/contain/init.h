@@ -54,6 +54,7 @@ struct init_report {
     int32_t exec_errno;   /* ENDED: nothing was executed */
     int32_t command; /* READY: pid of the command's process, as the init sees it */
     int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
+    int32_t typing_error; /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
 };

@@ -35,6 +35,11 @@ enum job_cpus job_cpus(const struct job *job, int *refused_errno)
     return job->cpus;
 }
 
+int job_typing_errno(const struct job *job)
+{
+    return job->typing_errno;
+}
+
 struct tree_seed job_seed(const struct job *job)
 {
     /* With a pid namespace everything descends from the init: no environment needs to be read. */

@@ -18,6 +18,7 @@ struct job {
     bool proven;
     enum job_cpus cpus;
     int cpus_errno;
+    int typing_errno;
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
     struct job_usage usage; /* what is known for good; job_usage adds what can be read now */

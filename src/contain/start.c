@@ -214,6 +214,7 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
     job->cpus_errno = ready.cpus_error;
+    job->typing_errno = ready.typing_error;
     if (!good || ready.cgroup_error) {
         init_give_up(job, pid);
         return good;

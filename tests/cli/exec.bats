@@ -222,6 +222,100 @@ PYTHON
 65534" ]
 }
 
+# at_terminal COMMAND...: runs it on a terminal of its own, raw and without echo; its output to $DIR/out, then a last line
+# "typed N": the bytes that wait there as if somebody had typed them.
+at_terminal() {
+    timeout 100 python3 - "$@" >"$DIR/out" <<'PYTHON'
+import fcntl, os, pty, select, struct, sys, termios, tty
+master, slave = pty.openpty()
+tty.setraw(slave)
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in 0, 1, 2:
+        os.dup2(slave, fd)
+    os.execvp(sys.argv[1], sys.argv[1:])
+output, ended = b"", False
+while not ended:
+    ended = os.waitpid(pid, os.WNOHANG)[0] != 0
+    while select.select([master], [], [], 0.05)[0]:
+        output += os.read(master, 4096)
+sys.stdout.write(output.decode())
+print("typed", struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0])
+PYTHON
+}
+
+# typist: the program that types; skips where the kernel lets nobody.
+typist() {
+    TYPIST=${BUILD_DIR:-$ROOT/build}/tests/fault/fault_type_to_terminal
+    [ -x "$TYPIST" ] || skip "the programs that misbehave are not built"
+    command -v python3 >/dev/null || skip "python3 is missing"
+    at_terminal "$TYPIST"
+    grep -q "^own stdin 0" "$DIR/out" || skip "this kernel lets nobody type"
+    [ "$(grep -c '^own\|^high-bits' "$DIR/out")" -eq 6 ]
+    [ "$(tail -1 "$DIR/out")" != "typed 0" ]
+}
+
+# Each of its tries must have failed with 1, EPERM, and none of them must have had an effect.
+nothing_typed() {
+    [ "$(grep -c " $1 " "$DIR/out")" -ge 3 ]
+    [ "$(grep " $1 " "$DIR/out" | awk '{ print $3 }' | sort -u)" = 1 ] || { cat "$DIR/out"; false; }
+    [ "$(tail -1 "$DIR/out")" = "typed 0" ]
+}
+
+@test "the command cannot type into the terminal that it was called from, in any ABI" {
+    typist
+    for mode in auto pidns cgroup sweep; do
+        [ "$(id -u)" -eq 0 ] || [ "$mode" = auto ] || [ "$mode" = pidns ] || continue # the filter needs a namespace or root
+        "$TARE" exec --containment $mode -- true 2>/dev/null || continue
+        at_terminal "$TARE" exec --containment $mode -- "$TYPIST"
+        for file in stdin stdout /dev/tty; do nothing_typed "$file"; done
+    done
+}
+
+@test "an ordinary user's command cannot type either, nor can what root's sudo starts as its caller" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    typist
+    cp "$TARE" "$TYPIST" "$DIR"
+    chmod 755 "$DIR" "$DIR"/*
+    mkdir -m 777 "$DIR/home"
+    setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --pid --fork true && {
+        at_terminal env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec -- \
+            "$DIR/fault_type_to_terminal"
+        nothing_typed stdin
+    }
+    for mode in auto sweep; do
+        at_terminal env SUDO_UID=65534 SUDO_GID=65534 TARE_STATE_DIR="$DIR/home" "$DIR/tare" exec --containment $mode -- \
+            "$DIR/fault_type_to_terminal"
+        nothing_typed stdin
+    done
+}
+
+@test "refusing to let it type takes no setuid program and no terminal from the command" {
+    typist
+    at_terminal "$TARE" exec -- sh -c 'grep NoNewPrivs /proc/self/status; tty; stty size; test -t 0 && test -t 1 && echo a terminal'
+    grep -q "NoNewPrivs:.*$(awk '/NoNewPrivs/ { print $2 }' /proc/self/status)" "$DIR/out"
+    grep -q "^/dev/" "$DIR/out"
+    grep -q "a terminal" "$DIR/out"
+}
+
+@test "where nothing refuses it, -v says so" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    typist
+    [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 1 ] || skip "the kernel refuses it by itself"
+    cp "$TARE" "$DIR/tare"
+    chmod 755 "$DIR" "$DIR/tare"
+    mkdir -m 777 "$DIR/home"
+    at_terminal env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec -v \
+        --containment sweep -- true
+    grep -q "could type into this terminal (TIOCSTI)" "$DIR/out"
+    at_terminal "$TARE" exec -v -- true
+    if grep -q "could type" "$DIR/out"; then false; fi
+}
+
 # without CAPABILITIES COMMAND...: as root that can never have them, as a container's root is.
 without() {
     [ "$(id -u)" -eq 0 ] || skip "only root can give up its capabilities"
