@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 bool setuid_refusal_told(const char *text)
 {
@@ -28,7 +27,7 @@ const char *setuid_hint(const struct containment *layers)
 {
     /* Then whoever started us forbade it, to us as well: no containment changes that (prctl(2), PR_SET_NO_NEW_PRIVS). */
     bool forbidden = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
-    if (!layers->userns || forbidden || geteuid() == 0)
+    if (!layers->userns || forbidden)
         return NULL;
     return "programs that become root (sudo, nvidia-modprobe) do not work in a user namespace: '--containment cgroup', "
            "or 'sweep', goes without one";
