@@ -1,7 +1,8 @@
 /* Times containment. Prints "KEY VALUE" lines, times in milliseconds.
  * bench_contain tree PROCESSES ROUNDS [MODE]   a job of so many processes is stopped: from the signal to the proof that none is
  *                                              left: term_* by TERM (each dies of it), kill_* by KILL (what follows a grace)
- * bench_contain start ROUNDS TARE              starting "true": plain, under TARE exec, under unshare; in turns */
+ * bench_contain start ROUNDS TARE              starting "true": plain, under TARE exec (every containment), under
+ *                                              unshare; in turns */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -169,15 +170,21 @@ static int bench_start(long rounds, const char *tare)
 {
     const char *const plain[] = {"true", NULL};
     const char *const contained[] = {tare, "exec", "--", "true", NULL};
+    const char *const cgroup[] = {tare, "exec", "--containment", "cgroup", "--", "true", NULL};
+    const char *const sweep[] = {tare, "exec", "--containment", "sweep", "--", "true", NULL};
     const char *const root_unshare[] = {"unshare", "--pid", "--fork", "--mount-proc", "true", NULL};
     /* Who is not root needs a user namespace for the others. */
     const char *const user_unshare[] = {"unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc",
                                         "true",    NULL};
-    const char *const *commands[] = {plain, contained, geteuid() == 0 ? root_unshare : user_unshare};
-    static const char *const names[] = {"plain", "contained", "unshare"};
-    static double ms[3][ROUNDS_MAX];
+    enum { COMMANDS = 5 };
+    const char *const *commands[COMMANDS] = {plain, contained, geteuid() == 0 ? root_unshare : user_unshare, sweep,
+                                             cgroup};
+    static const char *const names[COMMANDS] = {"plain", "contained", "unshare", "sweep", "cgroup"};
+    static double ms[COMMANDS][ROUNDS_MAX];
+    /* Many machines have no cgroup for an ordinary user. */
+    int count = start_once(cgroup) < 0 ? COMMANDS - 1 : COMMANDS;
     for (long i = -3; i < rounds; i++) { /* three that are not counted, to have the files in memory */
-        for (int which = 0; which < 3; which++) {
+        for (int which = 0; which < count; which++) {
             double took_ms = start_once(commands[which]);
             if (took_ms < 0)
                 fail(names[which], &(struct err){.text = "does not exit with 0"});
@@ -185,7 +192,7 @@ static int bench_start(long rounds, const char *tare)
                 ms[which][i] = took_ms;
         }
     }
-    for (int which = 0; which < 3; which++)
+    for (int which = 0; which < count; which++)
         print_times(names[which], ms[which], (size_t)rounds);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "contain/cgroup.h"
+#include "contain/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,6 +168,8 @@ static bool become(uid_t uid, gid_t gid, bool with_cgroup, struct caller *out, s
                  user ? user->pw_shell : NULL, &out->environment);
     if (with_cgroup)
         cgroup_delegate(uid, gid, NULL);
+    /* Root's right to refuse it goes with root, and the terminal may be that of a root shell. */
+    sys_typing_refuse();
     if (!drop_root(user, uid, gid, err) || !set_environ(&out->environment, err))
         return false;
     out->became = true;

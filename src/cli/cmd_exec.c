@@ -284,12 +284,19 @@ static const char *const description[] = {
     "'run' do. --as-root opts out.",
     NULL};
 
-static const char *const exits[] = {"124",   "the time was over",
-                                    "125",   "this program failed, or a GPU is held by another (--gpu-lock refuse)",
-                                    "126",   "the command cannot be executed",
-                                    "127",   "the command was not found",
-                                    "128+n", "the command was ended by signal n",
-                                    "else",  "the command's own",
+static const char *const exits[] = {"124",
+                                    "the time was over",
+                                    "125",
+                                    "this program failed: a mistake in its options, a GPU held by another "
+                                    "(--gpu-lock refuse), something of the command still alive",
+                                    "126",
+                                    "the command cannot be executed",
+                                    "127",
+                                    "the command was not found",
+                                    "128+n",
+                                    "the command was ended by signal n",
+                                    "else",
+                                    "the command's own",
                                     NULL};
 
 const struct cli_command cmd_exec = {
@@ -303,6 +310,7 @@ const struct cli_command cmd_exec = {
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
     .stops_at_operand = true,
+    .usage_code = EXEC_OURS,
     .exits = exits,
     .run = run,
 };

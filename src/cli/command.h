@@ -64,6 +64,7 @@ struct cli_command {
     const char *operand_name;        /* "SETTINGS.json", or NULL */
     const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
     bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
+    int usage_code; /* what a mistake in its options gives; 0: CLI_USAGE. exec's 2 would be its command's */
     const char *const *exits; /* pairs for the manual: "0", "what it means", ...; NULL-terminated, or NULL */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */
 };
@@ -102,7 +103,7 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* cli_error with what err says; gives code, the caller's exit code. */
 int cli_failed(int code, const struct err *err);
 
-/* cli_error, and a line that points to "NAME COMMAND --help"; gives CLI_USAGE. */
+/* cli_error, and a line that points to "NAME COMMAND --help"; gives the command's usage_code. */
 int cli_usage_error(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

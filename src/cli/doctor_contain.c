@@ -6,6 +6,8 @@
 #include "tare_build.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ char *doctor_read_line(const struct doctor_machine *machine, const char *path)
 /* Settings of the kernel that forbid namespaces to some, with the value that forbids and the one that mends. */
 static const struct knob {
     const char *name, *path, *forbids, *mend;
-    bool users_only; /* root is not concerned */
+    bool users_only; /* root is not concerned, while it has CAP_SYS_ADMIN */
 } knobs[] = {
     {"kernel.unprivileged_userns_clone", "/proc/sys/kernel/unprivileged_userns_clone", "0", "1", true},
     {"kernel.apparmor_restrict_unprivileged_userns", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "0",
@@ -52,11 +54,25 @@ static bool is_container(const struct doctor_machine *machine)
            doctor_exists(machine, "/run/systemd/container");
 }
 
+/* What concerns ordinary users concerns root without CAP_SYS_ADMIN, too: bit 21 of CapEff, capabilities(7). */
+static bool has_all_rights(const struct doctor_machine *machine)
+{
+    AUTO_FREE char *path = path_of(machine, "/proc/self/status");
+    AUTO_TEXT struct text text = {0};
+    unsigned long long effective = ULLONG_MAX;
+    fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
+    const char *line = strstr(text_get(&text), "\nCapEff:");
+    if (line)
+        sscanf(line, "\nCapEff: %llx", &effective);
+    return machine->uid == 0 && (effective >> 21 & 1);
+}
+
 static char *pidns_mend(const struct doctor_machine *machine)
 {
     AUTO_TEXT struct text settings = {0};
+    bool all_rights = has_all_rights(machine);
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
-        if (knobs[i].users_only && machine->uid == 0)
+        if (knobs[i].users_only && all_rights)
             continue;
         AUTO_FREE char *value = doctor_read_line(machine, knobs[i].path);
         if (value && strcmp(value, knobs[i].forbids) == 0)

@@ -158,6 +158,10 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
 {
     struct job_usage usage = job_usage(exec->job);
     show_layers(job_layers(exec->job));
+    int typing = exec->wish->foreground_tty ? job_typing_errno(exec->job) : 0;
+    if (typing)
+        cli_note("the command could type into this terminal (TIOCSTI): no filter against it without a namespace: %s",
+                 strerror(typing));
     if (usage.has_cpu)
         cli_note("cpu time: %.3f s", usage.cpu_s);
     if (usage.has_peak_memory)

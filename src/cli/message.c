@@ -98,7 +98,7 @@ int cli_usage_error(const struct cli_command *command, const char *format, ...)
     say(RED, "error", format, args);
     va_end(args);
     fprintf(stderr, "See '%s %s --help'.\n", TARE_NAME, command->name);
-    return CLI_USAGE;
+    return command->usage_code ? command->usage_code : CLI_USAGE;
 }
 
 static void print_problem(const struct problem *problem, bool coloured)

@@ -83,7 +83,7 @@ static bool parent_try(const char *parent, const char *kept, struct err *err)
 /* NULL: no cgroup v2 that holds this process. */
 static char *own_folder(bool at_root, struct err *err)
 {
-    AUTO_FREE char *mounts = mem_alloc(MOUNTINFO_MAX);
+    AUTO_FREE char *mounts = mem_resize(NULL, MOUNTINFO_MAX, 1);
     char own[CGROUP_FILE_MAX];
     ssize_t mounts_length = proc_read_at(AT_FDCWD, "/proc/self/mountinfo", mounts, MOUNTINFO_MAX);
     ssize_t own_length = proc_read_at(AT_FDCWD, "/proc/self/cgroup", own, sizeof own);

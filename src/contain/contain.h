@@ -22,7 +22,7 @@ extern const char *const containment_wish_names[]; /* in the order of the enum; 
 struct containment {
     enum containment_wish wish; /* what was asked for: with AUTO a job whose layer is refused starts with those that are left */
     bool pidns;          /* a pid namespace with its own /proc */
-    bool userns;         /* made inside a user namespace (not root) */
+    bool userns;         /* made inside a user namespace (not root, or root without CAP_SYS_ADMIN) */
     bool cgroup;         /* a cgroup v2 leaf */
     char *cgroup_parent; /* absolute folder in which leaves are made, or NULL */
     char *pidns_reason;  /* why there is none, or NULL */
@@ -87,6 +87,11 @@ const struct containment *job_layers(const struct job *job); /* that really hold
  * leave them; its affinity it may change. */
 enum job_cpus { JOB_CPUS_FREE, JOB_CPUS_AFFINITY, JOB_CPUS_CPUSET, JOB_CPUS_REFUSED };
 enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_errno: of REFUSED */
+
+/* 0: no process of the job can type into a terminal (ioctls TIOCSTI, TIOCLINUX), not even where it is its controlling one, or the job is
+ * root's. Else why the filter was refused: without a namespace only root may set one that leaves setuid programs alone. */
+int job_typing_errno(const struct job *job);
+
 bool job_open_gate(struct job *job, struct err *err);
 
 /* Readable (poll) when the command itself has ended (its main process): then job_take_exit says how. Members of the tree may

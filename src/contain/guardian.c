@@ -112,8 +112,7 @@ static _Noreturn void guard(int socket, int runner)
 /* The child's side: nothing of the caller's stays open, above all no pipe that somebody waits on. */
 static _Noreturn void guardian_main(int socket, int runner)
 {
-    sys_signals_block_all();
-    sys_signals_default();
+    sys_signals_block_all(); /* for good: how the caller had set them does not matter */
     prctl(PR_SET_NAME, TARE_NAME "-guardian", 0, 0, 0);
     setsid();
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -67,13 +67,31 @@ static bool write_once(const char *path, const char *value)
     return written;
 }
 
+/* What the runner has mapped: root's job then still reads the files of other users. */
+static struct init_order mapped_by_runner(const struct init_plan *plan)
+{
+    struct init_order order;
+    ssize_t got;
+    do
+        got = recv(plan->control, &order, sizeof order, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof order || order.kind != INIT_MAPPED)
+        _exit(1);
+    return order;
+}
+
 /* user_namespaces(7): an ordinary user may map itself, once setgroups is denied. */
 static bool map_user(const struct init_plan *plan)
 {
+    struct init_order mapped = {0};
+    if (plan->map_by_runner)
+        mapped = mapped_by_runner(plan);
     /* A runner that has changed its user is not dumpable, and then its /proc files belong to root. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    return write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/uid_map", plan->uid_map) &&
-           write_once("/proc/self/gid_map", plan->gid_map);
+    if (!mapped.users_mapped && !write_once("/proc/self/uid_map", plan->uid_map))
+        return false;
+    return mapped.groups_mapped ||
+           (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/gid_map", plan->gid_map));
 }
 
 /* The new /proc must not spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */
@@ -350,6 +368,17 @@ static _Noreturn void serve(struct init *init)
     }
 }
 
+/* Where the filter is not to be had, nobody but the owner of CAP_SYS_ADMIN types if the kernel says so (Linux 6.2). */
+static int refuse_typing(void)
+{
+    char legacy[8];
+    if (sys_typing_refuse())
+        return 0;
+    int error = errno;
+    ssize_t length = proc_read_at(AT_FDCWD, "/proc/sys/dev/tty/legacy_tiocsti", legacy, sizeof legacy);
+    return error == EACCES && length > 0 && legacy[0] == '0' ? 0 : error;
+}
+
 /* The bare call, for machines with more processors than a cpu_set_t has room for. All that is forked from here
  * inherits it. */
 static int settle_on(const struct cpus *cpus)
@@ -376,6 +405,7 @@ _Noreturn void init_main(const struct init_plan *plan)
         sigfillset(&all);
         init.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
         ready.cpus_error = settle_on(plan->cpus);
+        ready.typing_error = refuse_typing();
         if (init.signals < 0 || !fork_command(&init, &ready.cgroup_error))
             ready.step = INIT_STEP_FORK;
     }

@@ -23,6 +23,7 @@ struct init_plan {
     int cgroup;  /* the leaf's folder, or -1 */
     int shared;  /* kept open for the job to find below /proc; 0: none */
     bool pidns, userns, foreground_tty;
+    bool map_by_runner; /* with userns: the init waits for INIT_MAPPED */
     pid_t terminal_group; /* the runner's process group, for foreground_tty */
     bool change_user;
     uid_t uid;
@@ -35,10 +36,11 @@ struct init_plan {
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
 
-/* Runner to init. */
-enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND };
+/* Runner to init. MAPPED, with map_by_runner, comes before all else. */
+enum { INIT_OPEN_GATE = 1, INIT_SIGNAL_ALL, INIT_SIGNAL_COMMAND, INIT_MAPPED };
 struct init_order {
     int32_t kind, signal;
+    bool users_mapped, groups_mapped; /* MAPPED: what the runner could not map, the init maps to its own user */
 };
 
 /* Init to runner: one READY at the gate, one ENDED when the command has ended. */
@@ -52,6 +54,7 @@ struct init_report {
     int32_t exec_errno;   /* ENDED: nothing was executed */
     int32_t command; /* READY: pid of the command's process, as the init sees it */
     int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
+    int32_t typing_error; /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
     int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */

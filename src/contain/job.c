@@ -35,6 +35,11 @@ enum job_cpus job_cpus(const struct job *job, int *refused_errno)
     return job->cpus;
 }
 
+int job_typing_errno(const struct job *job)
+{
+    return job->typing_errno;
+}
+
 struct tree_seed job_seed(const struct job *job)
 {
     /* With a pid namespace everything descends from the init: no environment needs to be read. */
@@ -169,6 +174,7 @@ bool job_reap(struct job *job)
     if (result != 0 || info.si_pid == 0)
         return false;
     job->reaped = true;
+    job->ended_childless = info.si_code == CLD_EXITED && info.si_status == 0;
     double cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
     if (!job->layers.cgroup && (!job->usage.has_cpu || cpu_s > job->usage.cpu_s)) {

@@ -14,9 +14,11 @@ struct job {
     bool foreground_tty;
     bool started;  /* the gate was opened */
     bool reaped;   /* the init */
+    bool ended_childless; /* the init: by itself, when it had no child left; not killed */
     bool proven;
     enum job_cpus cpus;
     int cpus_errno;
+    int typing_errno;
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
     struct job_usage usage; /* what is known for good; job_usage adds what can be read now */

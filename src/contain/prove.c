@@ -8,6 +8,7 @@
 #include "contain/thaw.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
@@ -145,6 +146,8 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
 {
     struct tree_seed seed = job_seed(job);
     struct tree tree;
+    struct pollfd end = {.fd = job->pidfd, .events = POLLIN};
+    bool ended_before = poll(&end, 1, 0) == 1;
     bool complete = tree_scan(&seed, &tree, NULL);
     *count = tree_live(&tree, &seed, members, max);
     if (*count > 0 && job->killed_ns) {
@@ -155,9 +158,10 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
     bool leaf = leaf_gone(job);
     if (*count == 0 && job->reaped)
         return complete && leaf;
-    /* The session is trusted until the reaping: what is left is looked for once more by the tag, in the next step. */
+    /* An init that ended for want of children before the scan leaves nobody who could have been missed. Else it was
+     * killed: the session is trusted until the reaping, so what is left is looked for once more, by the tag. */
     if (*count == 0 && job_reap(job))
-        return false;
+        return ended_before && job->ended_childless && complete && leaf;
     wait_for_childless_init(job);
     if (*count == 0)
         *count = init_as_member(job, members, max);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "contain/cgroup.h"
 #include "contain/job_private.h"
+#include "contain/procfs.h"
 #include "contain/sys.h"
 
 #include <errno.h>
@@ -30,6 +31,8 @@ struct start {
     gid_t *groups;
     size_t group_count;
     int null, runner, cgroup;
+    int clone_errno;      /* of the last try: what the kernel said to the namespaces, or 0 */
+    char *without_userns; /* why that was refused, when a user namespace is tried after it; or NULL */
 };
 
 static bool tag_make(char **out, struct err *err)
@@ -84,6 +87,7 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .shared = request->shared_fd,
         .pidns = job->layers.pidns,
         .userns = job->layers.userns,
+        .map_by_runner = job->layers.userns && geteuid() == 0,
         .foreground_tty = request->foreground_tty,
         .terminal_group = getpgrp(),
         .change_user = request->change_user,
@@ -120,6 +124,34 @@ static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
     if (pid < 0)
         errno = error;
     return pid;
+}
+
+/* Every user (or group) of this namespace as itself: what may be mapped are the ranges that are mapped here
+ * (user_namespaces(7)). */
+static bool ids_map(pid_t pid, const char *file)
+{
+    char path[40], own[8192], map[8192];
+    size_t length = 0;
+    unsigned first, outside, count;
+    int used;
+    snprintf(path, sizeof path, "/proc/self/%s", file);
+    if (proc_read_at(AT_FDCWD, path, own, sizeof own) <= 0)
+        return false;
+    for (const char *at = own; sscanf(at, "%u %u %u%n", &first, &outside, &count, &used) == 3; at += used)
+        length += (size_t)snprintf(map + length, sizeof map - length, "%u %u %u\n", first, first, count);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, map, length) == (ssize_t)length;
+}
+
+/* Root without CAP_SYS_ADMIN, as in a container: only a user namespace gives it a pid namespace. The map of all users
+ * is the runner's to write (CAP_SETUID); an init that does not hear of it any more is found by ready_wait. */
+static void users_map(pid_t pid, int control)
+{
+    struct init_order order = {
+        .kind = INIT_MAPPED, .users_mapped = ids_map(pid, "uid_map"), .groups_mapped = ids_map(pid, "gid_map")};
+    ssize_t sent = send(control, &order, sizeof order, MSG_NOSIGNAL);
+    (void)sent;
 }
 
 static bool ready_wait(int control, struct init_report *out, struct err *err)
@@ -166,11 +198,14 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     struct init_plan plan;
     plan_fill(start, theirs, &plan);
     pid_t pid = init_spawn(&plan, &job->pidfd);
+    start->clone_errno = pid < 0 ? errno : 0;
     if (pid < 0)
         return err_sys(err, plan.userns  ? "clone a user and pid namespace"
                             : plan.pidns ? "clone a pid namespace"
                                          : "fork");
     close(steal_fd(&theirs));
+    if (plan.map_by_runner)
+        users_map(pid, mine);
     struct init_report ready = {0};
     bool good = job->pidfd >= 0 || err_sys(err, "pidfd_open");
     good = good && ready_wait(mine, &ready, err);
@@ -179,6 +214,7 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
     job->cpus_errno = ready.cpus_error;
+    job->typing_errno = ready.typing_error;
     if (!good || ready.cgroup_error) {
         init_give_up(job, pid);
         return good;
@@ -229,6 +265,26 @@ static void leaf_drop(struct start *start, const struct err *reason)
     free(steal_ptr(job->identity.cgroup));
 }
 
+/* Root may lack the right to a pid namespace, and have one with a user namespace around it; AUTO goes without either.
+ * False: neither is left to be tried; err tells of both. */
+static bool pidns_again(struct start *start, struct err *err)
+{
+    struct containment *layers = &start->job->layers;
+    if (!layers->userns && start->clone_errno == EPERM) {
+        layers->userns = true;
+        start->without_userns = mem_strdup(err->text);
+        return true;
+    }
+    if (start->without_userns) {
+        struct err second = *err;
+        err_set(err, "%s; %s", start->without_userns, second.text);
+    }
+    layers->pidns = layers->userns = false;
+    free(layers->pidns_reason);
+    layers->pidns_reason = mem_strdup(err->text);
+    return layers->wish == CONTAINMENT_AUTO;
+}
+
 /* Tries the layers asked for, then with AUTO without those that were refused. */
 static bool layers_start(struct start *start, struct err *err)
 {
@@ -253,11 +309,8 @@ static bool layers_start(struct start *start, struct err *err)
         }
         if (started)
             return true;
-        if (!job->layers.pidns || wish != CONTAINMENT_AUTO)
+        if (!job->layers.pidns || !pidns_again(start, err))
             return false;
-        job->layers.pidns = job->layers.userns = false;
-        free(job->layers.pidns_reason);
-        job->layers.pidns_reason = mem_strdup(err->text);
     }
 }
 
@@ -303,6 +356,7 @@ struct job *job_start(const struct job_request *request, struct err *err)
         err_wrap(err, "start %s", request->argv->items[0]);
     }
     free(start.groups);
+    free(start.without_userns);
     strv_fini(&start.env);
     int fds[] = {start.null, start.runner, start.cgroup};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)

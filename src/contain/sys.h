@@ -23,4 +23,9 @@ void sys_signals_default(void);
 void sys_signals_block_all(void);
 void sys_signals_unblock_all(void);
 
+/* No process that descends from this one types into a terminal any more: ioctls TIOCSTI and TIOCLINUX (whose subcode 3
+ * pastes) fail with EPERM in every ABI, by a seccomp filter. Without no_new_privs, which would take away setuid programs:
+ * so it needs CAP_SYS_ADMIN in the own user namespace. False, errno: not refused. */
+bool sys_typing_refuse(void);
+
 #endif

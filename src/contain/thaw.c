@@ -30,7 +30,7 @@ size_t thaw_folder_above(const char *path, size_t length)
  * paths). */
 static char *freezer_point(char **root)
 {
-    AUTO_FREE char *mounts = mem_alloc(MOUNTINFO_MAX);
+    AUTO_FREE char *mounts = mem_resize(NULL, MOUNTINFO_MAX, 1);
     AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
     ssize_t length = proc_read_at(AT_FDCWD, "/proc/self/mountinfo", mounts, MOUNTINFO_MAX);
     const char *at = mounts, *end = mounts + (length > 0 ? length : 0);

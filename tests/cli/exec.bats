@@ -63,13 +63,21 @@ modes() {
     [ "$status" -eq 126 ]
 }
 
-@test "without a command, or with a wrong option, the usage is said and the code is 2" {
+@test "without a command, or with a wrong option, the usage is said and the code is 125: 2 is the command's own" {
     run "$TARE" exec
-    [ "$status" -eq 2 ]
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"exec --help"* ]]
     run "$TARE" exec --containment docker true
-    [ "$status" -eq 2 ]
+    [ "$status" -eq 125 ]
     [[ "$output" == *docker* ]]
     run "$TARE" exec --timeout soon true
+    [ "$status" -eq 125 ]
+    run "$TARE" exec --no-such-option true
+    [ "$status" -eq 125 ]
+    [[ "$output" == *"--no-such-option"* ]]
+    run "$TARE" exec --gpu-memory-limit soon true
+    [ "$status" -eq 125 ]
+    run "$TARE" exec sh -c 'exit 2'
     [ "$status" -eq 2 ]
 }
 
@@ -212,4 +220,185 @@ PYTHON
     [ "$status" -eq 4 ]
     [ "$output" = "65534
 65534" ]
+}
+
+# at_terminal COMMAND...: runs it on a terminal of its own, raw and without echo; its output to $DIR/out, then a last line
+# "typed N": the bytes that wait there as if somebody had typed them.
+at_terminal() {
+    timeout 100 python3 - "$@" >"$DIR/out" <<'PYTHON'
+import fcntl, os, pty, select, struct, sys, termios, tty
+master, slave = pty.openpty()
+tty.setraw(slave)
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for fd in 0, 1, 2:
+        os.dup2(slave, fd)
+    os.execvp(sys.argv[1], sys.argv[1:])
+output, ended = b"", False
+while not ended:
+    ended = os.waitpid(pid, os.WNOHANG)[0] != 0
+    while select.select([master], [], [], 0.05)[0]:
+        output += os.read(master, 4096)
+sys.stdout.write(output.decode())
+print("typed", struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0])
+PYTHON
+}
+
+# typist: the program that types; skips where the kernel lets nobody.
+typist() {
+    TYPIST=${BUILD_DIR:-$ROOT/build}/tests/fault/fault_type_to_terminal
+    [ -x "$TYPIST" ] || skip "the programs that misbehave are not built"
+    command -v python3 >/dev/null || skip "python3 is missing"
+    at_terminal "$TYPIST"
+    grep -q "^own stdin 0" "$DIR/out" || skip "this kernel lets nobody type"
+    [ "$(grep -c '^own\|^high-bits' "$DIR/out")" -eq 6 ]
+    [ "$(tail -1 "$DIR/out")" != "typed 0" ]
+}
+
+# Each of its tries must have failed with 1, EPERM, and none of them must have had an effect.
+nothing_typed() {
+    [ "$(grep -c " $1 " "$DIR/out")" -ge 3 ]
+    [ "$(grep " $1 " "$DIR/out" | awk '{ print $3 }' | sort -u)" = 1 ] || { cat "$DIR/out"; false; }
+    [ "$(tail -1 "$DIR/out")" = "typed 0" ]
+}
+
+@test "the command cannot type into the terminal that it was called from, in any ABI" {
+    typist
+    for mode in auto pidns cgroup sweep; do
+        [ "$(id -u)" -eq 0 ] || [ "$mode" = auto ] || [ "$mode" = pidns ] || continue # the filter needs a namespace or root
+        "$TARE" exec --containment $mode -- true 2>/dev/null || continue
+        at_terminal "$TARE" exec --containment $mode -- "$TYPIST"
+        for file in stdin stdout /dev/tty; do nothing_typed "$file"; done
+    done
+}
+
+@test "an ordinary user's command cannot type either, nor can what root's sudo starts as its caller" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    typist
+    cp "$TARE" "$TYPIST" "$DIR"
+    chmod 755 "$DIR" "$DIR"/*
+    mkdir -m 777 "$DIR/home"
+    setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --pid --fork true && {
+        at_terminal env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec -- \
+            "$DIR/fault_type_to_terminal"
+        nothing_typed stdin
+    }
+    for mode in auto sweep; do
+        at_terminal env SUDO_UID=65534 SUDO_GID=65534 TARE_STATE_DIR="$DIR/home" "$DIR/tare" exec --containment $mode -- \
+            "$DIR/fault_type_to_terminal"
+        nothing_typed stdin
+    done
+}
+
+@test "refusing to let it type takes no setuid program and no terminal from the command" {
+    typist
+    at_terminal "$TARE" exec -- sh -c 'grep NoNewPrivs /proc/self/status; tty; stty size; test -t 0 && test -t 1 && echo a terminal'
+    grep -q "NoNewPrivs:.*$(awk '/NoNewPrivs/ { print $2 }' /proc/self/status)" "$DIR/out"
+    grep -q "^/dev/" "$DIR/out"
+    grep -q "a terminal" "$DIR/out"
+}
+
+@test "where nothing refuses it, -v says so" {
+    [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    typist
+    [ "$(cat /proc/sys/dev/tty/legacy_tiocsti 2>/dev/null || echo 1)" = 1 ] || skip "the kernel refuses it by itself"
+    cp "$TARE" "$DIR/tare"
+    chmod 755 "$DIR" "$DIR/tare"
+    mkdir -m 777 "$DIR/home"
+    at_terminal env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec -v \
+        --containment sweep -- true
+    grep -q "could type into this terminal (TIOCSTI)" "$DIR/out"
+    at_terminal "$TARE" exec -v -- true
+    if grep -q "could type" "$DIR/out"; then false; fi
+}
+
+# without CAPABILITIES COMMAND...: as root that can never have them, as a container's root is.
+without() {
+    [ "$(id -u)" -eq 0 ] || skip "only root can give up its capabilities"
+    command -v setpriv >/dev/null || skip "setpriv is missing"
+    local dropped=-${1//,/,-}
+    setpriv --bounding-set "$dropped" --inh-caps "$dropped" true 2>"$DIR/refused" || skip "$(cat "$DIR/refused")"
+    shift
+    setpriv --bounding-set "$dropped" --inh-caps "$dropped" "$@"
+}
+
+@test "root without CAP_SYS_ADMIN has a pid namespace, inside a user namespace of all users" {
+    without sys_admin unshare --user --map-root-user --pid --fork --mount-proc true ||
+        skip "this machine gives it no namespaces"
+    without sys_admin "$TARE" exec -v -- sh -c 'echo $$; id -u; cat /proc/self/setgroups' >"$DIR/out" 2>"$DIR/err"
+    # The second process of its namespace, the first being the init.
+    [ "$(cat "$DIR/out")" = "2
+0
+allow" ]
+    grep -q "containment: user and pid namespace, .*sweep: kernel-backed" "$DIR/err"
+    without sys_admin "$TARE" exec --containment pidns -- true
+    # Its files are still those of all users, and it may still become any of them.
+    touch "$DIR/file"
+    without sys_admin "$TARE" exec -- chown 1234:4321 "$DIR/file"
+    [ "$(stat -c %u:%g "$DIR/file")" = 1234:4321 ]
+    run without sys_admin "$TARE" exec -- setpriv --reuid 1234 --regid 4321 --groups 4322 id
+    [ "$output" = "uid=1234 gid=4321 groups=4321,4322" ]
+}
+
+@test "root that may not map other users is mapped to itself" {
+    without sys_admin,setuid,setgid unshare --user --map-root-user --pid --fork --mount-proc true ||
+        skip "this machine gives it no namespaces"
+    for dropped in sys_admin,setuid,setgid sys_admin,setuid sys_admin,setgid; do
+        without $dropped "$TARE" exec -v -- sh -c 'echo $$; id -u; id -g' >"$DIR/out" 2>"$DIR/err"
+        [ "$(cat "$DIR/out")" = "2
+0
+0" ]
+        grep -q "containment: user and pid namespace, .*sweep: kernel-backed" "$DIR/err"
+    done
+}
+
+@test "root that gets no namespace at all is told what both of them said" {
+    without sys_admin,setfcap true
+    if without sys_admin,setfcap unshare --user --map-root-user true 2>/dev/null; then
+        skip "this kernel lets it map root without CAP_SETFCAP"
+    fi
+    without sys_admin,setfcap,setuid "$TARE" exec -v -- true 2>"$DIR/err"
+    grep -q "best effort" "$DIR/err"
+    grep -qE "no pid namespace: clone a pid namespace: .*; (map the user into|clone) a user (and pid )?namespace: " "$DIR/err"
+    run without sys_admin,setfcap,setuid "$TARE" exec --containment pidns -- true
+    [ "$status" -eq 125 ]
+}
+
+# traced MODE: the system calls of the program and all that it starts, one a line, in $DIR/calls.
+traced() {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "sanitizers load and call what they need"
+    command -v strace >/dev/null || skip "strace is missing"
+    strace -o "$DIR/calls" true 2>"$DIR/refused" || skip "strace: $(cat "$DIR/refused")"
+    strace -f -qq -e signal=none -o "$DIR/calls" "$TARE" exec --containment "$1" -- /bin/true
+}
+
+@test "an empty command loads three libraries beside the C library" {
+    traced auto
+    grep -oE 'openat\([^)]*/lib[^/)"]*\.so[.0-9]*", [^)]*\) = [0-9]+' "$DIR/calls" | grep -oE 'lib[^/"]*\.so' |
+        sort -u >"$DIR/loaded"
+    # /bin/true may bring libraries of its own.
+    LD_TRACE_LOADED_OBJECTS=1 /bin/true | grep -oE 'lib[^/ ]*\.so' | sort -u >"$DIR/true"
+    libraries=$(comm -23 "$DIR/loaded" "$DIR/true" | tr '\n' ' ')
+    [ "$libraries" = "libjansson.so libm.so libpcre2-8.so " ] || { echo "$libraries"; false; }
+}
+
+@test "an empty command costs at most 450 system calls" {
+    traced auto
+    calls=$(grep -cv -e '<\.\.\. .* resumed>' -e '+++ exited' "$DIR/calls")
+    [ "$calls" -le 450 ] || { echo "$calls"; false; }
+}
+
+@test "without a pid namespace one look at /proc proves the end of what ended by itself" {
+    for mode in cgroup sweep; do
+        "$TARE" exec --containment $mode -- true 2>/dev/null || continue
+        traced $mode
+        # As opendir(3) asks for it; single files of /proc are read below a descriptor that is opened without O_NONBLOCK.
+        [ "$(grep -c 'openat(AT_FDCWD, "/proc", [A-Z_|]*O_NONBLOCK' "$DIR/calls")" -eq 1 ]
+        # Nothing is waited for by the clock.
+        if grep -E 'nanosleep\(|poll\(NULL' "$DIR/calls"; then false; fi
+    done
 }

@@ -116,6 +116,23 @@ for command, codes in manuals.items():
 END
 }
 
+@test "what exec's exit codes mean is said in the same words by help, manual and docs/commands.md" {
+    "$TARE" exec --help > help
+    "$TARE" --man exec > manual
+    python3 - "$ROOT/docs/commands.md" <<'END'
+import re, sys
+def plain(text):
+    return re.sub(r"\s+", " ", text.replace("`", "").replace("\\-", "-")).strip()
+codes = r"(124|125|126|127|128\+n)"
+help = plain(open("help").read().split("Exit codes:")[1].split(" else ")[0])
+manual = plain(re.sub(r"\.TP\n\\fB([^\\]+)\\fR\n", r"\1 ", open("manual").read().split(".SH EXIT STATUS\n")[1].split(".TP\n\\fBelse")[0]))
+row = next(line for line in open(sys.argv[1]) if line.startswith("| `exec` | the command's own"))
+documented = plain(row.split("|")[6].replace(";", ""))
+assert re.findall(codes, help) == ["124", "125", "126", "127", "128+n"], help
+assert help == manual == documented, (help, manual, documented)
+END
+}
+
 @test "bash completes commands, options, choices and files" {
     "$TARE" --completion bash > completion
     bash -n completion

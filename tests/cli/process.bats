@@ -213,3 +213,17 @@ END
     lock_is_free repo/lock
     is "$(stat -c %u "$(run_dir)/summary.csv")" 65534
 }
+
+@test "a training cannot type into the terminal from which the run was started, not even root's" {
+    local typist=${BUILD_DIR:-$ROOT/build}/tests/fault/fault_type_to_terminal
+    [ -x "$typist" ] || skip "the programs that misbehave are not built"
+    command -v script > /dev/null || skip "script is missing"
+    [ "$(id -u)" -eq 0 ] || skip "an ordinary user's training has no right to another session's terminal"
+    script -qec "tty >'$WORK/tty'; setsid --wait '$typist' \$(cat '$WORK/tty') >'$WORK/free'" /dev/null < /dev/null
+    grep -q "^own /dev/[^ ]* 0" "$WORK/free" || skip "this kernel lets nobody type"
+    job "'$typist' \"\$(cat '$WORK/tty')\"; exit 0"
+    settings 1
+    script -qec "tty >'$WORK/tty'; $(declare -f tare_run); TARE='$TARE' tare_run" /dev/null < /dev/null
+    [ "$(grep -c "^[a-z0-9-]* $(cat "$WORK/tty") 1$" "$(run_dir)"/*/training.log)" -ge 3 ]
+    [ "$(grep -c "^[a-z0-9-]* $(cat "$WORK/tty") 0$" "$(run_dir)"/*/training.log)" -eq 0 ]
+}

@@ -116,6 +116,18 @@ static void what_concerns_users_only_is_not_told_to_root(void **state)
     expect(top, 0, &none, "pid namespace", FINDING_NO, refused, "sudo sysctl -w user.max_pid_namespaces=15000");
 }
 
+/* CapEff as a container's root has it without --cap-add SYS_ADMIN (docker's default set), and with it. */
+static void what_concerns_users_concerns_root_without_cap_sys_admin(void **state)
+{
+    const char *top = *state;
+    const struct containment none = {.pidns_reason = refused};
+    put(top, SYS "kernel/unprivileged_userns_clone", "0\n");
+    put(top, "/proc/self/status", "Name:\ttare\nCapEff:\t00000000a80425fb\n");
+    expect(top, 0, &none, "pid namespace", FINDING_NO, refused, "sudo sysctl -w kernel.unprivileged_userns_clone=1");
+    put(top, "/proc/self/status", "Name:\ttare\nCapEff:\t00000000a82425fb\n");
+    expect(top, 0, &none, "pid namespace", FINDING_NO, refused, NULL);
+}
+
 static void in_a_container_its_own_options_are_the_mend(void **state)
 {
     const char *top = *state;
@@ -284,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(each_setting_that_forbids_namespaces_has_its_mend),
         WITH_FOLDER(what_concerns_users_only_is_not_told_to_root),
+        WITH_FOLDER(what_concerns_users_concerns_root_without_cap_sys_admin),
         WITH_FOLDER(in_a_container_its_own_options_are_the_mend),
         WITH_FOLDER(a_user_gets_a_cgroup_from_systemd_or_else_from_root),
         WITH_FOLDER(layers_that_hold_need_no_mend),

@@ -1,0 +1,131 @@
+/* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
+ * with the program: SQLite, libsystemd (with the six libraries that it needs) and libsmartcols are half of the time that
+ * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
+ * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
+#include <dlfcn.h>
+#include <libsmartcols.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#define SQLITE  "libsqlite3.so.0"
+#define SYSTEMD "libsystemd.so.0"
+#define TABLES  "libsmartcols.so.1"
+
+/* Ends the program as the dynamic linker would have done at its start. */
+static void *symbol_find(const char *library, const char *name)
+{
+    void *loaded = dlopen(library, RTLD_LAZY | RTLD_LOCAL); /* again: the same handle */
+    void *symbol = loaded ? dlsym(loaded, name) : NULL;
+    if (symbol)
+        return symbol;
+    fprintf(stderr, "error while loading shared libraries: %s\n", dlerror());
+    exit(127);
+}
+
+#define LAZY(library, type, name, parameters, arguments)                                                               \
+    type name parameters                                                                                               \
+    {                                                                                                                  \
+        static _Atomic(void *) symbol;                                                                                 \
+        if (!symbol)                                                                                                   \
+            symbol = symbol_find(library, #name);                                                                      \
+        return ((__typeof__(&name))symbol)arguments;                                                                   \
+    }
+
+/* clang-format off */
+LAZY(SQLITE, int, sqlite3_open_v2, (const char *file, sqlite3 **db, int flags, const char *vfs), (file, db, flags, vfs))
+LAZY(SQLITE, int, sqlite3_close, (sqlite3 *db), (db))
+LAZY(SQLITE, int, sqlite3_busy_timeout, (sqlite3 *db, int ms), (db, ms))
+LAZY(SQLITE, int, sqlite3_get_autocommit, (sqlite3 *db), (db))
+LAZY(SQLITE, int, sqlite3_wal_checkpoint_v2, (sqlite3 *db, const char *name, int mode, int *log, int *done),
+     (db, name, mode, log, done))
+LAZY(SQLITE, const char *, sqlite3_errmsg, (sqlite3 *db), (db))
+LAZY(SQLITE, int, sqlite3_extended_errcode, (sqlite3 *db), (db))
+LAZY(SQLITE, int, sqlite3_system_errno, (sqlite3 *db), (db))
+LAZY(SQLITE, int, sqlite3_prepare_v2, (sqlite3 *db, const char *sql, int bytes, sqlite3_stmt **s, const char **tail),
+     (db, sql, bytes, s, tail))
+LAZY(SQLITE, int, sqlite3_bind_double, (sqlite3_stmt *s, int at, double value), (s, at, value))
+LAZY(SQLITE, int, sqlite3_bind_int, (sqlite3_stmt *s, int at, int value), (s, at, value))
+LAZY(SQLITE, int, sqlite3_bind_int64, (sqlite3_stmt *s, int at, sqlite3_int64 value), (s, at, value))
+LAZY(SQLITE, int, sqlite3_bind_null, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, int, sqlite3_bind_text, (sqlite3_stmt *s, int at, const char *text, int bytes, void (*done)(void *)),
+     (s, at, text, bytes, done))
+LAZY(SQLITE, int, sqlite3_step, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, double, sqlite3_column_double, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, int, sqlite3_column_int, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, sqlite3_int64, sqlite3_column_int64, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, const unsigned char *, sqlite3_column_text, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, int, sqlite3_column_type, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, sqlite3 *, sqlite3_db_handle, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, const char *, sqlite3_sql, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_finalize, (sqlite3_stmt *s), (s))
+
+LAZY(SYSTEMD, int, sd_event_new, (sd_event **e), (e))
+LAZY(SYSTEMD, sd_event *, sd_event_unref, (sd_event *e), (e))
+LAZY(SYSTEMD, int, sd_event_loop, (sd_event *e), (e))
+LAZY(SYSTEMD, int, sd_event_exit, (sd_event *e, int code), (e, code))
+LAZY(SYSTEMD, int, sd_event_add_io,
+     (sd_event *e, sd_event_source **s, int fd, uint32_t events, sd_event_io_handler_t call, void *data),
+     (e, s, fd, events, call, data))
+LAZY(SYSTEMD, int, sd_event_add_signal,
+     (sd_event *e, sd_event_source **s, int signal, sd_event_signal_handler_t call, void *data),
+     (e, s, signal, call, data))
+LAZY(SYSTEMD, int, sd_event_add_time_relative,
+     (sd_event *e, sd_event_source **s, clockid_t clock, uint64_t usec, uint64_t accuracy,
+      sd_event_time_handler_t call, void *data),
+     (e, s, clock, usec, accuracy, call, data))
+LAZY(SYSTEMD, int, sd_event_source_set_enabled, (sd_event_source *s, int enabled), (s, enabled))
+LAZY(SYSTEMD, int, sd_event_source_set_floating, (sd_event_source *s, int floating), (s, floating))
+LAZY(SYSTEMD, int, sd_event_source_set_priority, (sd_event_source *s, int64_t priority), (s, priority))
+LAZY(SYSTEMD, int, sd_event_source_set_time_relative, (sd_event_source *s, uint64_t usec), (s, usec))
+LAZY(SYSTEMD, sd_event_source *, sd_event_source_unref, (sd_event_source *s), (s))
+LAZY(SYSTEMD, sd_event_source *, sd_event_source_disable_unref, (sd_event_source *s), (s))
+
+LAZY(SYSTEMD, int, sd_bus_new, (sd_bus **bus), (bus))
+LAZY(SYSTEMD, int, sd_bus_open_user, (sd_bus **bus), (bus))
+LAZY(SYSTEMD, int, sd_bus_set_address, (sd_bus *bus, const char *address), (bus, address))
+LAZY(SYSTEMD, int, sd_bus_start, (sd_bus *bus), (bus))
+LAZY(SYSTEMD, int, sd_bus_process, (sd_bus *bus, sd_bus_message **message), (bus, message))
+LAZY(SYSTEMD, int, sd_bus_wait, (sd_bus *bus, uint64_t usec), (bus, usec))
+LAZY(SYSTEMD, void, sd_bus_close, (sd_bus *bus), (bus))
+LAZY(SYSTEMD, sd_bus *, sd_bus_unref, (sd_bus *bus), (bus))
+LAZY(SYSTEMD, int, sd_bus_call_async,
+     (sd_bus *bus, sd_bus_slot **slot, sd_bus_message *m, sd_bus_message_handler_t call, void *data, uint64_t usec),
+     (bus, slot, m, call, data, usec))
+LAZY(SYSTEMD, int, sd_bus_message_new_method_call,
+     (sd_bus *bus, sd_bus_message **m, const char *destination, const char *path, const char *interface,
+      const char *member),
+     (bus, m, destination, path, interface, member))
+LAZY(SYSTEMD, int, sd_bus_message_set_auto_start, (sd_bus_message *m, int start), (m, start))
+LAZY(SYSTEMD, int, sd_bus_message_appendv, (sd_bus_message *m, const char *types, va_list values), (m, types, values))
+LAZY(SYSTEMD, const sd_bus_error *, sd_bus_message_get_error, (sd_bus_message *m), (m))
+LAZY(SYSTEMD, sd_bus_message *, sd_bus_message_unref, (sd_bus_message *m), (m))
+
+LAZY(TABLES, struct libscols_table *, scols_new_table, (void), ())
+LAZY(TABLES, void, scols_unref_table, (struct libscols_table *table), (table))
+LAZY(TABLES, int, scols_table_enable_colors, (struct libscols_table *table, int enable), (table, enable))
+LAZY(TABLES, int, scols_table_colors_wanted, (const struct libscols_table *table), (table))
+LAZY(TABLES, int, scols_table_set_termforce, (struct libscols_table *table, int force), (table, force))
+LAZY(TABLES, int, scols_table_set_column_separator, (struct libscols_table *table, const char *text), (table, text))
+LAZY(TABLES, struct libscols_column *, scols_table_new_column,
+     (struct libscols_table *table, const char *name, double width, int flags), (table, name, width, flags))
+LAZY(TABLES, struct libscols_line *, scols_table_new_line,
+     (struct libscols_table *table, struct libscols_line *parent), (table, parent))
+LAZY(TABLES, struct libscols_cell *, scols_line_get_cell, (struct libscols_line *line, size_t at), (line, at))
+LAZY(TABLES, int, scols_cell_set_data, (struct libscols_cell *cell, const char *data), (cell, data))
+LAZY(TABLES, int, scols_cell_set_color, (struct libscols_cell *cell, const char *color), (cell, color))
+LAZY(TABLES, int, scols_print_table_to_string, (struct libscols_table *table, char **out), (table, out))
+/* clang-format on */
+
+int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
+{
+    va_list values;
+    va_start(values, types);
+    int code = sd_bus_message_appendv(m, types, values);
+    va_end(values);
+    return code;
+}
