@@ -68,6 +68,7 @@ LAZY(SYSTEMD, int, sd_event_new, (sd_event **e), (e))
 LAZY(SYSTEMD, sd_event *, sd_event_unref, (sd_event *e), (e))
 LAZY(SYSTEMD, int, sd_event_loop, (sd_event *e), (e))
 LAZY(SYSTEMD, int, sd_event_exit, (sd_event *e, int code), (e, code))
+LAZY(SYSTEMD, int, sd_event_source_get_time, (sd_event_source *s, uint64_t *us), (s, us))
 LAZY(SYSTEMD, int, sd_event_add_io,
      (sd_event *e, sd_event_source **s, int fd, uint32_t events, sd_event_io_handler_t call, void *data),
      (e, s, fd, events, call, data))
