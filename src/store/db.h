@@ -56,11 +56,7 @@ void db_release(sqlite3_stmt **query);
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);
 
-/* For a run that is written at once: else the files of all experiments take the square of their number. A live run does
- * without, as each commit would write a page more. */
-bool schema_index(sqlite3 *db, struct err *err);
-
-/* Brings a database of an older format, which schema_check let pass, to this one. */
+/* Brings a database of an older format, which schema_check let pass, to this one, with the indexes. */
 bool schema_upgrade(sqlite3 *db, struct err *err);
 
 /* Refuses a database that holds no run or was made by a newer tare. */

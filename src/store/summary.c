@@ -1,4 +1,4 @@
-#include "store/files.h"
+#include "store/summary.h"
 
 #include "base/clock.h"
 #include "base/csv.h"
@@ -8,7 +8,18 @@
 #include "store/memory.h"
 #include "store/results.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static const char *const names[SUMMARY_FILES] = {[SUMMARY_ALL] = "summary.csv", [SUMMARY_SAFE] = "summary_safe.csv"};
+
+/* So many are in memory at a time while the files are made anew. */
+enum { CHUNK = 256 };
+
+/* Making the files anew may take this share of the time. */
+static const int64_t SHARE = 100;
 
 /* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
 static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
@@ -37,17 +48,13 @@ struct extra {
     struct memory_cells memory;
 };
 
-struct columns {
-    struct strv params, metrics; /* sorted */
-};
-
 static int compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
-static void collect_columns(const struct plan *plan, struct columns *out)
+static void collect_columns(const struct plan *plan, struct summary *out)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_job *job = &plan->experiments[i].foreground;
@@ -62,7 +69,7 @@ static void collect_columns(const struct plan *plan, struct columns *out)
         qsort(out->metrics.items, out->metrics.count, sizeof *out->metrics.items, compare);
 }
 
-static void add_header(struct text *out, const struct columns *columns)
+static void add_header(struct text *out, const struct summary *columns)
 {
     for (size_t i = 0; i < COUNT(first_columns); i++)
         text_addf(out, "%s%s", i ? "," : "", first_columns[i]);
@@ -120,7 +127,7 @@ static void add_metric(struct text *out, const struct result *item, const char *
 }
 
 static void add_row(struct text *out, const struct plan_experiment *experiment, const struct result *item,
-                    const struct extra *extra, const struct columns *columns)
+                    const struct extra *extra, const struct summary *columns)
 {
     const struct plan_job *job = &experiment->foreground;
     char time[40] = "";
@@ -162,27 +169,28 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     text_add_char(out, '\n');
 }
 
-static bool load_extras(sqlite3 *db, struct extra *extras, size_t count, struct err *err)
+/* Of the experiments numbered first to first + count - 1. */
+static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
         "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy, m.changed,"
         " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
         " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
-        " m.attempt = coalesce(e.result_attempt, e.attempts)",
-        "");
+        " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
+        "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
     if (!query)
         return false;
     int step;
     while ((step = db_step(query, err)) > 0) {
-        int64_t number = sqlite3_column_int64(query, 0);
-        if (number >= 1 && (size_t)number <= count)
-            extras[number - 1] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
-                                                .has_duration = !db_is_null(query, 2),
-                                                .has_exit_code = !db_is_null(query, 3),
-                                                .exit_code = sqlite3_column_int64(query, 3),
-                                                .energy = db_json(query, 4),
-                                                .memory = memory_cells(query, 5)};
+        int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
+        if (place >= 0 && (uint64_t)place < count)
+            extras[place] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
+                                           .has_duration = !db_is_null(query, 2),
+                                           .has_exit_code = !db_is_null(query, 3),
+                                           .exit_code = sqlite3_column_int64(query, 3),
+                                           .energy = db_json(query, 4),
+                                           .memory = memory_cells(query, 5)};
     }
     return step == 0;
 }
@@ -202,39 +210,235 @@ static bool has_row(const struct result *item)
     return item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED;
 }
 
-/* All that a summary is written from. */
-struct summary {
-    const struct plan *plan;
-    struct result *items;
-    struct extra *extras;
-    struct columns columns;
-};
-
-static bool write_rows(int dir, const char *name, const struct summary *summary, bool only_clean, struct err *err)
+/* Whether a row is one of summary_safe.csv too. */
+static bool is_safe(const struct result *item)
 {
-    AUTO_TEXT struct text out = {0};
-    add_header(&out, &summary->columns);
-    for (size_t i = 0; i < summary->plan->count; i++) {
-        const struct result *item = &summary->items[i];
-        if (has_row(item) && (!only_clean || item->verdict == VERDICT_CLEAN))
-            add_row(&out, &summary->plan->experiments[i], item, &summary->extras[i], &summary->columns);
-    }
-    return fs_write_atomic(dir, name, text_get(&out), out.length, err);
+    return item->verdict == VERDICT_CLEAN;
 }
 
-bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err)
+/* Rows on their way into the files, each of which has length bytes before them. */
+struct rows {
+    struct text text[SUMMARY_FILES];
+    off_t length[SUMMARY_FILES];
+};
+
+static void rows_fini(struct rows *rows)
 {
-    struct summary summary = {.plan = plan, .extras = mem_array(plan->count ? plan->count : 1, sizeof(struct extra))};
-    if (!load_extras(db, summary.extras, plan->count, err) || !result_items_load(db, plan, &summary.items, err)) {
-        extras_free(summary.extras, plan->count);
-        return err_wrap(err, "summary.csv");
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        text_fini(&rows->text[i]);
+}
+
+static void tail_add(struct summary *summary, size_t number, const struct rows *rows)
+{
+    if (summary->tail_count == COUNT(summary->tail)) {
+        memmove(summary->tail, summary->tail + SUMMARY_TAIL, SUMMARY_TAIL * sizeof *summary->tail);
+        summary->tail_count -= SUMMARY_TAIL;
+        summary->dropped += SUMMARY_TAIL;
     }
-    collect_columns(plan, &summary.columns);
-    bool ok = write_rows(dir, "summary.csv", &summary, false, err) &&
-              write_rows(dir, "summary_safe.csv", &summary, true, err);
-    strv_fini(&summary.columns.params);
-    strv_fini(&summary.columns.metrics);
-    result_items_free(summary.items, plan->count);
-    extras_free(summary.extras, plan->count);
+    struct summary_row *row = &summary->tail[summary->tail_count++];
+    row->number = number;
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        row->at[i] = rows->length[i] + (off_t)rows->text[i].length;
+}
+
+/* The rows of the experiments numbered first to first + count - 1, of those that have one. */
+static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t count, struct rows *rows,
+                     struct err *err)
+{
+    struct result *items = NULL;
+    struct extra *extras = mem_array(count, sizeof *extras);
+    bool ok = load_extras(db, first, count, extras, err) &&
+              result_items_load(db, summary->plan, first, count, &items, err);
+    for (size_t i = 0; ok && i < count; i++) {
+        const struct result *item = &items[i];
+        if (!has_row(item))
+            continue;
+        tail_add(summary, item->number, rows);
+        size_t begin = rows->text[SUMMARY_ALL].length;
+        add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
+        if (is_safe(item))
+            text_add_bytes(&rows->text[SUMMARY_SAFE], rows->text[SUMMARY_ALL].data + begin,
+                           rows->text[SUMMARY_ALL].length - begin);
+    }
+    result_items_free(items, count);
+    extras_free(extras, count);
     return ok;
+}
+
+void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch)
+{
+    *summary = (struct summary){.dir = dir, .plan = plan, .scratch = scratch, .fd = {-1, -1}};
+    collect_columns(plan, summary);
+}
+
+static void close_files(struct summary *summary)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        if (summary->fd[i] >= 0)
+            close(steal_fd(&summary->fd[i]));
+}
+
+void summary_fini(struct summary *summary)
+{
+    close_files(summary);
+    strv_fini(&summary->params);
+    strv_fini(&summary->metrics);
+}
+
+/* Writes and forgets the bytes of rows. */
+static bool write_out(const int fds[SUMMARY_FILES], struct rows *rows, struct err *err)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        struct text *text = &rows->text[i];
+        if (!fs_write_all(fds[i], text_get(text), text->length, err))
+            return err_wrap(err, "write %s", names[i]);
+        rows->length[i] += (off_t)text->length;
+        text_clear(text);
+    }
+    return true;
+}
+
+static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinished files[SUMMARY_FILES], struct err *err)
+{
+    AUTO(rows_fini) struct rows rows = {0};
+    summary->tail_count = summary->dropped = 0;
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        add_header(&rows.text[i], summary);
+        if (!fs_unfinished_begin(summary->dir, &files[i], err))
+            return err_wrap(err, "write %s", names[i]);
+    }
+    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd};
+    for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
+        size_t left = summary->plan->count - first + 1;
+        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) || !write_out(fds, &rows, err))
+            return false;
+    }
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        summary->size[i] = rows.length[i];
+        summary->fd[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+        if (summary->fd[i] < 0 || fcntl(summary->fd[i], F_SETFL, O_APPEND) != 0 ||
+            !fs_unfinished_publish(&files[i], names[i], !summary->scratch, err))
+            return err_wrap(err, "write %s", names[i]);
+    }
+    return true;
+}
+
+/* Both files anew, whole: who reads them meanwhile sees those before. */
+static bool make_anew(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}};
+    int64_t from_ns = clock_monotonic_ns();
+    close_files(summary);
+    bool ok = make_files(summary, db, files, err);
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        fs_unfinished_drop(&files[i]);
+    if (!ok)
+        close_files(summary);
+    summary->made_ns = clock_monotonic_ns();
+    summary->took_ns = summary->made_ns - from_ns;
+    summary->stale = 0;
+    return ok;
+}
+
+/* Whether the files are still those that were written, of the length that they were given. */
+static bool are_ours(const struct summary *summary)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        struct stat named, opened;
+        if (summary->fd[i] < 0 || fstatat(summary->dir, names[i], &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstat(summary->fd[i], &opened) != 0 || named.st_ino != opened.st_ino || named.st_dev != opened.st_dev ||
+            opened.st_size != summary->size[i])
+            return false;
+    }
+    return true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The numbers that are behind the rows before the tail, from the first of them on; and how many are not. */
+static size_t count_stale(const struct summary *summary, const size_t *numbers, size_t count)
+{
+    size_t stale = 0;
+    while (summary->dropped > 0 && stale < count && numbers[stale] < summary->tail[0].number)
+        stale++;
+    return stale;
+}
+
+/* In order, and each but once, with the rows of the tail that come behind the first of them; these leave the tail. */
+static size_t *merge_tail(struct summary *summary, const size_t *numbers, size_t count, size_t *out_count)
+{
+    size_t keep = summary->tail_count, total = count, unique = 0;
+    while (keep > 0 && summary->tail[keep - 1].number >= numbers[0])
+        keep--;
+    size_t *out = mem_array(count + summary->tail_count - keep, sizeof *out);
+    memcpy(out, numbers, count * sizeof *out);
+    for (size_t i = keep; i < summary->tail_count; i++)
+        out[total++] = summary->tail[i].number;
+    qsort(out, total, sizeof *out, compare_numbers);
+    for (size_t i = 0; i < total; i++)
+        if (i == 0 || out[i] != out[i - 1])
+            out[unique++] = out[i];
+    summary->tail_count = keep;
+    *out_count = unique;
+    return out;
+}
+
+static bool cut(struct summary *summary, const off_t length[SUMMARY_FILES], struct err *err)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        if (ftruncate(summary->fd[i], length[i]) != 0)
+            return err_sys(err, "write %s: shorten it", names[i]);
+    return true;
+}
+
+/* At the end, behind the rows before them. Whoever reads sees whole rows; those that are written anew are away for a moment. */
+static bool append(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
+{
+    AUTO(rows_fini) struct rows rows = {.length = {summary->size[SUMMARY_ALL], summary->size[SUMMARY_SAFE]}};
+    size_t behind = summary->tail_count, total;
+    AUTO_FREE size_t *all = merge_tail(summary, numbers, count, &total);
+    bool shorter = summary->tail_count < behind;
+    if (shorter)
+        memcpy(rows.length, summary->tail[summary->tail_count].at, sizeof rows.length);
+    memcpy(summary->size, rows.length, sizeof rows.length);
+    for (size_t i = 0; i < total; i++)
+        if (!add_rows(summary, db, all[i], 1, &rows, err))
+            return false;
+    if (shorter && !cut(summary, summary->size, err))
+        return false;
+    if (!write_out(summary->fd, &rows, err)) {
+        cut(summary, summary->size, NULL); /* where even this fails, the files are made anew by who goes on */
+        return false;
+    }
+    memcpy(summary->size, rows.length, sizeof rows.length);
+    return true;
+}
+
+bool summary_put(struct summary *summary, sqlite3 *db, size_t *numbers, size_t count, struct err *err)
+{
+    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    if (!are_ours(summary))
+        return make_anew(summary, db, err);
+    size_t stale = count_stale(summary, numbers, count);
+    summary->stale += stale;
+    if (summary->stale > 0 && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)
+        return make_anew(summary, db, err);
+    if (stale == count || append(summary, db, numbers + stale, count - stale, err))
+        return true;
+    close_files(summary);
+    return false;
+}
+
+bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    if (summary->stale > 0)
+        return make_anew(summary, db, err);
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        if (!summary->scratch && summary->fd[i] >= 0 && fdatasync(summary->fd[i]) != 0)
+            return err_sys(err, "fsync %s", names[i]);
+    return true;
 }
