@@ -101,7 +101,7 @@ bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err)
 {
     *out = (struct fs_unfinished){.dir = dir};
     snprintf(out->name, sizeof out->name, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
-    out->fd = openat(dir, out->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    out->fd = openat(dir, out->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return out->fd >= 0 || err_sys(err, "create a file beside it");
 }
 

@@ -51,7 +51,7 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
 {
     struct store *store = mem_alloc(sizeof *store);
     *store = (struct store){.lock = -1, .jsonl = -1, .dir_path = mem_strdup(dir_path)};
-    summary_init(&store->worker.summary, -1, &store->plan, false);
+    store->worker.summary.fd[SUMMARY_ALL] = store->worker.summary.fd[SUMMARY_SAFE] = -1;
     store->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
     if (store->dir < 0) {
         err_sys(err, "open %s", dir_path);

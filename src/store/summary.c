@@ -216,7 +216,7 @@ static bool is_safe(const struct result *item)
     return item->verdict == VERDICT_CLEAN;
 }
 
-/* Rows on their way into the files, each of which has length bytes before them. */
+/* Rows on their way into the files, and what the files are long before them. */
 struct rows {
     struct text text[SUMMARY_FILES];
     off_t length[SUMMARY_FILES];
@@ -226,19 +226,6 @@ static void rows_fini(struct rows *rows)
 {
     for (size_t i = 0; i < SUMMARY_FILES; i++)
         text_fini(&rows->text[i]);
-}
-
-static void tail_add(struct summary *summary, size_t number, const struct rows *rows)
-{
-    if (summary->tail_count == COUNT(summary->tail)) {
-        memmove(summary->tail, summary->tail + SUMMARY_TAIL, SUMMARY_TAIL * sizeof *summary->tail);
-        summary->tail_count -= SUMMARY_TAIL;
-        summary->dropped += SUMMARY_TAIL;
-    }
-    struct summary_row *row = &summary->tail[summary->tail_count++];
-    row->number = number;
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        row->at[i] = rows->length[i] + (off_t)rows->text[i].length;
 }
 
 /* The rows of the experiments numbered first to first + count - 1, of those that have one. */
@@ -253,7 +240,9 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
         const struct result *item = &items[i];
         if (!has_row(item))
             continue;
-        tail_add(summary, item->number, rows);
+        summary->has[item->number - 1] = true;
+        summary->stale = summary->stale || item->number < summary->last;
+        summary->last = item->number > summary->last ? item->number : summary->last;
         size_t begin = rows->text[SUMMARY_ALL].length;
         add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
         if (is_safe(item))
@@ -267,7 +256,11 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
 
 void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch)
 {
-    *summary = (struct summary){.dir = dir, .plan = plan, .scratch = scratch, .fd = {-1, -1}};
+    *summary = (struct summary){.dir = dir,
+                                .plan = plan,
+                                .scratch = scratch,
+                                .fd = {-1, -1},
+                                .has = mem_array(plan->count + 1, sizeof *summary->has)};
     collect_columns(plan, summary);
 }
 
@@ -283,6 +276,7 @@ void summary_fini(struct summary *summary)
     close_files(summary);
     strv_fini(&summary->params);
     strv_fini(&summary->metrics);
+    free(steal_ptr(summary->has));
 }
 
 /* Writes and forgets the bytes of rows. */
@@ -298,10 +292,41 @@ static bool write_out(const int fds[SUMMARY_FILES], struct rows *rows, struct er
     return true;
 }
 
+/* Whether the file of that name holds these bytes already, and may be kept. */
+static bool holds_same(int dir, const char *name, int fd, off_t size)
+{
+    char old[8192], new[8192];
+    struct stat status;
+    AUTO_CLOSE int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != size)
+        return false;
+    for (off_t at = 0; at < size;) {
+        ssize_t count = pread(file, old, sizeof old, at);
+        if (count <= 0 || pread(fd, new, (size_t)count, at) != count || memcmp(old, new, (size_t)count) != 0)
+            return false;
+        at += count;
+    }
+    return true;
+}
+
+/* Under its name, unless what is there is the same; opened for appending. */
+static int publish(const struct summary *summary, struct fs_unfinished *file, const char *name, off_t size,
+                   struct err *err)
+{
+    bool same = holds_same(summary->dir, name, file->fd, size);
+    if (same)
+        fs_unfinished_drop(file);
+    else if (!fs_unfinished_publish(file, name, !summary->scratch, err))
+        return -1;
+    int fd = openat(summary->dir, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "open it");
+    return fd;
+}
+
 static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinished files[SUMMARY_FILES], struct err *err)
 {
     AUTO(rows_fini) struct rows rows = {0};
-    summary->tail_count = summary->dropped = 0;
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         add_header(&rows.text[i], summary);
         if (!fs_unfinished_begin(summary->dir, &files[i], err))
@@ -315,9 +340,8 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
     }
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         summary->size[i] = rows.length[i];
-        summary->fd[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-        if (summary->fd[i] < 0 || fcntl(summary->fd[i], F_SETFL, O_APPEND) != 0 ||
-            !fs_unfinished_publish(&files[i], names[i], !summary->scratch, err))
+        summary->fd[i] = publish(summary, &files[i], names[i], rows.length[i], err);
+        if (summary->fd[i] < 0)
             return err_wrap(err, "write %s", names[i]);
     }
     return true;
@@ -329,6 +353,8 @@ static bool make_anew(struct summary *summary, sqlite3 *db, struct err *err)
     struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}};
     int64_t from_ns = clock_monotonic_ns();
     close_files(summary);
+    memset(summary->has, 0, summary->plan->count * sizeof *summary->has);
+    summary->last = 0;
     bool ok = make_files(summary, db, files, err);
     for (size_t i = 0; i < SUMMARY_FILES; i++)
         fs_unfinished_drop(&files[i]);
@@ -336,7 +362,7 @@ static bool make_anew(struct summary *summary, sqlite3 *db, struct err *err)
         close_files(summary);
     summary->made_ns = clock_monotonic_ns();
     summary->took_ns = summary->made_ns - from_ns;
-    summary->stale = 0;
+    summary->stale = false;
     return ok;
 }
 
@@ -353,81 +379,32 @@ static bool are_ours(const struct summary *summary)
     return true;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static bool append(struct summary *summary, struct rows *rows, struct err *err)
 {
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-    return (left > right) - (left < right);
-}
-
-/* The numbers that are behind the rows before the tail, from the first of them on; and how many are not. */
-static size_t count_stale(const struct summary *summary, const size_t *numbers, size_t count)
-{
-    size_t stale = 0;
-    while (summary->dropped > 0 && stale < count && numbers[stale] < summary->tail[0].number)
-        stale++;
-    return stale;
-}
-
-/* In order, and each but once, with the rows of the tail that come behind the first of them; these leave the tail. */
-static size_t *merge_tail(struct summary *summary, const size_t *numbers, size_t count, size_t *out_count)
-{
-    size_t keep = summary->tail_count, total = count, unique = 0;
-    while (keep > 0 && summary->tail[keep - 1].number >= numbers[0])
-        keep--;
-    size_t *out = mem_array(count + summary->tail_count - keep, sizeof *out);
-    memcpy(out, numbers, count * sizeof *out);
-    for (size_t i = keep; i < summary->tail_count; i++)
-        out[total++] = summary->tail[i].number;
-    qsort(out, total, sizeof *out, compare_numbers);
-    for (size_t i = 0; i < total; i++)
-        if (i == 0 || out[i] != out[i - 1])
-            out[unique++] = out[i];
-    summary->tail_count = keep;
-    *out_count = unique;
-    return out;
-}
-
-static bool cut(struct summary *summary, const off_t length[SUMMARY_FILES], struct err *err)
-{
-    for (size_t i = 0; i < SUMMARY_FILES; i++)
-        if (ftruncate(summary->fd[i], length[i]) != 0)
-            return err_sys(err, "write %s: shorten it", names[i]);
-    return true;
-}
-
-/* At the end, behind the rows before them. Whoever reads sees whole rows; those that are written anew are away for a moment. */
-static bool append(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
-{
-    AUTO(rows_fini) struct rows rows = {.length = {summary->size[SUMMARY_ALL], summary->size[SUMMARY_SAFE]}};
-    size_t behind = summary->tail_count, total;
-    AUTO_FREE size_t *all = merge_tail(summary, numbers, count, &total);
-    bool shorter = summary->tail_count < behind;
-    if (shorter)
-        memcpy(rows.length, summary->tail[summary->tail_count].at, sizeof rows.length);
-    memcpy(summary->size, rows.length, sizeof rows.length);
-    for (size_t i = 0; i < total; i++)
-        if (!add_rows(summary, db, all[i], 1, &rows, err))
-            return false;
-    if (shorter && !cut(summary, summary->size, err))
-        return false;
-    if (!write_out(summary->fd, &rows, err)) {
-        cut(summary, summary->size, NULL); /* where even this fails, the files are made anew by who goes on */
-        return false;
+    memcpy(rows->length, summary->size, sizeof rows->length);
+    if (write_out(summary->fd, rows, err)) {
+        memcpy(summary->size, rows->length, sizeof rows->length);
+        return true;
     }
-    memcpy(summary->size, rows.length, sizeof rows.length);
-    return true;
+    /* No half a row stays; where even this fails, who goes on makes the files anew. */
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        (void)!ftruncate(summary->fd[i], summary->size[i]);
+    return false;
 }
 
-bool summary_put(struct summary *summary, sqlite3 *db, size_t *numbers, size_t count, struct err *err)
+bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
 {
-    qsort(numbers, count, sizeof *numbers, compare_numbers);
+    AUTO(rows_fini) struct rows rows = {0};
     if (!are_ours(summary))
         return make_anew(summary, db, err);
-    size_t stale = count_stale(summary, numbers, count);
-    summary->stale += stale;
-    if (summary->stale > 0 && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        summary->stale = summary->stale || summary->has[numbers[i] - 1];
+    for (size_t i = 0; ok && i < count; i++)
+        ok = summary->has[numbers[i] - 1] || add_rows(summary, db, numbers[i], 1, &rows, err);
+    if (ok && summary->stale && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)
         return make_anew(summary, db, err);
-    if (stale == count || append(summary, db, numbers + stale, count - stale, err))
+    if (ok && append(summary, &rows, err))
         return true;
     close_files(summary);
     return false;
@@ -435,7 +412,7 @@ bool summary_put(struct summary *summary, sqlite3 *db, size_t *numbers, size_t c
 
 bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err)
 {
-    if (summary->stale > 0)
+    if (summary->stale)
         return make_anew(summary, db, err);
     for (size_t i = 0; i < SUMMARY_FILES; i++)
         if (!summary->scratch && summary->fd[i] >= 0 && fdatasync(summary->fd[i]) != 0)
