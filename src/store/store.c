@@ -110,12 +110,6 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     return db_commit(store->db, err);
 }
 
-static bool has_file(int dir, const char *name)
-{
-    struct stat status;
-    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static void add_work(struct work_list *list, size_t number)
 {
     struct work_item *item = mem_alloc(sizeof *item);
@@ -155,8 +149,12 @@ static bool begin(struct store *store, struct err *err)
     if (!journal_load_view(store->db, &store->view, err) || !journal_last_seq(store->db, &worker->last_seq, err) ||
         !find_unwritten(store->db, store->plan.count, false, &worker->queue, err))
         return false;
-    /* An earlier session may have been killed while it wrote a row, or lost rows with its machine's power. */
-    if (has_file(store->dir, "summary.csv"))
+    /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
+    int64_t unended;
+    if (!db_number(store->db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
+                   err))
+        return false;
+    if (unended)
         add_work(&worker->queue, 0);
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
@@ -208,6 +206,12 @@ static void add_files(struct store *store, size_t number, store_done_fn *done, v
     item->done = done;
     item->context = context;
     worker_add(&store->worker, item, NULL);
+}
+
+static bool has_file(int dir, const char *name)
+{
+    struct stat status;
+    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 struct store *store_open(int dir, const char *dir_path, struct err *err)
