@@ -88,6 +88,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "sessions", json_object_get(run, "sessions"));
     json_object_set(head, "pauses", json_object_get(run, "pauses"));
     json_object_set(head, "lanes", json_object_get(run, "lanes"));
+    json_object_set(head, "counts", json_object_get(run, "counts"));
     json_object_set(head, "layout", json_object_get(run, "layout"));
     json_object_set(head, "problems", json_object_get(run, "problems"));
     json_object_set_new(head, "zone_s", zone_json(run));
