@@ -229,8 +229,8 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
         return false;
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
-        ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) && load_pool(db, &out->pool, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+        ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
+             load_pool(db, &out->pool, err) && usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

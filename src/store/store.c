@@ -101,7 +101,8 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     if (!store->db || !use_wal(store->db, err) ||
         (store->worker.scratch && !db_run(store->db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->db, err))
         return false;
-    if (!schema_make(store->db, err) || !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
+    if (!schema_make(store->db, err) ||
+        !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
                 TARE_NAME " " TARE_VERSION) ||
         !journal_write_plan(store->db, head->plan, err)) {
         db_rollback(store->db);

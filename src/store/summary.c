@@ -234,8 +234,8 @@ static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t 
 {
     struct result *items = NULL;
     struct extra *extras = mem_array(count, sizeof *extras);
-    bool ok = load_extras(db, first, count, extras, err) &&
-              result_items_load(db, summary->plan, first, count, &items, err);
+    bool ok =
+        load_extras(db, first, count, extras, err) && result_items_load(db, summary->plan, first, count, &items, err);
     for (size_t i = 0; ok && i < count; i++) {
         const struct result *item = &items[i];
         if (!has_row(item))
