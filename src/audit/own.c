@@ -102,7 +102,8 @@ static void take_goals(struct dataset_experiment *experiment, const struct plan_
                 experiment->metrics[i].goal = job->metrics[m].goal;
 }
 
-static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item)
+static void take_item(struct dataset_experiment *experiment, const struct result *result, const struct facts_item *item,
+                      const json_t *energy)
 {
     bool ended =
         result->state == STATE_DONE && (result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED);
@@ -119,7 +120,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     for (size_t i = 0; i < result->metric_count; i++)
         study_metric_set(experiment, result->metrics[i].name,
                          (struct reading){result->metrics[i].value, result->metrics[i].valid});
-    take_energy(experiment, item->energy);
+    take_energy(experiment, energy);
     experiment->gpu.temperature_start_c = item->start.temperature_c;
     experiment->gpu.sm_clock_start_mhz = item->start.sm_clock_mhz;
     experiment->gpu.memory_clock_start_mhz = item->start.memory_clock_mhz;
@@ -158,9 +159,11 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         struct dataset_experiment *experiment = dataset_add(dataset);
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
-        take_item(experiment, &facts.results.items[i], &facts.items[i]);
+        json_t *energy = facts.items[i].energy ? json_loads(facts.items[i].energy, 0, NULL) : NULL;
+        take_item(experiment, &facts.results.items[i], &facts.items[i], energy);
         take_goals(experiment, &facts.results.plan.experiments[i].foreground);
-        own_facts_take(experiment, &facts.items[i], &machines);
+        own_facts_take(experiment, &facts.items[i], energy, &machines);
+        json_decref(energy);
         dataset->folders[folder].folders++;
         dataset->folders[folder].summary_rows += experiment->judged;
         if (experiment->has_utc_offset && !dataset->folders[folder].has_zone) {

@@ -159,12 +159,12 @@ static char *lane_of(const struct facts_item *item, const json_t *boards)
     return names.count ? mem_printf("%s%s%s", item->host ? item->host : "", item->host ? " " : "", gpus) : NULL;
 }
 
-void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item,
+void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item, const json_t *energy,
                     const struct own_machines *machines)
 {
     const json_t *machine = machine_of(item, machines);
     json_t *boards = json_array();
-    take_boards(item->energy, boards);
+    take_boards(energy, boards);
     experiment->facts[FACT_NODE] = mem_strdup(item->host);
     experiment->facts[FACT_LANE] = lane_of(item, boards);
     for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)

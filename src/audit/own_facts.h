@@ -13,7 +13,7 @@ struct own_machines {
 void own_machines_read(const char *run_dir, struct own_machines *out);
 void own_machines_fini(struct own_machines *machines);
 
-void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item,
+void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item, const json_t *energy,
                     const struct own_machines *machines);
 
 #endif

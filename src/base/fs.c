@@ -125,39 +125,49 @@ bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err)
     return true;
 }
 
-/* The whole file, when it is to be synced safe on the disk. Takes fd. */
-static bool write_and_close(int fd, const char *bytes, size_t count, bool sync, struct err *err)
+bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err)
 {
-    AUTO_CLOSE int owned = fd;
-    if (!fs_write_all(owned, bytes, count, err))
-        return false;
-    if (sync && fsync(owned) != 0)
+    *out = (struct fs_unfinished){.dir = dir};
+    snprintf(out->name, sizeof out->name, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
+    out->fd = openat(dir, out->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return out->fd >= 0 || err_sys(err, "create a file beside it");
+}
+
+void fs_unfinished_drop(struct fs_unfinished *file)
+{
+    if (file->fd < 0)
+        return;
+    close(steal_fd(&file->fd));
+    unlinkat(file->dir, file->name, 0);
+}
+
+static bool close_and_rename(struct fs_unfinished *file, const char *name, bool sync, struct err *err)
+{
+    if (sync && fsync(file->fd) != 0)
         return err_sys(err, "fsync");
     /* Some file systems tell that a write failed only here. */
-    if (close(steal_fd(&owned)) != 0 && errno != EINTR)
+    if (close(steal_fd(&file->fd)) != 0 && errno != EINTR)
         return err_sys(err, "close");
-    return true;
+    return renameat(file->dir, file->name, file->dir, name) == 0 || err_sys(err, "rename");
+}
+
+bool fs_unfinished_publish(struct fs_unfinished *file, const char *name, bool sync, struct err *err)
+{
+    if (!close_and_rename(file, name, sync, err)) {
+        fs_unfinished_drop(file);
+        unlinkat(file->dir, file->name, 0);
+        return false;
+    }
+    /* EINVAL: a file system whose folders need no fsync. */
+    return !sync || fsync(file->dir) == 0 || errno == EINVAL || err_sys(err, "fsync its folder");
 }
 
 /* In the open folder: the file under a temporary name, then under its own. */
 static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
 {
-    char temporary[40];
-    snprintf(temporary, sizeof temporary, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
-    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_sys(err, "create a file beside it");
-    bool written = write_and_close(fd, bytes, count, sync, err);
-    if (written && renameat(folder, temporary, folder, name) != 0)
-        written = err_sys(err, "rename");
-    if (!written) {
-        unlinkat(folder, temporary, 0);
-        return false;
-    }
-    /* EINVAL: a file system whose folders need no fsync. */
-    if (sync && fsync(folder) != 0 && errno != EINVAL)
-        return err_sys(err, "fsync its folder");
-    return true;
+    AUTO(fs_unfinished_drop) struct fs_unfinished file;
+    return fs_unfinished_begin(folder, &file, err) && fs_write_all(file.fd, bytes, count, err) &&
+           fs_unfinished_publish(&file, name, sync, err);
 }
 
 static bool write_at(int dir, const char *name, const char *bytes, size_t count, bool sync, struct err *err)

@@ -25,6 +25,16 @@ bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count,
 bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 typedef bool fs_write_fn(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 
+/* The same piece by piece, for what is too long to be held in memory: a file beside name (in dir itself), whose fd takes the bytes. publish
+ * (sync: safe on the disk) gives it the name, and drop removes it; both close it. */
+struct fs_unfinished {
+    int dir, fd; /* dir: borrowed */
+    char name[40];
+};
+bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err);
+bool fs_unfinished_publish(struct fs_unfinished *file, const char *name, bool sync, struct err *err);
+void fs_unfinished_drop(struct fs_unfinished *file); /* nothing where nothing was begun, or it is published */
+
 /* What fs_write_atomic names a file until it is whole: the prefix and so many hexadecimal digits. */
 #define FS_UNFINISHED_PREFIX ".writing-"
 enum { FS_UNFINISHED_DIGITS = 16 };

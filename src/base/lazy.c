@@ -62,6 +62,10 @@ LAZY(SQLITE, const unsigned char *, sqlite3_column_text, (sqlite3_stmt *s, int a
 LAZY(SQLITE, int, sqlite3_column_type, (sqlite3_stmt *s, int at), (s, at))
 LAZY(SQLITE, sqlite3 *, sqlite3_db_handle, (sqlite3_stmt *s), (s))
 LAZY(SQLITE, const char *, sqlite3_sql, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_reset, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_clear_bindings, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_stmt_busy, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, sqlite3_stmt *, sqlite3_next_stmt, (sqlite3 *db, sqlite3_stmt *s), (db, s))
 LAZY(SQLITE, int, sqlite3_finalize, (sqlite3_stmt *s), (s))
 
 LAZY(SYSTEMD, int, sd_event_new, (sd_event **e), (e))

@@ -108,6 +108,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_object_set(head, "goals", json_object_get(run, "goals"));
     if (json_object_get(run, "zone_s"))
         json_object_set(head, "zone_s", json_object_get(run, "zone_s"));
+    json_object_set(head, "counts", json_object_get(run, "counts"));
     json_object_set(head, "layout", json_object_get(run, "layout"));
     json_object_set(head, "problems", json_object_get(run, "problems"));
     json_object_set_new(head, "offsets", offsets_json(run));

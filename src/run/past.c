@@ -61,11 +61,16 @@ static void take_event(struct past *past, const struct event *event)
         json_decref(item->ladder);
         item->ladder = json_incref(ladder);
     }
-    if (event->type != EVENT_ATTEMPT_ENDED)
-        return;
     enum outcome outcome = OUTCOME_NONE;
     const char *name = json_string_value(json_object_get(event->data, "outcome"));
-    if (name && outcome_parse(name, &outcome) && outcome == OUTCOME_FAILED)
+    if (name && !outcome_parse(name, &outcome))
+        outcome = OUTCOME_NONE;
+    /* Of what has ended for good nothing is asked any more, and a run may have many. */
+    if (event->type == EVENT_EXPERIMENT_ENDED && (outcome == OUTCOME_SUCCEEDED || outcome == OUTCOME_FAILED))
+        past_forget(past, (size_t)event->experiment);
+    if (event->type != EVENT_ATTEMPT_ENDED)
+        return;
+    if (outcome == OUTCOME_FAILED)
         item->failed++;
     json_decref(item->last_ended);
     item->last_ended = json_incref(event->data);

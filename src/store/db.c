@@ -104,6 +104,9 @@ sqlite3 *db_open_copy(const char *path, struct err *err)
 
 void db_close(sqlite3 **db)
 {
+    sqlite3_stmt *kept;
+    while (*db && (kept = sqlite3_next_stmt(*db, NULL)))
+        sqlite3_finalize(kept);
     sqlite3_close(*db);
     *db = NULL;
 }
@@ -156,14 +159,46 @@ static int bind_all(sqlite3_stmt *query, const char *types, va_list args)
     return rc;
 }
 
-static sqlite3_stmt *prepare(sqlite3 *db, struct err *err, const char *sql, const char *types, va_list args)
+/* Worth keeping: what comes once for each event or experiment, where compiling it took longer than running it. */
+static bool is_repeated(const char *sql)
+{
+    static const char *const words[] = {"SELECT ", "INSERT ", "UPDATE ", "DELETE ", "BEGIN", "COMMIT"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(sql, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+void db_release(sqlite3_stmt **query)
+{
+    if (!*query)
+        return;
+    if (!is_repeated(sqlite3_sql(*query))) {
+        sqlite3_finalize(*query);
+        return;
+    }
+    sqlite3_reset(*query);
+    sqlite3_clear_bindings(*query);
+}
+
+/* The connection itself lists its statements: one of the same text that nobody is stepping through is used again. */
+static sqlite3_stmt *find_kept(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *query = NULL;
+    while ((query = sqlite3_next_stmt(db, query)))
+        if (!sqlite3_stmt_busy(query) && strcmp(sqlite3_sql(query), sql) == 0)
+            return query;
+    return NULL;
+}
+
+static sqlite3_stmt *prepare(sqlite3 *db, struct err *err, const char *sql, const char *types, va_list args)
+{
+    AUTO_QUERY sqlite3_stmt *query = is_repeated(sql) ? find_kept(db, sql) : NULL;
     errno = 0;
-    if (sqlite3_prepare_v2(db, sql, -1, &query, NULL) == SQLITE_OK && bind_all(query, types, args) == SQLITE_OK)
-        return query;
+    if ((query || sqlite3_prepare_v2(db, sql, -1, &query, NULL) == SQLITE_OK) &&
+        bind_all(query, types, args) == SQLITE_OK)
+        return steal_ptr(query);
     db_error(db, err, "prepare");
-    sqlite3_finalize(query);
     return NULL;
 }
 

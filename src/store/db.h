@@ -25,7 +25,8 @@ void db_close(sqlite3 **db);
 bool db_error(sqlite3 *db, struct err *err, const char *what);
 
 /* One statement. types: one letter for each "?": i int64_t, r double, t const char * (NULL: SQL NULL), j const
- * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). */
+ * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). Of one text only one statement is
+ * in use at a time, but for one whose rows are being read. */
 bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: an error */
@@ -47,21 +48,15 @@ bool db_begin(sqlite3 *db, struct err *err);
 bool db_commit(sqlite3 *db, struct err *err);
 void db_rollback(sqlite3 *db);
 
-static inline void cleanup_query(sqlite3_stmt **query)
-{
-    sqlite3_finalize(*query);
-}
-#define AUTO_QUERY AUTO(cleanup_query)
+/* Gives a statement back; it is kept, compiled, for the next call with the same text, until the connection is closed. */
+void db_release(sqlite3_stmt **query);
+#define AUTO_QUERY AUTO(db_release)
 #define AUTO_DB AUTO(db_close)
 
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);
 
-/* For a run that is written at once: else the files of all experiments take the square of their number. A live run does
- * without, as each commit would write a page more. */
-bool schema_index(sqlite3 *db, struct err *err);
-
-/* Brings a database of an older format, which schema_check let pass, to this one. */
+/* Brings a database of an older format, which schema_check let pass, to this one, with the indexes. */
 bool schema_upgrade(sqlite3 *db, struct err *err);
 
 /* Refuses a database that holds no run or was made by a newer tare. */

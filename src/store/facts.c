@@ -13,7 +13,7 @@ void facts_fini(struct facts *facts)
     for (size_t i = 0; facts->items && i < facts->results.count; i++) {
         free(facts->items[i].host);
         free(facts->items[i].boot_id);
-        json_decref(facts->items[i].energy);
+        free(facts->items[i].energy);
         json_decref(facts->items[i].all_attempts);
         json_decref(facts->items[i].epochs);
         for (size_t k = 0; k < facts->items[i].evidence_count; k++) {
@@ -48,8 +48,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
             continue;
         item->attempt = sqlite3_column_int64(query, 1);
         item->has_duration = !db_is_null(query, 2);
-        json_decref(item->energy);
-        item->energy = db_json(query, 3);
+        free(item->energy);
+        item->energy = mem_strdup(db_text(query, 3));
         free(item->host);
         free(item->boot_id);
         item->host = mem_strdup(db_text(query, 4));

@@ -1,13 +1,10 @@
-/* files: summary.csv and experiment.json, in the study's columns and keys, from run.db alone. Private to store/. */
+/* files: experiment.json, in the study's keys, from run.db alone. Private to store/. */
 #ifndef TARE_STORE_FILES_H
 #define TARE_STORE_FILES_H
 
 #include "base/fs.h"
 #include "store/db.h"
 #include "store/store.h"
-
-/* summary.csv: all experiments that ended for good, in the plan's order; summary_safe.csv: those of them that are clean. */
-bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err);
 
 /* What stands in it; NULL: err says why. */
 json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t number, struct err *err);

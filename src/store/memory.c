@@ -60,9 +60,10 @@ bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *e
 /* It stands in the event alone: nothing is asked of it but to be shown. */
 bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT attempt, data FROM events WHERE experiment=? AND type=? AND data LIKE '%\"gpu_memory\"%'",
-        "it", experiment, event_type_name(EVENT_ATTEMPT_ENDED));
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT attempt, data FROM events WHERE experiment=? AND"
+                                              " type='attempt_ended' AND data LIKE '%\"gpu_memory\"%'",
+                                              "i", experiment);
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));

@@ -159,61 +159,64 @@ static void take_job(sqlite3_stmt *row, struct result *item)
     item->layers = db_json_or_text(row, 2);
 }
 
-/* Each row's first cell is the experiment it is about. */
-static bool each_row(sqlite3 *db, const char *sql, void (*take)(sqlite3_stmt *row, struct result *item),
-                     struct result *items, size_t count, struct err *err)
+/* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of the last one that is asked for. */
+struct items_query {
+    void (*take)(sqlite3_stmt *row, struct result *item);
+    const char *sql;
+};
+
+static const struct items_query items_queries[] = {
+    {take_experiment, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
+                      " failure FROM experiments WHERE number BETWEEN ?1 AND ?2"},
+    /* Behind the time at which it ended, which decides between summer and winter. */
+    {take_zone, "SELECT e.number, " JOURNAL_ZONE_OF("a.session") " FROM experiments e JOIN attempts a ON a.experiment ="
+                                                                 " e.number AND a.number = coalesce(e.result_attempt, "
+                                                                 "e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
+    {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
+                  " WHERE experiment BETWEEN ?1 AND ?2"},
+    {take_energy, "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
+                  " AND a.number = coalesce(e.result_attempt, e.attempts)"
+                  " WHERE e.number BETWEEN ?1 AND ?2 AND a.energy IS NOT NULL"},
+    {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
+                   " AND m.attempt = coalesce(e.result_attempt, e.attempts)"
+                   " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},
+    {take_pause, "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
+                 " AND data LIKE '%cooldown%' ORDER BY seq"},
+    {take_evidence, "SELECT e.number, v.kind, v.text FROM evidence v, experiments e"
+                    " WHERE e.number BETWEEN ?1 AND ?2 AND " EVIDENCE_COUNTS " ORDER BY v.seq"},
+    {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment BETWEEN ?1 AND ?2"
+               " ORDER BY experiment, attempt, role, number"},
+};
+
+static bool each_row(sqlite3 *db, const struct items_query *what, struct result *items, size_t first, size_t count,
+                     struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, sql, "");
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
     if (!query)
         return false;
     int step;
     while ((step = db_step(query, err)) > 0) {
-        int64_t number = sqlite3_column_int64(query, 0);
-        if (number >= 1 && (size_t)number <= count)
-            take(query, &items[number - 1]);
+        int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
+        if (place >= 0 && (uint64_t)place < count)
+            what->take(query, &items[place]);
     }
     return step == 0;
 }
 
-bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out, struct err *err)
+bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count, struct result **out,
+                       struct err *err)
 {
-    struct result *items = mem_array(plan->count ? plan->count : 1, sizeof *items);
-    for (size_t i = 0; i < plan->count; i++)
-        item_init(&items[i], &plan->experiments[i]);
-    if (each_row(db,
-                 "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
-                 " failure FROM experiments",
-                 take_experiment, items, plan->count, err) &&
-        each_row(db,
-                 "SELECT e.number, " JOURNAL_ZONE_OF(
-                     "a.session") " FROM experiments e JOIN attempts a ON a.experiment ="
-                                  " e.number AND a.number = coalesce(e.result_attempt, e.attempts)",
-                 take_zone, items, plan->count, err) &&
-        each_row(db, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics", take_metric, items,
-                 plan->count, err) &&
-        each_row(db,
-                 "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
-                 " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE a.energy IS NOT NULL",
-                 take_energy, items, plan->count, err) &&
-        each_row(db,
-                 "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
-                 " AND m.attempt = coalesce(e.result_attempt, e.attempts) WHERE m.changed IS NOT NULL",
-                 take_changed, items, plan->count, err) &&
-        each_row(db, "SELECT experiment, data FROM events WHERE type='guard' AND data LIKE '%cooldown%' ORDER BY seq",
-                 take_pause, items, plan->count, err) &&
-        each_row(db,
-                 "SELECT e.number, v.kind, v.text FROM evidence v, experiments e WHERE " EVIDENCE_COUNTS
-                 " ORDER BY v.seq",
-                 take_evidence, items, plan->count, err) &&
-        each_row(db,
-                 "SELECT experiment, role, layers, leftovers, survivors FROM jobs"
-                 " ORDER BY experiment, attempt, role, number",
-                 take_job, items, plan->count, err)) {
-        *out = items;
-        return true;
-    }
-    result_items_free(items, plan->count);
-    return false;
+    struct result *items = mem_array(count + 1, sizeof *items);
+    for (size_t i = 0; i < count; i++)
+        item_init(&items[i], &plan->experiments[first - 1 + i]);
+    for (size_t i = 0; i < sizeof items_queries / sizeof *items_queries; i++)
+        if (!each_row(db, &items_queries[i], items, first, count, err)) {
+            result_items_free(items, count);
+            return false;
+        }
+    *out = items;
+    return true;
 }
 
 static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
@@ -235,8 +238,8 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err)
         return false;
     bool ok = journal_read_plan(db, &out->plan, err);
     if (ok) {
-        ok = result_items_load(db, &out->plan, &out->items, err) && load_pool(db, &out->pool, err) &&
-             usage_json(db, &out->plan, &out->lanes, err);
+        ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
+             load_pool(db, &out->pool, err) && usage_json(db, &out->plan, &out->lanes, err);
         out->count = ok ? out->plan.count : 0;
         if (!ok)
             results_fini(out);

@@ -5,8 +5,9 @@
 #include "store/db.h"
 #include "store/store.h"
 
-/* plan->count items, in the plan's order; the caller frees. */
-bool result_items_load(sqlite3 *db, const struct plan *plan, struct result **out, struct err *err);
+/* Of the experiments numbered first to first + count - 1, in the plan's order; the caller frees. */
+bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count, struct result **out,
+                       struct err *err);
 void result_items_free(struct result *items, size_t count);
 
 /* The plan and its items. */

@@ -2,6 +2,7 @@
 #include "store/results.h"
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "store/journal.h"
 #include "store/usage.h"
 
@@ -78,9 +79,51 @@ static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
     return step == 0;
 }
 
+/* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
+enum { SHOWN_MAX = 2000 };
+
+/* What needs a look is shown before the rest, of that the latest before the others; what has not begun comes last. */
+static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number FROM experiments ORDER BY CASE WHEN outcome IS NULL THEN 2 * (state = 'planned')"
+                 " WHEN outcome = 'succeeded' AND verdict = 'clean' THEN 1 ELSE 0 END, number DESC LIMIT ?",
+                 "i", (int64_t)SHOWN_MAX);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        int64_t number = sqlite3_column_int64(query, 0);
+        if (number >= 1 && (size_t)number <= plan->count)
+            shown[number] = true;
+    }
+    return step == 0;
+}
+
+/* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "suspect", "contaminated", "unjudged"}. */
+static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
+{
+    static const char *const keys[] = {"experiments", "succeeded",    "failed",  "clean",
+                                       "suspect",     "contaminated", "unjudged"};
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT count(*), sum(outcome='succeeded'), sum(outcome='failed'), sum(ended AND verdict='clean'),"
+        " sum(ended AND verdict='suspect'), sum(ended AND verdict='contaminated'), sum(ended AND verdict IS NULL)"
+        " FROM (SELECT outcome, verdict, outcome IN ('succeeded', 'failed') AS ended FROM experiments)",
+        "");
+    int step = query ? db_step(query, err) : -1;
+    for (int i = 0; step > 0 && i < (int)(sizeof keys / sizeof *keys); i++)
+        json_object_set_new(out, keys[i], json_integer(sqlite3_column_int64(query, i)));
+    return step > 0;
+}
+
 static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
 {
+    AUTO_FREE bool *shown = mem_array(plan->count + 1, sizeof *shown);
+    if (!choose(db, plan, shown, err))
+        return false;
     for (size_t number = 1; number <= plan->count; number++) {
+        if (!shown[number])
+            continue;
         const struct plan_experiment *experiment = &plan->experiments[number - 1];
         json_t *item = files_experiment_json(db, plan, number, err);
         json_t *spans = json_array();
@@ -126,13 +169,15 @@ static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *
     json_t *pauses = json_array();
     json_t *experiments = json_array();
     json_object_set_new(out, "goals", goals_json(plan));
+    json_t *counts = json_object();
     json_object_set_new(out, "name", json_text_or_null(plan->name));
     json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(out, "sessions", sessions);
     json_object_set_new(out, "pauses", pauses);
     json_object_set_new(out, "experiments", experiments);
-    return add_sessions(db, sessions, err) && add_pauses(db, pauses, err) && add_lanes(db, plan, out, err) &&
-           add_experiments(db, plan, experiments, err);
+    json_object_set_new(out, "counts", counts);
+    return add_counts(db, counts, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+           add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, err);
 }
 
 bool results_load_json(sqlite3 *db, json_t **out, struct err *err)

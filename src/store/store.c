@@ -34,6 +34,8 @@ static void store_free(struct store *store)
     if (store->running)
         worker_stop(&store->worker);
     work_list_free(&store->worker.queue); /* when the thread never started */
+    summary_fini(&store->worker.summary);
+    free(store->worker.written.items);
     db_close(&store->db);
     view_fini(&store->view);
     plan_fini(&store->plan);
@@ -49,6 +51,7 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
 {
     struct store *store = mem_alloc(sizeof *store);
     *store = (struct store){.lock = -1, .jsonl = -1, .dir_path = mem_strdup(dir_path)};
+    store->worker.summary.fd[SUMMARY_ALL] = store->worker.summary.fd[SUMMARY_SAFE] = -1;
     store->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
     if (store->dir < 0) {
         err_sys(err, "open %s", dir_path);
@@ -98,7 +101,7 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
     if (!store->db || !use_wal(store->db, err) ||
         (store->worker.scratch && !db_run(store->db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->db, err))
         return false;
-    if (!schema_make(store->db, err) || (store->worker.scratch && !schema_index(store->db, err)) ||
+    if (!schema_make(store->db, err) ||
         !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
                 TARE_NAME " " TARE_VERSION) ||
         !journal_write_plan(store->db, head->plan, err)) {
@@ -106,6 +109,14 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
         return false;
     }
     return db_commit(store->db, err);
+}
+
+static void add_work(struct work_list *list, size_t number)
+{
+    struct work_item *item = mem_alloc(sizeof *item);
+    item->kind = WORK_FILES;
+    item->number = number;
+    work_list_add(list, item);
 }
 
 /* Experiments whose end was committed before a crash, and whose files were not written then; or whose verdict changed
@@ -122,10 +133,7 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
         int64_t number = sqlite3_column_int64(query, 0);
         if (number < 1 || (size_t)number > count)
             continue;
-        struct work_item *item = mem_alloc(sizeof *item);
-        item->kind = WORK_FILES;
-        item->number = (size_t)number;
-        work_list_add(out, item);
+        add_work(out, (size_t)number);
     }
     return step == 0;
 }
@@ -142,12 +150,20 @@ static bool begin(struct store *store, struct err *err)
     if (!journal_load_view(store->db, &store->view, err) || !journal_last_seq(store->db, &worker->last_seq, err) ||
         !find_unwritten(store->db, store->plan.count, false, &worker->queue, err))
         return false;
+    /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
+    int64_t unended;
+    if (!db_number(store->db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
+                   err))
+        return false;
+    if (unended)
+        add_work(&worker->queue, 0);
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
     worker->db = store->db;
     worker->dir = store->dir;
     worker->jsonl = store->jsonl;
     worker->plan = &store->plan;
+    summary_init(&worker->summary, store->dir, &store->plan, worker->scratch);
     store->running = worker_start(worker, err);
     return store->running;
 }
@@ -255,6 +271,7 @@ bool store_close(struct store *store, struct err *err)
         return true;
     drain(store);
     bool ok = worker_verdict(&store->worker, err) && write_late(store, err);
+    ok = worker_finish(&store->worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
     worker_stop(&store->worker);
     store->running = false;
     /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal

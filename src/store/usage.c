@@ -83,36 +83,63 @@ static const struct way *first_way(const struct usage *usage, const struct usage
     return &usage->ways.items[lane->ways[0]];
 }
 
-static char *plain_name(const struct usage *usage, const struct usage_lane *lane)
+static bool any_labels(const struct usage *usage)
 {
-    const struct strv *labels = &first_way(usage, lane)->labels;
-    if (labels->count > 0)
-        return strv_join(labels, ", ");
     for (size_t i = 0; i < usage->ways.count; i++)
         if (usage->ways.items[i].labels.count > 0)
-            return mem_strdup("GPU not known");
-    return mem_strdup("no GPU");
+            return true;
+    return false;
+}
+
+struct named_lane {
+    const struct usage_lane *lane;
+    size_t place, before, alike; /* before: how many of the same node and name come before it; alike: all of them */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct named_lane *left = a, *right = b;
+    int order = strcmp(left->lane->node, right->lane->node);
+    if (!order)
+        order = strcmp(left->lane->name, right->lane->name);
+    return order ? order : (left->place > right->place) - (left->place < right->place);
+}
+
+/* By node and name, with the counts of those that are alike: each task of a run may have a lane of its own. */
+static struct named_lane *sort_by_name(const struct usage *usage)
+{
+    struct named_lane *names = mem_array(usage->count + 1, sizeof *names);
+    for (size_t i = 0; i < usage->count; i++)
+        names[i] = (struct named_lane){.lane = &usage->items[i], .place = i};
+    qsort(names, usage->count, sizeof *names, compare_names);
+    for (size_t first = 0, end; first < usage->count; first = end) {
+        const struct usage_lane *lane = names[first].lane;
+        for (end = first; end < usage->count && strcmp(names[end].lane->node, lane->node) == 0 &&
+                          strcmp(names[end].lane->name, lane->name) == 0;
+             end++)
+            names[end].before = end - first;
+        for (size_t i = first; i < end; i++)
+            names[i].alike = end - first;
+    }
+    return names;
 }
 
 /* Where a driver counts from 0 in each task, labels are alike: then a UUID's beginning tells them apart; without GPUs, a number. */
 static void name_lanes(struct usage *usage)
 {
-    for (size_t i = 0; i < usage->count; i++)
-        usage->items[i].name = plain_name(usage, &usage->items[i]);
+    const char *unlabelled = any_labels(usage) ? "GPU not known" : "no GPU";
     for (size_t i = 0; i < usage->count; i++) {
-        struct usage_lane *lane = &usage->items[i];
+        const struct strv *labels = &first_way(usage, &usage->items[i])->labels;
+        usage->items[i].name = labels->count > 0 ? strv_join(labels, ", ") : mem_strdup(unlabelled);
+    }
+    AUTO_FREE struct named_lane *names = sort_by_name(usage);
+    for (size_t i = 0; i < usage->count; i++) {
+        struct usage_lane *lane = &usage->items[names[i].place];
         const struct strv *uuids = &first_way(usage, lane)->uuids;
-        size_t alike = 0, before = 0;
-        for (size_t k = 0; k < usage->count; k++) {
-            AUTO_FREE char *other = plain_name(usage, &usage->items[k]), *own = plain_name(usage, lane);
-            bool same = strcmp(usage->items[k].node, lane->node) == 0 && strcmp(other, own) == 0;
-            alike += same;
-            before += same && k < i;
-        }
-        if (alike < 2)
+        if (names[i].alike < 2)
             continue;
         char *name = uuids->count ? mem_printf("%s (%.12s)", lane->name, uuids->items[0])
-                                  : mem_printf("%s, %zu", lane->name, before + 1);
+                                  : mem_printf("%s, %zu", lane->name, names[i].before + 1);
         free(lane->name);
         lane->name = name;
     }

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+enum { SPANS_MAX = 20000 };
+
 static json_t *texts_json(const struct strv *texts)
 {
     json_t *out = json_array();
@@ -19,8 +21,27 @@ static json_int_t ms_since(int64_t t_ns, int64_t from_ns)
     return (json_int_t)((t_ns - from_ns) / (NS_PER_S / 1000));
 }
 
+static json_t *span_json(const struct usage *usage, const struct way_span *span, int64_t to_ns)
+{
+    json_t *item = json_array();
+    const json_int_t numbers[] = {ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
+                                  (json_int_t)span->doing, span->experiment, span->attempt};
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        json_array_append_new(item, json_integer(numbers[n]));
+    return item;
+}
+
+/* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
+static int64_t shortest_ns(const struct usage *usage)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < usage->ways.count; i++)
+        count += usage->ways.items[i].count;
+    return count > SPANS_MAX ? (int64_t)(usage->seconds * (double)NS_PER_S) / (SPANS_MAX / 2) : 0;
+}
+
 /* [from_ms, to_ms, what it did, experiment, attempt]: a thousand experiments have some thousands of them. */
-static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane)
+static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < lane->way_count; i++) {
@@ -31,12 +52,9 @@ static json_t *spans_json(const struct usage *usage, const struct usage_lane *la
             /* What is not training is drawn without its steps. */
             while (span->doing != DOING_TRAINING && k + 1 < way->count && way->spans[k + 1].doing == span->doing)
                 to_ns = way->spans[++k].to_ns;
-            json_t *item = json_array();
-            const json_int_t numbers[] = {ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
-                                          (json_int_t)span->doing, span->experiment, span->attempt};
-            for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-                json_array_append_new(item, json_integer(numbers[n]));
-            json_array_append_new(out, item);
+            while (to_ns - span->from_ns < least_ns && k + 1 < way->count)
+                to_ns = way->spans[++k].to_ns;
+            json_array_append_new(out, span_json(usage, span, to_ns));
         }
     }
     return out;
@@ -70,7 +88,7 @@ static void set_results(json_t *json, size_t experiments, int64_t attempts, stru
     json_object_set_new(json, "unjudged", json_integer((json_int_t)verdicts[VERDICT_NONE]));
 }
 
-static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane)
+static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
 {
     const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
     json_t *json = json_object();
@@ -81,7 +99,7 @@ static json_t *lane_json(const struct usage *usage, const struct usage_lane *lan
     set_results(json, lane->experiments, lane->attempts, lane->energy_j, lane->verdicts);
     set_times(json, lane->seconds, usage->seconds);
     json_object_set_new(json, "lost", lost_json(usage, lane));
-    json_object_set_new(json, "spans", spans_json(usage, lane));
+    json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
     return json;
 }
 
@@ -116,8 +134,9 @@ static json_t *all_json(const struct usage *usage, json_t *disturbances)
     json_object_set_new(json, "seconds", json_real(usage->seconds));
     json_object_set_new(json, "total", total_json(usage));
     json_object_set(json, "disturbances", disturbances);
+    int64_t least_ns = shortest_ns(usage);
     for (size_t i = 0; i < usage->count; i++)
-        json_array_append_new(list, lane_json(usage, &usage->items[i]));
+        json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
     json_object_set_new(json, "lanes", list);
     return json;
 }

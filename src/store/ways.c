@@ -43,9 +43,10 @@ static bool read_sessions(sqlite3 *db, struct ways *ways, struct err *err)
     size_t capacity = 0;
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
-                 "SELECT number, host, started_monotonic_ns, started_realtime_ns, coalesce(ended_monotonic_ns,"
-                 " (SELECT max(v.monotonic_ns) FROM events v WHERE v.session = s.number), started_monotonic_ns)"
-                 " FROM sessions s ORDER BY number",
+                 "SELECT number, host, started_monotonic_ns, started_realtime_ns,"
+                 " coalesce(ended_monotonic_ns, last_ns, started_monotonic_ns) FROM sessions"
+                 " LEFT JOIN (SELECT session, max(monotonic_ns) AS last_ns FROM events GROUP BY session)"
+                 " ON session = number ORDER BY number",
                  "");
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {

@@ -70,23 +70,68 @@ bool worker_has_failed(struct worker *worker, struct err *err)
     return failed;
 }
 
+static void add_number(struct number_list *list, size_t number)
+{
+    if (list->count > 0 && list->items[list->count - 1] == number)
+        return;
+    list->items = mem_room(list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items[list->count++] = number;
+}
+
+/* In a transaction. Only marks that spare the next opening the work: they need no transaction, hence no fsync, of their own. */
+static bool mark_written(struct worker *worker, struct err *err)
+{
+    for (size_t i = 0; i < worker->written.count; i++)
+        if (!db_run(worker->db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i",
+                    (int64_t)worker->written.items[i]))
+            return false;
+    return true;
+}
+
+static bool write_all_events(struct worker *worker, struct work_item *first, const struct work_item *end,
+                             struct text *lines, int64_t *seq, struct err *err)
+{
+    if (!mark_written(worker, err))
+        return false;
+    for (struct work_item *item = first; item != end; item = item->next) {
+        if (!journal_write(worker->db, ++*seq, &item->event, item->after, err))
+            return false;
+        if (item->event.type == EVENT_EVIDENCE && item->event.experiment > 0)
+            add_number(&worker->judged, (size_t)item->event.experiment);
+        jsonl_add_line(lines, *seq, &item->event);
+    }
+    return true;
+}
+
 static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end,
                          struct text *lines, struct err *err)
 {
+    int64_t seq = worker->last_seq;
     if (!db_begin(worker->db, err))
         return false;
-    int64_t seq = worker->last_seq;
-    for (struct work_item *item = first; item != end; item = item->next) {
-        if (!journal_write(worker->db, ++seq, &item->event, item->after, err)) {
-            db_rollback(worker->db);
-            return false;
-        }
-        jsonl_add_line(lines, seq, &item->event);
+    if (!write_all_events(worker, first, end, lines, &seq, err)) {
+        db_rollback(worker->db);
+        return false;
     }
     if (!db_commit(worker->db, err))
         return false;
     worker->last_seq = seq;
+    worker->written.count = 0;
     return true;
+}
+
+bool worker_finish(struct worker *worker, struct err *err)
+{
+    if (!summary_finish(&worker->summary, worker->db, err))
+        return false;
+    if (worker->written.count == 0 || worker_has_failed(worker, NULL))
+        return true;
+    if (!db_begin(worker->db, err))
+        return false;
+    if (mark_written(worker, err))
+        return db_commit(worker->db, err);
+    db_rollback(worker->db);
+    return false;
 }
 
 /* All events that wait go into one transaction: one fsync, however many came while the last one ran. */
@@ -113,20 +158,30 @@ static void commit_events(struct worker *worker, struct work_item *first, const 
     }
 }
 
+/* Of these experiments, and of those whose verdict may have changed since. */
+static bool write_rows(struct worker *worker, const struct work_item *first, const struct work_item *end,
+                       struct err *err)
+{
+    for (const struct work_item *item = first; item != end; item = item->next)
+        if (item->number > 0)
+            add_number(&worker->judged, item->number);
+    bool ok = summary_put(&worker->summary, worker->db, worker->judged.items, worker->judged.count, err);
+    worker->judged.count = 0;
+    return ok;
+}
+
 static void write_files(struct worker *worker, struct work_item *first, const struct work_item *end)
 {
     struct err err = {0};
-    /* summary.csv holds all experiments: once is enough for all that wait. */
-    bool summary = files_write_summary(worker->dir, worker->db, worker->plan, &err);
+    bool rows = write_rows(worker, first, end, &err);
     for (struct work_item *item = first; item != end; item = item->next) {
-        item->ok = summary && files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
-                                                     worker->scratch ? fs_write_unsynced : fs_write_atomic, &item->err);
-        if (!summary)
+        item->ok = rows && (item->number == 0 ||
+                            files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
+                                                   worker->scratch ? fs_write_unsynced : fs_write_atomic, &item->err));
+        if (!rows)
             item->err = err;
-        /* Only a mark that spares the next opening the work: when it cannot be set, they are written again. */
-        if (item->ok && !worker_has_failed(worker, NULL))
-            db_run(worker->db, NULL, "UPDATE experiments SET files_written=1 WHERE number=?", "i",
-                   (int64_t)item->number);
+        if (item->ok && item->number > 0)
+            add_number(&worker->written, item->number);
     }
 }
 
@@ -149,7 +204,7 @@ static void append(struct work_list *list, struct work_list *more)
 }
 
 /* Of what waits, up to a reading of it all, events come first: with many lanes they and files alternate, and one commit and one
- * summary.csv are enough for all. What files say is then that of a later moment, which is as good. */
+ * writing of the rows are enough for all. What files say is then that of a later moment, which is as good. */
 static void events_first(struct work_list *batch)
 {
     struct work_list sorted = {0}, files = {0};
@@ -244,6 +299,7 @@ void worker_stop(struct worker *worker)
     pthread_mutex_unlock(&worker->mutex);
     pthread_join(worker->thread, NULL);
     work_list_free(&worker->done);
+    free(worker->judged.items);
     close(worker->event_fd);
     pthread_cond_destroy(&worker->wake);
     pthread_cond_destroy(&worker->idle);

@@ -6,6 +6,7 @@
 
 #include "store/db.h"
 #include "store/store.h"
+#include "store/summary.h"
 
 #include <pthread.h>
 
@@ -16,7 +17,7 @@ struct work_item {
     enum work kind;
     struct event event;         /* EVENT: with data of its own */
     enum experiment_state after; /* EVENT */
-    size_t number;              /* FILES: the experiment's */
+    size_t number;              /* FILES: the experiment's; 0: the summary alone */
     struct results *results;    /* READ: filled, or */
     json_t **json;              /* this one set */
     store_done_fn *done;
@@ -32,13 +33,23 @@ struct work_list {
 void work_list_add(struct work_list *list, struct work_item *item);
 void work_list_free(struct work_list *list);
 
+struct number_list {
+    size_t *items;
+    size_t count, capacity;
+};
+
 struct worker {
     sqlite3 *db;
     int dir;                 /* borrowed */
     int jsonl;               /* borrowed */
     const struct plan *plan; /* borrowed */
-    int64_t last_seq;        /* the thread's own */
     bool scratch;            /* what it writes need not outlive a crash */
+
+    /* The thread's own. */
+    int64_t last_seq;
+    struct summary summary;
+    struct number_list judged;  /* experiments of which evidence came since the summary was written last */
+    struct number_list written; /* experiments whose files are written, which run.db does not know yet */
 
     int event_fd; /* readable while done holds something */
     pthread_t thread;
@@ -59,6 +70,9 @@ bool worker_start(struct worker *worker, struct err *err);
 
 /* Ends the thread when all was done, and frees what nobody dispatched. */
 void worker_stop(struct worker *worker);
+
+/* What is left to write when nothing is pending any more: rows that were put off, and what run.db does not know yet. */
+bool worker_finish(struct worker *worker, struct err *err);
 
 /* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it goes to done at
  * once. */

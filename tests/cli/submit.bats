@@ -489,3 +489,23 @@ END
     "$TARE" run --resume "$(run_dir)" -q >out
     [ -z "$(find "$(run_dir)" -name '.writing*')" ]
 }
+
+@test "collect waits for the disk as often for 60 tasks as for 6" {
+    command -v strace >/dev/null || skip "strace is missing"
+    local count=6 number
+    for count in 6 60; do
+        settings "$count"
+        rm -rf results
+        submit >/dev/null
+        task 1
+        for ((number = 2; number <= count; number++)); do
+            cp -r "$(run_dir)/tasks/0001" "$(run_dir)/tasks/$(printf %04d "$number")"
+            mv "$(run_dir)/tasks/$(printf %04d "$number")/1/repo_net_001" "$(run_dir)/tasks/$(printf %04d "$number")/1/$(printf repo_net_%03d "$number")"
+        done
+        strace -f -qq -o trace -e trace=fsync,fdatasync,sync_file_range,sync,syncfs "$TARE" collect "$(run_dir)" >out
+        grep -q "^$count of $count experiments are done" out
+        grep -c 'sync' trace >>waits
+    done
+    is "$(head -n 1 waits)" "$(tail -n 1 waits)"
+    [ "$(head -n 1 waits)" -le 40 ]
+}

@@ -30,6 +30,7 @@ function showVerdict() {
   const lanes = usage.lanes.length > 1, waited = lanes ? usage.total.overhead_s + usage.total.waiting_s : sum((head.pauses || []).map((pause) => pause.seconds));
   const energies = finished.map((row) => row.energy).filter(isNumber), recorded = finished.map((row) => row.gpu?.recorded_j).filter(isNumber);
   place("verdict",
+    ...(head.counts?.experiments > rows.length ? [make("p", { class: "suspect left-out" }, say("left_out", { ...head.counts, n: rows.length }))] : []),
     make("p", { class: "sentence" }, sentence()),
     make("div", { class: "tiles" },
       ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || count(finished, "verdict", name))
