@@ -2,11 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/rng.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,11 +112,10 @@ static bool write_and_close(int fd, const char *bytes, size_t count, bool sync, 
 /* In the open folder: the file under a temporary name, then under its own. */
 static bool write_and_rename(int folder, const char *name, const char *bytes, size_t count, bool sync, struct err *err)
 {
-    char temporary[40];
-    snprintf(temporary, sizeof temporary, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
-    int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    char temporary[FS_UNFINISHED_SIZE];
+    int fd = fs_make_unfinished(folder, 0666, temporary, err);
     if (fd < 0)
-        return err_sys(err, "create a file beside it");
+        return false;
     bool written = write_and_close(fd, bytes, count, sync, err);
     if (written && renameat(folder, temporary, folder, name) != 0)
         written = err_sys(err, "rename");

@@ -112,13 +112,9 @@ static int put_settings(const struct feasibility *study, const struct schedule *
     if (!file) {
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
-    AUTO_FREE char *folder = fs_dirname(file);
-    AUTO_FREE char *name = fs_basename(file);
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool written =
-        dir >= 0 ? fs_write_atomic(dir, name, text_get(&text), text.length, &err) : err_sys(&err, "open %s", folder);
+    bool written = fs_write_output(file, text_get(&text), text.length, &err);
     if (!written)
-        cli_error("%s: %s", file, err.text);
+        cli_error("%s", err.text);
     return written ? CLI_OK : CLI_BROKEN;
 }
 
@@ -130,7 +126,10 @@ static void say(const struct feasibility *study, const struct schedule *schedule
     struct feasibility_text_options how = {.width = isatty(fd) ? width_of_terminal(fd) : 0,
                                            .colour = message_colour(fd)};
     schedule_text(study, schedule, &how, &text);
-    fputs(text_get(&text), to_stdout ? stdout : stderr);
+    if (to_stdout)
+        message_print(&text);
+    else
+        message_print_aside(&text);
 }
 
 static int plan(const struct cli_call *call, const struct registry *registry, double gpu_bytes)

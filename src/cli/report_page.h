@@ -10,6 +10,7 @@
 
 struct report_wish {
     const char *file;     /* NULL: report.html in the run's folder */
+    bool foreign, force;  /* the folder is somebody else's: report.html there is replaced only when we wrote it, or so told */
     const char *language; /* "en" or "zh" */
     struct reading carbon_g_per_kwh;
 };

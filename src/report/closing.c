@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "report/closing_lanes.h"
 #include "report/closing_verdict.h"
 #include "report/columns.h"
@@ -111,13 +112,13 @@ static char *cell_text(const struct closing *closing, const struct column *colum
 static bool add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
 {
     struct column *column = &closing->columns[closing->column_count++];
-    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = table_width_of(title)};
+    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
     bool filled = false;
     for (size_t i = 0; i < closing->results->count; i++) {
         if (!has_row(closing, &closing->results->items[i]))
             continue;
         AUTO_FREE char *text = cell_text(closing, column, i);
-        size_t width = table_width_of(text);
+        size_t width = utf8_columns(text);
         column->width = width > column->width ? width : column->width;
         filled = filled || *text;
     }

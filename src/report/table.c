@@ -79,11 +79,3 @@ void table_print(struct table *table, struct text *out)
         at = *end ? end + 1 : end;
     }
 }
-
-size_t table_width_of(const char *text)
-{
-    size_t columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xC0) != 0x80;
-    return columns;
-}
