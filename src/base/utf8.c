@@ -124,6 +124,13 @@ void utf8_make_printable(char *s, const char *kept)
     memcpy(s, text_get(&out), out.length + 1);
 }
 
+char *utf8_line(const char *s)
+{
+    struct text out = {0};
+    utf8_add_printable(s, strlen(s), "", &out);
+    return text_take(&out);
+}
+
 void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
 {
     static const char replacement[] = "\xEF\xBF\xBD";

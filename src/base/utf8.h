@@ -31,6 +31,9 @@ bool utf8_is_printable(const char *s);
 void utf8_add_printable(const char *bytes, size_t count, const char *kept, struct text *out);
 void utf8_make_printable(char *s, const char *kept);
 
+/* A fresh copy that can stand within a line of ours: no line end either. */
+char *utf8_line(const char *s);
+
 /* For what is kept: at most size - 1 bytes of whole characters and a NUL; U+FFFD for each step that may not be shown, but for tabs. */
 void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size);
 

@@ -143,7 +143,7 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
     return message_print(&text);
 }
 
-/* The exit code. Each criterion's outcome goes to stderr, and into list. */
+/* The exit code. Each criterion's outcome is said, and goes into list. */
 static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *list)
 {
     int code = CLI_OK;

@@ -102,7 +102,8 @@ static size_t choose(const struct feasibility *study, const struct registry *reg
     return count;
 }
 
-static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file)
+static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file,
+                        const char *registry)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -112,7 +113,8 @@ static int put_settings(const struct feasibility *study, const struct schedule *
     if (!file) {
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
-    bool written = fs_write_output(file, text_get(&text), text.length, &err);
+    bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
+                                                   : fs_write_output(file, text_get(&text), text.length, &err);
     if (!written)
         cli_error("%s", err.text);
     return written ? CLI_OK : CLI_BROKEN;
@@ -147,7 +149,7 @@ static int plan(const struct cli_call *call, const struct registry *registry, do
     struct schedule schedule;
     schedule_make(&study, use, gpu_bytes, (double)call->values[OPTION_SLOWDOWN].integer / 100, &schedule);
     say(&study, &schedule, file != NULL);
-    int code = put_settings(&study, &schedule, file);
+    int code = put_settings(&study, &schedule, file, call->operands.items[0]);
     schedule_fini(&schedule);
     return code;
 }

@@ -53,7 +53,7 @@ static int unknown_command(const char *name)
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, name);
     else
         cli_error("there is no command '%s'%s", name, nearest);
-    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    message_see_help(NULL);
     return CLI_USAGE;
 }
 
@@ -89,7 +89,7 @@ static int run_by_options(char **args, size_t count)
     if (!problem_nearest_name(args[0], own, 1))
         return run_command(&cmd_run, args, count);
     cli_error("unknown option %s; did you mean '%s'?", args[0], own[0]);
-    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    message_see_help(NULL);
     return CLI_USAGE;
 }
 

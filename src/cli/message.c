@@ -154,13 +154,18 @@ int cli_failed(int code, const struct err *err)
     return code;
 }
 
+void message_see_help(const struct cli_command *command)
+{
+    fprintf(stderr, "See '%s%s%s --help'.\n", TARE_NAME, command ? " " : "", command ? command->name : "");
+}
+
 int cli_usage_error(const struct cli_command *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     say(RED, "error", format, args);
     va_end(args);
-    fprintf(stderr, "See '%s %s --help'.\n", TARE_NAME, command->name);
+    message_see_help(command);
     return CLI_USAGE;
 }
 

@@ -29,6 +29,10 @@ void message_output_failed(int code);
 /* The program's exit code for what a command gave: 3 where standard output could not be written. */
 int message_exit_code(int code);
 
+/* To standard error: where more is said, of a command or (NULL) of the program. */
+struct cli_command;
+void message_see_help(const struct cli_command *command);
+
 /* Every problem, one line each. */
 void message_problems(const struct problems *problems);
 

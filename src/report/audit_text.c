@@ -32,8 +32,7 @@ static const char *skip(const char *s, size_t columns)
 
 char *audit_text_fit(const char *text, size_t columns)
 {
-    AUTO_FREE char *safe = mem_strdup(text);
-    utf8_make_printable(safe, "");
+    AUTO_FREE char *safe = utf8_line(text);
     size_t all = utf8_columns(safe);
     if (columns == 0 || all <= columns)
         return steal_ptr(safe);

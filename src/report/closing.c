@@ -268,8 +268,9 @@ static void print_reasons(struct closing *closing)
         const struct result *result = &closing->results->items[i];
         if (!result->error || result->outcome != OUTCOME_FAILED)
             continue;
+        AUTO_FREE char *error = utf8_line(result->error);
         if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, result->error);
+            text_addf(closing->out, "  %s: %s\n", result->id, error);
     }
     if (printed > REASONS_SHOWN)
         text_addf(closing->out, "  and %zu more: see experiment.json in their folders\n", printed - REASONS_SHOWN);
@@ -283,10 +284,11 @@ static void print_changed(struct closing *closing)
         const struct result *result = &closing->results->items[i];
         if (!result->changed)
             continue;
+        AUTO_FREE char *changed = utf8_line(result->changed);
         if (printed == 0)
             text_add(closing->out, "changed by a retry after an out-of-memory failure:\n");
         if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, result->changed);
+            text_addf(closing->out, "  %s: %s\n", result->id, changed);
     }
     if (printed > REASONS_SHOWN)
         text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
@@ -374,7 +376,8 @@ static char *run_command(const struct closing_options *options, const char *opti
 static void print_where(struct closing *closing)
 {
     const struct closing_options *options = closing->options;
-    text_addf(closing->out, "results: %s\n", options->run_dir);
+    AUTO_FREE char *run_dir = utf8_line(options->run_dir);
+    text_addf(closing->out, "results: %s\n", run_dir);
     size_t left = 0;
     for (size_t i = 0; i < closing->results->count; i++)
         left += is_left(&closing->results->items[i]);
