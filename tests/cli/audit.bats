@@ -117,14 +117,6 @@ END
     [ ! -L results/audit.json ]
 }
 
-@test "what is to be repeated is not written over a file of what was judged" {
-    study results
-    sed -i 's/500.00/-500.00/' results/demo_net_002/energy/cpu_energy.txt
-    cp results/summary.csv before.csv
-    run "$TARE" audit results --repeat results/summary.csv
-    cmp before.csv results/summary.csv
-}
-
 @test "criteria decide the exit code" {
     study results
     run -0 --separate-stderr "$TARE" audit results --expect 'contaminated=0,power_cv_between<5%'
