@@ -172,7 +172,7 @@ static void whole_records_are_taken_whole(void **state)
 {
     (void)state;
     struct run source, target;
-    AUTO_FREE char *text = make_source(&source);
+    free(make_source(&source));
     struct import_loss loss = import(&source, &target);
     assert_int_equal(loss.events, 0);
     assert_answer(&target, "SELECT outcome || ' ' || retries FROM experiments WHERE number = 2", "succeeded 1");
