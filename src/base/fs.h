@@ -34,7 +34,8 @@ bool fs_is_unfinished_name(const char *name);
 /* Makes an empty file of such a name, which goes into out: -1 on error. */
 int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err);
 
-/* A file without a name, in $TMPDIR or /tmp, for reading and writing: however the program ends, nothing is left of it. -1 on error. */
+/* A file without a name, in $TMPDIR or /tmp, for reading and writing: however the program ends, nothing is left of
+ * it. -1 on error. */
 int fs_open_nameless(struct err *err);
 
 /* Removes what a killed fs_write_atomic left in dir (an open folder) and, if so wanted, in the folders below it:
@@ -42,9 +43,10 @@ int fs_open_nameless(struct err *err);
  * alone writes there. */
 size_t fs_clear_unfinished(int dir, bool below);
 
-/* A file that the user named. A regular one, or none yet, is written beside itself and renamed over it when it is whole: what was there survives a
- * full disk, and keeps its mode and owner. A symbolic link is followed and stays. What is no regular file (a device, a pipe, /dev/stdout,
- * /dev/fd/N) is opened and written, never replaced; so is a file whose folder takes no new one, or whose owner could not be kept. */
+/* A file that the user named. A regular one, or none yet, is written beside itself and renamed over it when it is
+ * whole: what was there survives a full disk, and keeps its mode and owner. A symbolic link is followed and stays.
+ * What is no regular file (a device, a pipe, /dev/stdout, /dev/fd/N) is opened and written, never replaced; so is a
+ * file whose folder takes no new one, or whose owner could not be kept. */
 struct fs_output {
     int fd;                           /* to be written to; -1: none is open */
     int folder;                       /* -1: written in place */

@@ -36,7 +36,8 @@ int fs_open_nameless(struct err *err)
 {
     const char *set = getenv("TMPDIR"), *folder = set && *set ? set : P_tmpdir;
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag opens a folder for writing. */
+    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag opens a folder
+     * for writing. */
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
         fd = memfd_create("nameless", MFD_CLOEXEC);
     if (fd < 0)

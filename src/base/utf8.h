@@ -1,6 +1,7 @@
-/* utf8: text from outside (names, paths, log lines, cells), and what of it may reach a terminal. Well-formed UTF-8 is that of Unicode 15,
- * table 3-7. What steers a terminal or deceives its reader is never shown: C0 and C1 controls, DEL, the marks that turn the direction of
- * writing (UTR 36, 3.7), the line ends U+2028 and U+2029, and bytes that are no UTF-8, among them the C1 controls as raw bytes. */
+/* utf8: text from outside (names, paths, log lines, cells), and what of it may reach a terminal. Well-formed UTF-8
+ * is that of Unicode 15, table 3-7. What steers a terminal or deceives its reader is never shown: C0 and C1
+ * controls, DEL, the marks that turn the direction of writing (UTR 36, 3.7), the line ends U+2028 and U+2029, and
+ * bytes that are no UTF-8, among them the C1 controls as raw bytes. */
 #ifndef TARE_BASE_UTF8_H
 #define TARE_BASE_UTF8_H
 
@@ -27,14 +28,16 @@ bool utf8_is_valid(const char *bytes, size_t count);
 /* Nothing in it that may not be shown. */
 bool utf8_is_printable(const char *s);
 
-/* For a terminal: '?' for each step that may not be shown. kept: ASCII controls that stay ("\n\t"). utf8_make_printable: in place. */
+/* For a terminal: '?' for each step that may not be shown. kept: ASCII controls that stay ("\n\t").
+ * utf8_make_printable: in place. */
 void utf8_add_printable(const char *bytes, size_t count, const char *kept, struct text *out);
 void utf8_make_printable(char *s, const char *kept);
 
 /* A fresh copy that can stand within a line of ours: no line end either. */
 char *utf8_line(const char *s);
 
-/* For what is kept: at most size - 1 bytes of whole characters and a NUL; U+FFFD for each step that may not be shown, but for tabs. */
+/* For what is kept: at most size - 1 bytes of whole characters and a NUL; U+FFFD for each step that may not be
+ * shown, but for tabs. */
 void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size);
 
 /* Columns of a terminal: wide characters (CJK, emoji) count 2, combining ones 0, what may not be shown 1. */

@@ -142,7 +142,8 @@ void message_print_aside(const struct text *text)
     fputs(text_get(&safe), stderr);
 }
 
-/* What a command has found out by itself counts more: a mistake of the person, a signal, a code that is another program's. */
+/* What a command has found out by itself counts more: a mistake of the person, a signal, a code that is another
+ * program's. */
 int message_exit_code(int code)
 {
     return is_broken && (code == CLI_OK || code == CLI_SOME_FAILED) ? CLI_BROKEN : code;

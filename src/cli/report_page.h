@@ -10,7 +10,8 @@
 
 struct report_wish {
     const char *file;     /* NULL: report.html in the run's folder */
-    bool foreign, force;  /* the folder is somebody else's: report.html there is replaced only when we wrote it, or so told */
+    bool foreign;         /* the folder is no run's: a report.html there is replaced only when we wrote it */
+    bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     struct reading carbon_g_per_kwh;
 };

@@ -15,7 +15,8 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err);
 /* As results_read_json gives it. */
 bool results_load_json(sqlite3 *db, json_t **out, struct err *err);
 
-/* A private copy of a run's database, live or not, in files without a name ($TMPDIR): nothing of it is left, however the reader ends. */
+/* A private copy of a run's database, live or not, in files without a name ($TMPDIR): nothing of it is left, however
+ * the reader ends. */
 struct snapshot_files;
 struct snapshot {
     struct snapshot_files *files;

@@ -71,8 +71,8 @@ static bool copy_file(int from_dir, int to, const char *name, bool may_miss, str
     return copy_bytes(from, to, name, err);
 }
 
-/* SQLite opens by name, and the copies have none: a VFS (https://www.sqlite.org/vfs.html) of the two of them hands out what is open. What is not
- * a question of files (time, random numbers) is the default's. */
+/* SQLite opens by name, and the copies have none: a VFS (https://www.sqlite.org/vfs.html) of the two of them hands
+ * out what is open. What is not a question of files (time, random numbers) is the default's. */
 enum { COPY_DB, COPY_WAL, COPIES };
 
 struct snapshot_files {

@@ -63,8 +63,8 @@ static void everything_that_steers_or_deceives_is_seen_and_the_rest_is_left_alon
 {
     (void)state;
     /* Python: [c for c in range(0x110000) if unicodedata.category(chr(c)) in ("Cc", "Zl", "Zp") or
-     * unicodedata.bidirectional(chr(c)) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")], and the marks
-     * U+061C, U+200B, U+200E, U+200F, U+FEFF. */
+     * unicodedata.bidirectional(chr(c)) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")], and the
+     * marks U+061C, U+200B, U+200E, U+200F, U+FEFF. */
     static const uint32_t never[][2] = {{0, 0x1F},        {0x7F, 0x9F},     {0x61C, 0x61C},   {0x200B, 0x200B},
                                         {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
     for (uint32_t code = 0; code < 0x110000; code++) {
