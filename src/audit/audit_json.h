@@ -1,4 +1,4 @@
-/* audit_json: audit.json and summary_safe.csv. */
+/* audit_json: audit.json and audit_safe.csv. */
 #ifndef TARE_AUDIT_AUDIT_JSON_H
 #define TARE_AUDIT_AUDIT_JSON_H
 
@@ -9,6 +9,9 @@
 
 /* A new reference; what it holds is in docs/audit.md. */
 json_t *audit_json(const struct dataset *dataset, const struct account *account);
+
+/* Its name: summary_safe.csv is a run's own, or the study's. */
+#define AUDIT_SAFE_CSV "audit_safe.csv"
 
 /* The rows of summary.csv whose experiments are clean, under its own header, with tare's columns behind them: verdict
  * (in its place where there is such a column), audit_gpu_energy_joules, audit_gpu_energy_half_width_joules,

@@ -1,4 +1,4 @@
-/* summary_safe.csv: the rows that can be believed. */
+/* audit_safe.csv: the rows that can be believed. */
 #include "audit/audit_json.h"
 
 #include "base/csv.h"

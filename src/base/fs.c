@@ -2,11 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "base/rng.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,9 +126,8 @@ bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err)
 bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err)
 {
     *out = (struct fs_unfinished){.dir = dir};
-    snprintf(out->name, sizeof out->name, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
-    out->fd = openat(dir, out->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    return out->fd >= 0 || err_sys(err, "create a file beside it");
+    out->fd = fs_make_unfinished(dir, 0666, out->name, err);
+    return out->fd >= 0;
 }
 
 void fs_unfinished_drop(struct fs_unfinished *file)

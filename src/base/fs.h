@@ -25,20 +25,29 @@ bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count,
 bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 typedef bool fs_write_fn(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 
+/* What fs_write_atomic names a file until it is whole: the prefix and so many hexadecimal digits. */
+#define FS_UNFINISHED_PREFIX ".writing-"
+enum { FS_UNFINISHED_DIGITS = 16 };
+#define FS_UNFINISHED_SIZE (sizeof FS_UNFINISHED_PREFIX + FS_UNFINISHED_DIGITS)
+
 /* The same piece by piece, for what is too long to be held in memory: a file beside name (in dir itself), whose fd takes the bytes. publish
  * (sync: safe on the disk) gives it the name, and drop removes it; both close it. */
 struct fs_unfinished {
     int dir, fd; /* dir: borrowed */
-    char name[40];
+    char name[FS_UNFINISHED_SIZE];
 };
 bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err);
 bool fs_unfinished_publish(struct fs_unfinished *file, const char *name, bool sync, struct err *err);
 void fs_unfinished_drop(struct fs_unfinished *file); /* nothing where nothing was begun, or it is published */
 
-/* What fs_write_atomic names a file until it is whole: the prefix and so many hexadecimal digits. */
-#define FS_UNFINISHED_PREFIX ".writing-"
-enum { FS_UNFINISHED_DIGITS = 16 };
 bool fs_is_unfinished_name(const char *name);
+
+/* Makes an empty file of such a name, which goes into out: -1 on error. */
+int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err);
+
+/* A file without a name, in $TMPDIR or /tmp, for reading and writing: however the program ends, nothing is left of
+ * it. -1 on error. */
+int fs_open_nameless(struct err *err);
 
 /* Removes what a killed fs_write_atomic left in dir (an open folder) and, if so wanted, in the folders below it:
  * regular files of exactly such a name; no link is followed, and what cannot be removed stays. Gives how many. For who
@@ -52,6 +61,33 @@ int fs_create_at(int dir, const char *name, struct err *err);
 
 /* Opens a regular file for reading, the last step no link; never waits for the other end of a FIFO. -1 on error. */
 int fs_open_at(int dir, const char *name, struct err *err);
+
+/* A file that the user named. A regular one, or none yet, is written beside itself and renamed over it when it is
+ * whole: what was there survives a full disk, and keeps its mode and owner. A symbolic link is followed and stays.
+ * What is no regular file (a device, a pipe, /dev/stdout, /dev/fd/N) is opened and written, never replaced; so is a
+ * file whose folder takes no new one, or whose owner could not be kept. */
+struct fs_output {
+    int fd;                           /* to be written to; -1: none is open */
+    int folder;                       /* -1: written in place */
+    bool shorten;                     /* in place, and what was there may be longer */
+    char *path, *last;                /* as it was named; the last step where it really is */
+    char temporary[FS_UNFINISHED_SIZE];
+};
+bool fs_output_open(const char *path, struct fs_output *out, struct err *err);
+bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err);
+
+/* Whole and safe on the disk, or what was there before is there still. Either way it is closed. */
+bool fs_output_commit(struct fs_output *output, struct err *err);
+void fs_output_drop(struct fs_output *output); /* nothing was written; harmless after a commit */
+
+/* All of it at once. */
+bool fs_write_output(const char *path, const char *bytes, size_t count, struct err *err);
+
+/* Whether that can be expected to work, before hours of work; nothing is opened. */
+bool fs_may_write_output(const char *path, struct err *err);
+
+/* The two names lead to one file that is there. */
+bool fs_is_same_file(const char *a, const char *b);
 
 /* Writes all the bytes, across interruptions and short writes. */
 bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);

@@ -1,10 +1,14 @@
 #include "base/fs.h"
 
 #include "base/cleanup.h"
+#include "base/rng.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* Folders may nest so deep. */
@@ -17,6 +21,28 @@ bool fs_is_unfinished_name(const char *name)
         return false;
     const char *digits = name + sizeof prefix - 1;
     return strspn(digits, "0123456789abcdef") == FS_UNFINISHED_DIGITS && digits[FS_UNFINISHED_DIGITS] == '\0';
+}
+
+int fs_make_unfinished(int folder, mode_t mode, char out[FS_UNFINISHED_SIZE], struct err *err)
+{
+    snprintf(out, FS_UNFINISHED_SIZE, FS_UNFINISHED_PREFIX "%0*" PRIx64, FS_UNFINISHED_DIGITS, rng_fresh_seed());
+    int fd = openat(folder, out, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        err_sys(err, "create a file beside it");
+    return fd;
+}
+
+int fs_open_nameless(struct err *err)
+{
+    const char *set = getenv("TMPDIR"), *folder = set && *set ? set : P_tmpdir;
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    /* A file system that cannot: then memory takes its place. A kernel that does not know the flag opens a folder
+     * for writing. */
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR))
+        fd = memfd_create("nameless", MFD_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "make a temporary file in %s (TMPDIR)", folder);
+    return fd;
 }
 
 static size_t clear_below(int dir, int depth);

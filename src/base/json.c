@@ -5,19 +5,12 @@
 #include "base/json_hint.h"
 #include "base/json_place.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* jansson quotes bytes of the text in its messages; a message is one line. */
-static void make_one_line(char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = ' ';
-}
 
 /* jansson drops a NUL behind a number; no NUL is JSON. */
 static bool refuse_nul(const struct json_doc *doc, struct err *err)
@@ -47,7 +40,7 @@ static bool parse_owned(const char *file, char *text, size_t length, struct json
     if (out->root)
         return true;
     const char *hint = json_hint(text + mark, length - mark, &error);
-    make_one_line(error.text);
+    utf8_make_printable(error.text, ""); /* jansson quotes bytes of the text, and a message is one line */
     err_set(err, "%s:%d:%d: %s%s%s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
             error.text, hint ? ": " : "", hint ? hint : "");
     json_doc_fini(out);

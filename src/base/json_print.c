@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 #include <math.h>
@@ -15,11 +16,15 @@ static void print_string(const char *s, size_t length, struct text *out)
         if (found) {
             text_add_char(out, '\\');
             text_add_char(out, "bfnrt\"\\"[found - plain]);
-        } else if ((unsigned char)s[i] < 0x20) {
-            text_addf(out, "\\u%04x", (unsigned)s[i]);
-        } else {
-            text_add_char(out, s[i]);
+            continue;
         }
+        /* What must be escaped, and what a terminal would obey: the value is the same. jansson's strings are UTF-8. */
+        struct utf8_step step = utf8_step(s + i, length - i);
+        if (step.shown || step.code > 0xFFFF)
+            text_add_bytes(out, s + i, step.length);
+        else
+            text_addf(out, "\\u%04x", (unsigned)step.code);
+        i += step.length - 1;
     }
     text_add_char(out, '"');
 }

@@ -38,6 +38,9 @@ static void *symbol_find(const char *library, const char *name)
 
 /* clang-format off */
 LAZY(SQLITE, int, sqlite3_open_v2, (const char *file, sqlite3 **db, int flags, const char *vfs), (file, db, flags, vfs))
+LAZY(SQLITE, sqlite3_vfs *, sqlite3_vfs_find, (const char *name), (name))
+LAZY(SQLITE, int, sqlite3_vfs_register, (sqlite3_vfs *vfs, int make_default), (vfs, make_default))
+LAZY(SQLITE, int, sqlite3_vfs_unregister, (sqlite3_vfs *vfs), (vfs))
 LAZY(SQLITE, int, sqlite3_close, (sqlite3 *db), (db))
 LAZY(SQLITE, int, sqlite3_busy_timeout, (sqlite3 *db, int ms), (db, ms))
 LAZY(SQLITE, int, sqlite3_get_autocommit, (sqlite3 *db), (db))
@@ -133,4 +136,17 @@ int sd_bus_message_append(sd_bus_message *m, const char *types, ...)
     int code = sd_bus_message_appendv(m, types, values);
     va_end(values);
     return code;
+}
+
+/* Of its forms the one that all switches have: on or off, and whether it is. */
+int sqlite3_db_config(sqlite3 *db, int what, ...)
+{
+    static _Atomic(void *) symbol;
+    va_list values;
+    va_start(values, what);
+    int on = va_arg(values, int), *is_on = va_arg(values, int *);
+    va_end(values);
+    if (!symbol)
+        symbol = symbol_find(SQLITE, "sqlite3_db_config");
+    return ((__typeof__(&sqlite3_db_config))symbol)(db, what, on, is_on);
 }

@@ -15,30 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static int open_folder_of(const char *file, struct err *err)
-{
-    AUTO_FREE char *folder = fs_dirname(file);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        err_sys(err, "open %s", folder);
-    return fd;
-}
-
 bool bench_end_may_write(const char *file, struct err *err)
 {
-    AUTO_CLOSE int dir = file ? open_folder_of(file, err) : -1;
-    if (!file)
-        return true;
-    if (fs_is_folder(file))
-        return err_set(err, "%s is a folder", file);
-    return dir >= 0 && (faccessat(dir, ".", W_OK, 0) == 0 || err_sys(err, "write %s", file));
+    return !file || fs_may_write_output(file, err);
 }
 
 static bool write_file(const char *file, const struct text *text, struct err *err)
 {
-    AUTO_FREE char *name = fs_basename(file);
-    AUTO_CLOSE int dir = open_folder_of(file, err);
-    return dir >= 0 && (fs_write_atomic(dir, name, text_get(text), text->length, err) || err_wrap(err, "%s", file));
+    return fs_write_output(file, text_get(text), text->length, err);
 }
 
 static bool export(const struct bench_end *end, const struct bench *bench, const struct text *json)
@@ -80,13 +64,13 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
         .dir = end->dir,
     };
     if (end->json)
-        return reading_print(json);
+        return message_print(json);
     if (!end->quiet)
         text_add_char(&text, '\n');
     bench_text(bench, &options, &text);
     if (!end->quiet)
         text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->wish->seed, end->dir);
-    return reading_print(&text);
+    return message_print(&text);
 }
 
 static int show(const struct bench_end *end, const struct bench *bench)

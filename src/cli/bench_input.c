@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "base/utf8.h"
 #include "plan/around.h"
 
 #include <stdlib.h>
@@ -38,9 +39,8 @@ static bool check_name(const struct strv *before, const char *name, struct err *
 {
     if (!*name || strlen(name) > LONGEST_NAME)
         return err_set(err, "a command's name has 1 to %d bytes: '%s'", LONGEST_NAME, name);
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f || strchr(",:/", *c))
-            return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'", name);
+    if (strpbrk(name, ",:/") || !utf8_is_printable(name))
+        return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'", name);
     return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/clean.h"
 #include "cli/command.h"
 #include "cli/governing.h"
+#include "cli/message.h"
 #include "cli/registration.h"
 #include "contain/sys.h"
 #include "tare_build.h"
@@ -117,8 +118,7 @@ static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
 static bool confirmed(void)
 {
     char answer[16];
-    fprintf(stderr, "End it? Type yes: ");
-    fflush(stderr);
+    message_print_aside(&(struct text){.data = (char[]){"End it? Type yes: "}, .length = 18});
     return fgets(answer, sizeof answer, stdin) && strcmp(answer, "yes\n") == 0;
 }
 

@@ -1,10 +1,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cli/clean.h"
 #include "report/table.h"
 #include "tare_build.h"
-#include "ui/width.h"
 
 #include <math.h>
 #include <pwd.h>
@@ -42,9 +42,9 @@ static char *size_text(uint64_t bytes)
 static char *short_command(const char *command, size_t columns)
 {
     struct text text = {0};
-    if (width_columns(command) <= columns)
+    if (utf8_columns(command) <= columns)
         return mem_strdup(command);
-    width_fit(command, columns - 3, &text);
+    utf8_fit(command, columns - 3, &text);
     text_add(&text, "...");
     return text_take(&text);
 }

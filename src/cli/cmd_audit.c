@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/written.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/reading_folders.h"
@@ -12,8 +13,8 @@
 #include "tare_build.h"
 #include "ui/width.h"
 
-#include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -23,6 +24,7 @@ enum {
     OPTION_SPLIT,
     OPTION_EXPECT,
     OPTION_REPEAT,
+    OPTION_FORCE,
     OPTION_ALL,
     OPTION_AS_ROOT,
     OPTION_COUNT
@@ -32,7 +34,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON: what audit.json holds"},
     [OPTION_WRITE] = {.short_name = "-w",
                       .long_name = "--write",
-                      .help = "write audit.json and, for each folder, summary_safe.csv"},
+                      .help = "write audit.json and, for each folder, " AUDIT_SAFE_CSV ""},
     [OPTION_OUTPUT] = {.short_name = "-o",
                        .long_name = "--output",
                        .argument = "DIR",
@@ -53,55 +55,77 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .type = CLI_FILE,
                        .help = "write settings for 'run' that do again what is suspect or contaminated, with the same "
                                "hyperparameters"},
+    [OPTION_FORCE] = {.long_name = "--force",
+                      .help = "with --write and --repeat: replace files that an audit did not write"},
     [OPTION_ALL] = {.long_name = "--all", .help = "show every experiment, however many there are"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
-static bool write_file(const char *dir_path, const char *name, const struct text *text, struct err *err)
+/* A file of --write: where it goes and what it holds. */
+struct output {
+    char *folder, *name;
+    struct text text;
+};
+
+/* At most one for each folder, and audit.json. */
+struct outputs {
+    struct output *items;
+    size_t count;
+};
+
+static void outputs_fini(struct outputs *outputs)
 {
-    AUTO_CLOSE int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return err_sys(err, "open %s", dir_path);
-    if (!fs_write_atomic(dir, name, text_get(text), text->length, err))
-        return err_wrap(err, "%s/%s", dir_path, name);
-    cli_note("%s/%s", dir_path, name);
-    return true;
+    for (size_t i = 0; i < outputs->count; i++) {
+        free(outputs->items[i].folder);
+        free(outputs->items[i].name);
+        text_fini(&outputs->items[i].text);
+    }
+    free(outputs->items);
 }
 
-static bool write_safe(const struct dataset *dataset, size_t folder, const char *output, struct err *err)
+static struct text *outputs_add(struct outputs *outputs, const char *folder, char *name)
 {
-    AUTO_TEXT struct text text = {0};
+    struct output *output = &outputs->items[outputs->count++];
+    *output = (struct output){.folder = mem_strdup(folder), .name = name};
+    return &output->text;
+}
+
+static bool make_safe(const struct dataset *dataset, size_t folder, const char *output, struct outputs *out,
+                      struct err *err)
+{
     const struct dataset_folder *from = &dataset->folders[folder];
     if (from->layout == DATASET_STUDY && !from->has_summary) {
-        cli_note("%s: no summary_safe.csv, as there is no summary.csv", from->path);
+        cli_note("%s: no " AUDIT_SAFE_CSV ", as there is no summary.csv", from->path);
         return true;
     }
-    if (!audit_safe_csv(dataset, folder, &text, err))
-        return false;
-    if (!output)
-        return write_file(from->path, "summary_safe.csv", &text, err);
-    if (dataset->folder_count == 1)
-        return write_file(output, "summary_safe.csv", &text, err);
     AUTO_FREE char *base = fs_basename(from->path);
-    AUTO_FREE char *name = mem_printf("%s_summary_safe.csv", base);
-    return write_file(output, name, &text, err);
+    char *name =
+        output && dataset->folder_count > 1 ? mem_printf("%s_" AUDIT_SAFE_CSV, base) : mem_strdup(AUDIT_SAFE_CSV);
+    return audit_safe_csv(dataset, folder, outputs_add(out, output ? output : from->path, name), err);
 }
 
-/* audit.json of several folders goes beside the first. */
-static bool write_all(const struct dataset *dataset, const json_t *json, const char *output, struct err *err)
+/* audit.json of several folders goes beside the first. Where one file may not be replaced none is written. */
+static bool write_all(const struct dataset *dataset, const json_t *json, const char *output, bool force,
+                      struct err *err)
 {
-    AUTO_TEXT struct text text = {0};
-    if (output) {
-        AUTO_CLOSE int made = fs_make_path(output, 0777, err);
-        if (made < 0)
-            return false;
-    }
-    json_print_pretty(json, &text);
-    if (!write_file(output ? output : dataset->folders[0].path, "audit.json", &text, err))
+    AUTO(outputs_fini) struct outputs outputs = {mem_array(dataset->folder_count + 1, sizeof(struct output)), 0};
+    AUTO_CLOSE int made = output ? fs_make_path(output, 0777, err) : -1;
+    if (output && made < 0)
         return false;
+    json_print_pretty(json,
+                      outputs_add(&outputs, output ? output : dataset->folders[0].path, mem_strdup("audit.json")));
     for (size_t i = 0; i < dataset->folder_count; i++)
-        if (!write_safe(dataset, i, output, err))
+        if (!make_safe(dataset, i, output, &outputs, err))
             return false;
+    for (size_t i = 0; i < outputs.count && !force; i++)
+        if (!written_may_replace(outputs.items[i].folder, outputs.items[i].name, err))
+            return false;
+    for (size_t i = 0; i < outputs.count; i++) {
+        const struct output *file = &outputs.items[i];
+        if (!written_write(file->folder, file->name, text_get(&file->text), file->text.length, true, err))
+            return false;
+        cli_note("%s/%s", file->folder, file->name);
+    }
     return true;
 }
 
@@ -116,10 +140,10 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
         json_print_pretty(json, &text);
     else
         audit_text(dataset, account, &how, &text);
-    return reading_print(&text);
+    return message_print(&text);
 }
 
-/* The exit code. Each criterion's outcome goes to stderr, and into list. */
+/* The exit code. Each criterion's outcome is said, and goes into list. */
 static int check(const struct criteria *expectations, const struct dataset *dataset, json_t *list)
 {
     int code = CLI_OK;
@@ -142,14 +166,26 @@ static int check(const struct criteria *expectations, const struct dataset *data
     return code;
 }
 
+/* What is in a folder that was judged belongs to what was judged. */
+static bool may_replace(const struct dataset *dataset, const char *file, struct err *err)
+{
+    AUTO_FREE char *path = realpath(file, NULL);
+    for (size_t i = 0; path && fs_is_file(path) && i < dataset->folder_count; i++) {
+        AUTO_FREE char *folder = realpath(dataset->folders[i].path, NULL);
+        size_t length = folder ? strlen(folder) : 0;
+        if (length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/')
+            return err_set(err, "--repeat: %s is a file of what was judged; name another, or replace it with --force",
+                           file);
+    }
+    return true;
+}
+
 /* A run of this program is better repeated in its own folder, by run --rerun-contaminated; the study's have no plan. */
-static bool write_repeat(const struct dataset *dataset, const char *file, struct err *err)
+static bool write_repeat(const struct dataset *dataset, const char *file, bool force, struct err *err)
 {
     size_t count;
     AUTO_STRV struct strv left_out = {0};
     AUTO_TEXT struct text text = {0};
-    AUTO_FREE char *folder = fs_dirname(file);
-    AUTO_FREE char *name = fs_basename(file);
     json_t *settings = repeat_settings(dataset, &count, &left_out);
     json_print_pretty(settings, &text);
     json_decref(settings);
@@ -160,11 +196,10 @@ static bool write_repeat(const struct dataset *dataset, const char *file, struct
         cli_note("%s is not written: there is nothing to repeat", file);
         return true;
     }
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return err_sys(err, "open %s", folder);
-    if (!fs_write_atomic(dir, name, text_get(&text), text.length, err))
-        return err_wrap(err, "%s", folder);
+    if (!force && !may_replace(dataset, file, err))
+        return false;
+    if (!fs_write_output(file, text_get(&text), text.length, err))
+        return false;
     cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count, count == 1 ? "" : "s", TARE_NAME,
              file);
     return true;
@@ -174,6 +209,7 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
 {
     struct err err = {0};
     struct account account;
+    bool force = values[OPTION_FORCE].given;
     if (!account_make(dataset, values[OPTION_SPLIT].text, &account, &err))
         return cli_failed(CLI_USAGE, &err);
     json_t *held = json_array(), *json = NULL;
@@ -184,11 +220,11 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     }
     if (!print(values, dataset, &account, json))
         code = CLI_BROKEN;
-    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, &err)) {
+    if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
-    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, &err)) {
+    if (values[OPTION_REPEAT].given && !write_repeat(dataset, values[OPTION_REPEAT].text, force, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
@@ -222,7 +258,7 @@ static const char *const description[] = {
     "Reads results folders, of this program or in the study's layout, and says for each experiment whether its "
     "measurement can be believed: clean, suspect or contaminated, with the evidence. GPU energy is computed anew from "
     "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
-    "Nothing in a folder is changed, but for the two files of --write. What the verdicts rest on is in docs/audit.md.",
+    "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/audit.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
     "that do "
     "it for other results, whose registry 'run' then needs.",

@@ -4,6 +4,7 @@
 #include "cli/bench_input.h"
 #include "cli/command.h"
 #include "cli/gpu_hold.h"
+#include "cli/message.h"
 #include "cli/option_rows.h"
 #include "cli/run_means.h"
 #include "cli/run_session.h"
@@ -167,12 +168,13 @@ static void say_start(const struct cli_call *call, const struct bench_wish *wish
 {
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
-    printf("%zu command%s, %" PRId64 " run%s each", wish->commands->count, wish->commands->count == 1 ? "" : "s",
-           wish->runs, wish->runs == 1 ? "" : "s");
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "%zu command%s, %" PRId64 " run%s each", wish->commands->count,
+              wish->commands->count == 1 ? "" : "s", wish->runs, wish->runs == 1 ? "" : "s");
     if (wish->warmup)
-        printf(" after %" PRId64 " to warm up", wish->warmup);
-    printf("%s; seed %" PRIu64 "\n", wish->commands->count > 1 ? ", in random blocks" : "", wish->seed);
-    fflush(stdout);
+        text_addf(&text, " after %" PRId64 " to warm up", wish->warmup);
+    text_addf(&text, "%s; seed %" PRIu64 "\n", wish->commands->count > 1 ? ", in random blocks" : "", wish->seed);
+    message_print(&text);
 }
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,

@@ -36,7 +36,7 @@ static int compare(const struct cli_value *values, struct versus *versus, struct
     } else {
         versus_text(versus, g_per_kwh, message_colour(STDOUT_FILENO), &text);
     }
-    return reading_print(&text) ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static int run(const struct cli_call *call)

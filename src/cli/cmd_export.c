@@ -2,16 +2,14 @@
 #include "audit/export.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/written.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/reading_folders.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
                                      "metrics",     "evidence", "samples", NULL};
@@ -35,55 +33,56 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .choices = formats,
                        .default_text = "csv",
                        .help = "CSV, or JSON Lines: an object a line"},
+    [OPTION_FORCE] = {.long_name = "--force",
+                      .help = "with --output: replace files there that this program did not write"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
-};
-
-/* Beside its name until it is whole. */
-struct target {
-    int fd;
 };
 
 static bool flush_to_file(void *context, struct text *text, struct err *err)
 {
-    const struct target *target = context;
-    return fs_write_all(target->fd, text_get(text), text->length, err);
+    return fs_output_write(context, text_get(text), text->length, err);
 }
 
 static bool flush_to_stdout(void *context, struct text *text, struct err *err)
 {
     (void)context;
-    fwrite(text_get(text), 1, text->length, stdout);
-    return fflush(stdout) == 0 || err_sys(err, "cannot write to standard output");
+    (void)err; /* it was said */
+    return message_print_exact(text);
 }
 
-static bool write_one(const struct dataset *dataset, int dir, enum export_table table, const char *name,
+static bool write_one(const struct dataset *dataset, enum export_table table, const char *folder, const char *name,
                       bool json_lines, struct err *err)
 {
-    AUTO_FREE char *part = mem_printf(".writing-%s", name);
-    unlinkat(dir, part, 0);
-    AUTO_CLOSE int fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    struct target target = {fd};
-    if (fd < 0)
-        return err_sys(err, "make %s", part);
-    if (export_make(dataset, table, json_lines, flush_to_file, &target, err)) {
-        if (fsync(fd) == 0 && renameat(dir, part, dir, name) == 0)
-            return true;
-        err_sys(err, "write");
-    }
-    unlinkat(dir, part, 0);
-    return false;
+    AUTO_FREE char *file = mem_printf("%s/%s", folder, name);
+    struct fs_output target;
+    if (!fs_output_open(file, &target, err))
+        return false;
+    if (export_make(dataset, table, json_lines, flush_to_file, &target, err))
+        return fs_output_commit(&target, err) && written_record(folder, name, err);
+    fs_output_drop(&target);
+    return err_wrap(err, "%s", file);
 }
 
-static bool write_all(const struct dataset *dataset, const char *output, bool json_lines, struct err *err)
+static char *file_name(int table, bool json_lines)
+{
+    return mem_printf("%s.%s", export_table_name((enum export_table)table), json_lines ? "jsonl" : "csv");
+}
+
+/* All or nothing, as far as files that are not ours go. */
+static bool write_all(const struct dataset *dataset, const char *output, bool json_lines, bool force, struct err *err)
 {
     AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
     if (dir < 0)
         return false;
+    for (int i = 0; i < EXPORT_TABLES && !force; i++) {
+        AUTO_FREE char *name = file_name(i, json_lines);
+        if (!written_may_replace(output, name, err))
+            return false;
+    }
     for (int i = 0; i < EXPORT_TABLES; i++) {
-        enum export_table table = (enum export_table)i;
-        AUTO_FREE char *name = mem_printf("%s.%s", export_table_name(table), json_lines ? "jsonl" : "csv");
-        if (!write_one(dataset, dir, table, name, json_lines, err))
-            return err_wrap(err, "%s/%s", output, name);
+        AUTO_FREE char *name = file_name(i, json_lines);
+        if (!write_one(dataset, (enum export_table)i, output, name, json_lines, err))
+            return false;
         cli_note("%s/%s", output, name);
     }
     return true;
@@ -108,12 +107,10 @@ static int run(const struct cli_call *call)
     int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
     if (code != CLI_OK)
         return code;
-    ok = values[OPTION_OUTPUT].given ? write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, &err)
-                                     : print_one(&dataset, values[OPTION_TABLE].text, json_lines, &err);
-    /* A reader that has seen enough is no mistake. */
-    if (!ok && !values[OPTION_OUTPUT].given && err.code == EPIPE)
-        ok = true;
-    if (!ok)
+    ok = values[OPTION_OUTPUT].given
+             ? write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, values[OPTION_FORCE].given, &err)
+             : print_one(&dataset, values[OPTION_TABLE].text, json_lines, &err);
+    if (!ok && err.text[0])
         cli_error("%s", err.text);
     dataset_fini(&dataset);
     return ok ? CLI_OK : CLI_BROKEN;

@@ -69,15 +69,13 @@ static bool choose_device(const struct cli_call *call, const struct snapshot *sn
     return true;
 }
 
-static bool write_page(const char *path, const struct memory_report *report, struct err *err)
+static bool write_page(const char *path, const char *snapshot, const struct memory_report *report, struct err *err)
 {
     AUTO_TEXT struct text page = {0};
-    AUTO_FREE char *folder = fs_dirname(path), *name = fs_basename(path);
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return err_sys(err, "--html: %s", folder);
+    if (fs_is_same_file(path, snapshot))
+        return err_set(err, "--html: %s is the snapshot itself", path);
     memory_page(report, &page);
-    return fs_write_atomic(dir, name, text_get(&page), page.length, err) || err_wrap(err, "--html");
+    return fs_write_output(path, text_get(&page), page.length, err) || err_wrap(err, "--html");
 }
 
 static int show(const struct memory_report *report, bool as_json)
@@ -111,7 +109,7 @@ static int look(const struct cli_call *call, const struct memory_question *quest
     if (!choose_device(call, snapshot, &device, &err))
         return cli_failed(CLI_USAGE, &err);
     if (!memory_look(question, snapshot, device, &report, &err) ||
-        (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, &report, &err)))
+        (call->values[OPTION_HTML].given && !write_page(call->values[OPTION_HTML].text, question->path, &report, &err)))
         cli_error("%s", err.text);
     else
         code = show(&report, call->values[OPTION_JSON].given);

@@ -1,5 +1,6 @@
 /* Started by the runner, one for each GPU (src/meter/gpu_process.h); not for people, so not in the help. */
 #include "cli/command.h"
+#include "cli/message.h"
 #include "meter/gpu_probe.h"
 #include "meter/gpu_process.h"
 #include "meter/time_scale.h"
@@ -35,14 +36,16 @@ static const struct cli_option options[OPTION_COUNT] = {
 static void print_row(void *data, const struct gpu_probe_row *row)
 {
     (void)data;
-    printf("GPU %s\t%s\t", row->device, row->what);
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "GPU %s\t%s\t", row->device, row->what);
     if (row->value.valid)
-        printf("%.12g%s%s", row->value.value, row->unit[0] ? " " : "", row->unit);
+        text_addf(&text, "%.12g%s%s", row->value.value, row->unit[0] ? " " : "", row->unit);
     else
-        printf("%s", row->text);
+        text_add(&text, row->text);
     if (row->cost_us.valid)
-        printf("\t%.1f us", row->cost_us.value);
-    printf("\n");
+        text_addf(&text, "\t%.1f us", row->cost_us.value);
+    text_add_char(&text, '\n');
+    message_print(&text);
 }
 
 static int probe(const char *library, const char *device)
@@ -52,7 +55,7 @@ static int probe(const char *library, const char *device)
     if (!gpu_probe(&nvml_backend, library, device, print_row, NULL, &err))
         return cli_failed(CLI_BROKEN, &err);
     getrusage(RUSAGE_SELF, &usage);
-    printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
+    message_printf("peak memory\t%ld KiB\n", usage.ru_maxrss);
     return CLI_OK;
 }
 

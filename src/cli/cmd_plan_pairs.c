@@ -102,7 +102,8 @@ static size_t choose(const struct feasibility *study, const struct registry *reg
     return count;
 }
 
-static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file)
+static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file,
+                        const char *registry)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -112,13 +113,10 @@ static int put_settings(const struct feasibility *study, const struct schedule *
     if (!file) {
         return message_print(&text) ? CLI_OK : CLI_BROKEN;
     }
-    AUTO_FREE char *folder = fs_dirname(file);
-    AUTO_FREE char *name = fs_basename(file);
-    AUTO_CLOSE int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool written =
-        dir >= 0 ? fs_write_atomic(dir, name, text_get(&text), text.length, &err) : err_sys(&err, "open %s", folder);
+    bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
+                                                   : fs_write_output(file, text_get(&text), text.length, &err);
     if (!written)
-        cli_error("%s: %s", file, err.text);
+        cli_error("%s", err.text);
     return written ? CLI_OK : CLI_BROKEN;
 }
 
@@ -130,7 +128,10 @@ static void say(const struct feasibility *study, const struct schedule *schedule
     struct feasibility_text_options how = {.width = isatty(fd) ? width_of_terminal(fd) : 0,
                                            .colour = message_colour(fd)};
     schedule_text(study, schedule, &how, &text);
-    fputs(text_get(&text), to_stdout ? stdout : stderr);
+    if (to_stdout)
+        message_print(&text);
+    else
+        message_print_aside(&text);
 }
 
 static int plan(const struct cli_call *call, const struct registry *registry, double gpu_bytes)
@@ -148,7 +149,7 @@ static int plan(const struct cli_call *call, const struct registry *registry, do
     struct schedule schedule;
     schedule_make(&study, use, gpu_bytes, (double)call->values[OPTION_SLOWDOWN].integer / 100, &schedule);
     say(&study, &schedule, file != NULL);
-    int code = put_settings(&study, &schedule, file);
+    int code = put_settings(&study, &schedule, file, call->operands.items[0]);
     schedule_fini(&schedule);
     return code;
 }

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/option_rows.h"
 #include "cli/reading_folders.h"
 #include "cli/report_page.h"
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_LANG, OPTION_CARBON, OPTION_SNAPSHOTS, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const languages[] = {"en", "zh", NULL};
 
@@ -34,6 +35,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_SNAPSHOTS] = {.long_name = "--snapshots",
                           .help =
                               "also write the analysis of each memory snapshot beside it, which the page then links"},
+    [OPTION_FORCE] = {.long_name = "--force",
+                      .help = "in a folder that is no run's: replace a report.html that this program did not write"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -50,11 +53,12 @@ static json_t *read_study(const char *dir, struct err *err)
 }
 
 /* What has no run.db is the study's, or nothing. */
-static json_t *read_folder(const char *dir, struct err *err)
+static json_t *read_folder(const char *dir, bool *foreign, struct err *err)
 {
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
-    if (fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0)
+    *foreign = fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0;
+    if (*foreign)
         return read_study(dir, err);
     return results_read_json(dir, err);
 }
@@ -66,6 +70,7 @@ static int run(const struct cli_call *call)
     const char *dir = call->operands.items[0];
     struct report_wish wish = {
         .file = values[OPTION_OUTPUT].text,
+        .force = values[OPTION_FORCE].given,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
     };
     if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
@@ -73,14 +78,14 @@ static int run(const struct cli_call *call)
     AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
-    json_t *json = read_folder(dir, &err);
+    json_t *json = read_folder(dir, &wish.foreign, &err);
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, &wish, &err);
     json_decref(json);
     if (!written)
         return cli_failed(CLI_BROKEN, &err);
-    printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
+    message_printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
     return CLI_OK;
 }
 

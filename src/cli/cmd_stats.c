@@ -79,7 +79,7 @@ static int run(const struct cli_call *call)
     }
     figures_fini(&figures);
     dataset_fini(&dataset);
-    return reading_print(&text) ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static const char *const usage[] = {"stats DIR... [options]", NULL};

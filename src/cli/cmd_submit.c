@@ -118,8 +118,9 @@ static int submit(const struct cli_call *call, const struct strv *env, struct su
         return CLI_BROKEN;
     }
     if (!wish.json)
-        printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, submitted->path);
-    return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+        message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME,
+                       submitted->path);
+    return CLI_OK;
 }
 
 static void take_config(struct submitted *submitted, const struct slurm_config *config)
@@ -148,7 +149,7 @@ static int show(const struct cli_call *call, const struct plan *plan, struct sub
     submitted->collected.plan = *plan;
     submit_show(submitted, at_once(call), &text);
     submitted->collected.plan = (struct plan){0};
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    return message_print_exact(&text) ? CLI_OK : CLI_BROKEN;
 }
 
 static int submit_new(const struct cli_call *call, const struct strv *env, const struct run_input *input)
@@ -224,8 +225,8 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     }
     if (rerun && !only) {
         if (!json)
-            printf("nothing to repeat: no result in %s is suspect or contaminated\n", submitted.path);
-        return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
+            message_printf("nothing to repeat: no result in %s is suspect or contaminated\n", submitted.path);
+        return CLI_OK;
     }
     if (slurm_config_read(env, &config, &err))
         take_config(&submitted, &config);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/energy_text.h"
 #include "cli/exec_marks.h"
+#include "cli/message.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,12 +71,7 @@ bool exec_energy_may_write(const char *path, struct err *err)
 {
     if (!path)
         return true;
-    AUTO_FREE char *folder = fs_dirname(path);
-    bool there = access(path, F_OK) == 0;
-    if (there && fs_is_folder(path))
-        return err_set(err, "--json takes a file, and %s is a folder; nothing was run", path);
-    return access(there ? path : folder, W_OK) == 0 ||
-           err_sys(err, "nothing was run, as the figures could not be kept: write %s", path);
+    return fs_may_write_output(path, err) || err_wrap(err, "nothing was run, as the figures could not be kept");
 }
 
 static bool write_json(const char *path, json_t *json)
@@ -84,10 +80,7 @@ static bool write_json(const char *path, json_t *json)
     struct err err = {0};
     json_print_pretty(json, &text);
     json_decref(json);
-    AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0)
-        err_sys(&err, "create %s", path);
-    bool written = fd >= 0 && fs_write_all(fd, text_get(&text), text.length, &err);
+    bool written = fs_write_output(path, text_get(&text), text.length, &err);
     if (!written)
         cli_warning("the figures are not kept: %s", err.text);
     return written;
@@ -126,8 +119,9 @@ void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
         json_decref(gpu_memory);
     /* A disk that is full by now does not take with it what was measured. */
     if (!energy->json_path || !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
+        text_add_char(&text, '\n');
         energy_text(&page, &text);
-        fprintf(stderr, "\n%s", text_get(&text));
+        message_print_aside(&text);
     }
     measured_fini(&measured);
 }

@@ -16,10 +16,8 @@
 
 static void say(const struct study_steps *steps, const char *what)
 {
-    if (!steps->quiet && !steps->json) {
-        printf("%s\n", what);
-        fflush(stdout);
-    }
+    if (!steps->quiet && !steps->json)
+        message_printf("%s\n", what);
 }
 
 static int report(const struct study_steps *steps, const struct study *study)
@@ -102,7 +100,7 @@ static int run_alone(const struct study_steps *steps, struct study *study)
     size_t count = json_array_size(json_object_get(settings, "experiments"));
     int code = CLI_OK;
     if (study->known > 0 && !steps->quiet && !steps->json)
-        printf("%zu of %zu models were measured before\n", study->known, of->model_count);
+        message_printf("%zu of %zu models were measured before\n", study->known, of->model_count);
     if (count > 0) {
         say(steps, "Each model alone");
         code = study_run_part(study, "alone", &settings, steps->session, &results);

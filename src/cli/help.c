@@ -1,20 +1,12 @@
+#include "base/mem.h"
+#include "base/utf8.h"
 #include "cli/texts.h"
-
 #include "tare_build.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { WIDTH = 80, OPTION_COLUMN = 34, EXIT_COLUMN = 10 };
-
-/* Columns of UTF-8 text without wide or combining characters, which the tables do not hold. */
-static size_t columns(const char *s, size_t bytes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < bytes; i++)
-        count += ((unsigned char)s[i] & 0xC0) != 0x80;
-    return count;
-}
 
 static void add_blanks(struct text *out, size_t count)
 {
@@ -27,7 +19,8 @@ void text_wrap(struct text *out, const char *words, size_t indent, size_t width)
     size_t at = 0;
     while (*words) {
         size_t bytes = strcspn(words, " ");
-        size_t needed = columns(words, bytes);
+        AUTO_FREE char *word = mem_strndup(words, bytes);
+        size_t needed = utf8_columns(word);
         if (at > 0 && indent + at + 1 + needed > width) {
             text_add_char(out, '\n');
             at = 0;
@@ -92,7 +85,7 @@ static void add_row(struct text *out, const char *head, const char *body, size_t
     AUTO_TEXT struct text wrapped = {0};
     text_wrap(&wrapped, body, column, WIDTH);
     text_addf(out, "  %s", head);
-    size_t used = 2 + columns(head, strlen(head));
+    size_t used = 2 + utf8_columns(head);
     if (used + 2 > column) {
         text_addf(out, "\n%s", text_get(&wrapped));
         return;

@@ -6,11 +6,14 @@
 #include "config/problem.h"
 #include "tare_build.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
     &cmd_run,    &cmd_list,        &cmd_exec,       &cmd_bench,   &cmd_measure,
@@ -50,7 +53,7 @@ static int unknown_command(const char *name)
         cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, name);
     else
         cli_error("there is no command '%s'%s", name, nearest);
-    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    message_see_help(NULL);
     return CLI_USAGE;
 }
 
@@ -86,7 +89,7 @@ static int run_by_options(char **args, size_t count)
     if (!problem_nearest_name(args[0], own, 1))
         return run_command(&cmd_run, args, count);
     cli_error("unknown option %s; did you mean '%s'?", args[0], own[0]);
-    fprintf(stderr, "See '%s --help'.\n", TARE_NAME);
+    message_see_help(NULL);
     return CLI_USAGE;
 }
 
@@ -127,7 +130,7 @@ static int dispatch(size_t count, char **args)
     AUTO_TEXT struct text text = {0};
     if (count == 0) {
         help_program(&text);
-        fputs(text_get(&text), stderr);
+        message_print_aside(&text);
         return CLI_USAGE;
     }
     if (asks_version(args[0])) {
@@ -157,8 +160,19 @@ static void ignore_signal(int signal_number)
     (void)signal_number;
 }
 
+/* Whoever starts us may have closed a standard descriptor: the next file that is opened would take its number, and
+ * what is printed would go into that file. What stands there instead refuses what is asked of it, as a closed one
+ * does. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_descriptors();
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");
@@ -166,5 +180,5 @@ int main(int argc, char **argv)
      * by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
-    return dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0));
+    return message_exit_code(dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));
 }

@@ -1,7 +1,9 @@
 #include "cli/message.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "tare_build.h"
 
@@ -23,14 +25,6 @@ bool message_colour(int fd)
     return !(no_color && *no_color) && isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-/* Names in a message come from elsewhere: they may neither break the line nor reach the terminal as commands. */
-static void hide_controls(char *text)
-{
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 static void say(const char *colour, const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
@@ -40,7 +34,8 @@ static void say(const char *colour, const char *kind, const char *format, va_lis
     char *text = NULL;
     if (vasprintf(&text, format, args) < 0)
         return;
-    hide_controls(text);
+    /* Names in a message come from elsewhere: they may neither break the line nor reach the terminal as commands. */
+    utf8_make_printable(text, "");
     fprintf(stderr, "%s: ", TARE_NAME);
     if (kind)
         fprintf(stderr, "%s%s:%s ", coloured ? colour : "", kind, coloured ? PLAIN : "");
@@ -72,17 +67,86 @@ void cli_note(const char *format, ...)
     va_end(args);
 }
 
+/* What is ours of the escape sequences: a colour or its end, and only where there is colour. 0: none of them. */
+static size_t colour_length(const char *at)
+{
+    static const char *const ours[] = {"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
+                                       "\033[32m", "\033[33m", RED,       MAGENTA};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strncmp(at, ours[i], strlen(ours[i])) == 0)
+            return strlen(ours[i]);
+    return 0;
+}
+
+/* Lines for a person, as a terminal may be given them. */
+static void make_safe(const struct text *text, bool coloured, struct text *out)
+{
+    const char *at = text_get(text), *end = at + text->length;
+    while (at < end) {
+        const char *escape = coloured ? memchr(at, '\033', (size_t)(end - at)) : NULL;
+        size_t colour = escape ? colour_length(escape) : 0;
+        size_t plain = (size_t)((escape ? escape + !colour : end) - at);
+        utf8_add_printable(at, plain, "\n\t", out);
+        text_add_bytes(out, at + plain, colour);
+        at += plain + colour;
+    }
+}
+
+/* The state of standard output: what could not be written there is said once, and counts at the end. */
+static bool is_broken;
+
+void message_output_failed(int code)
+{
+    if (!is_broken)
+        cli_error("cannot write to standard output: %s", strerror(code ? code : EIO));
+    is_broken = true;
+}
+
+static bool write_out(const char *bytes, size_t count)
+{
+    if (is_broken)
+        return false;
+    struct err err = {0};
+    if (fs_write_all(STDOUT_FILENO, bytes, count, &err) || err.code == EPIPE)
+        return true;
+    message_output_failed(err.code);
+    return false;
+}
+
 bool message_print(const struct text *text)
 {
-    errno = 0;
-    fwrite(text_get(text), 1, text->length, stdout);
-    /* What did not fit into the buffer was written before the flush, and may have failed then. */
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return true;
-    if (errno == EPIPE)
-        return true;
-    cli_error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
-    return false;
+    AUTO_TEXT struct text safe = {0};
+    make_safe(text, message_colour(STDOUT_FILENO), &safe);
+    return write_out(text_get(&safe), safe.length);
+}
+
+bool message_print_exact(const struct text *text)
+{
+    return write_out(text_get(text), text->length);
+}
+
+bool message_printf(const char *format, ...)
+{
+    AUTO_FREE char *made = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&made, format, args);
+    va_end(args);
+    return length >= 0 && message_print(&(struct text){.data = made, .length = (size_t)length});
+}
+
+void message_print_aside(const struct text *text)
+{
+    AUTO_TEXT struct text safe = {0};
+    make_safe(text, message_colour(STDERR_FILENO), &safe);
+    fputs(text_get(&safe), stderr);
+}
+
+/* What a command has found out by itself counts more: a mistake of the person, a signal, a code that is another
+ * program's. */
+int message_exit_code(int code)
+{
+    return is_broken && (code == CLI_OK || code == CLI_SOME_FAILED) ? CLI_BROKEN : code;
 }
 
 int cli_failed(int code, const struct err *err)
@@ -91,13 +155,18 @@ int cli_failed(int code, const struct err *err)
     return code;
 }
 
+void message_see_help(const struct cli_command *command)
+{
+    fprintf(stderr, "See '%s%s%s --help'.\n", TARE_NAME, command ? " " : "", command ? command->name : "");
+}
+
 int cli_usage_error(const struct cli_command *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     say(RED, "error", format, args);
     va_end(args);
-    fprintf(stderr, "See '%s %s --help'.\n", TARE_NAME, command->name);
+    message_see_help(command);
     return command->usage_code ? command->usage_code : CLI_USAGE;
 }
 

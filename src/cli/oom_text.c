@@ -1,8 +1,8 @@
 /* What was found, for people: where, the layers of memory, the cause, what would help. */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cli/oom.h"
 #include "cli/texts.h"
-#include "ui/width.h"
 
 #include <string.h>
 
@@ -78,7 +78,7 @@ static void add_remedies(const struct oom_diagnosis *diagnosis, size_t width, st
 
 static void add_head(const struct oom_log *log, const struct oom *message, struct text *out)
 {
-    width_fit(log->name, NAME_MAX_COLUMNS, out);
+    utf8_fit(log->name, NAME_MAX_COLUMNS, out);
     text_addf(out, ":%llu: %s", (unsigned long long)message->line, oom_framework_name(message->framework));
     if (message->gpu >= 0)
         text_addf(out, ", GPU %lld", (long long)message->gpu);
@@ -102,7 +102,7 @@ static void add_message(const struct oom_log *log, const struct oom *message, si
     oom_diagnose(message, &known, &diagnosis);
     add_head(log, message, out);
     text_add(&quoted, "  ");
-    width_fit(message->text, width - 2, &quoted);
+    utf8_fit(message->text, width - 2, &quoted);
     text_addf(out, "%s\n\n", text_get(&quoted));
     size_t before = out->length;
     add_layers(message, &diagnosis, out);
@@ -134,7 +134,7 @@ void oom_text(const struct oom_logs *logs, size_t width, struct text *out)
         }
         if (log->list.left_out > 0) {
             text_add_char(out, '\n');
-            width_fit(log->name, NAME_MAX_COLUMNS, out);
+            utf8_fit(log->name, NAME_MAX_COLUMNS, out);
             text_addf(out, ": and %llu more messages\n", (unsigned long long)log->list.left_out);
         }
     }

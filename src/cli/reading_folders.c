@@ -1,12 +1,8 @@
 #include "cli/reading_folders.h"
 
 #include "audit/judge.h"
-#include "base/text.h"
 #include "base/value.h"
 #include "cli/caller.h"
-#include "cli/message.h"
-
-#include <stdio.h>
 
 int reading_folders(char *const *paths, size_t count, bool as_root, struct dataset *out)
 {
@@ -33,9 +29,4 @@ bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, st
     g_per_kwh->valid = number_parse(value->text, &g_per_kwh->value) && g_per_kwh->value >= 0;
     return g_per_kwh->valid ||
            err_set(err, "--carbon-intensity: '%s' is no number of grams of CO2e per kWh", value->text);
-}
-
-bool reading_print(const struct text *text)
-{
-    return message_print(text);
 }

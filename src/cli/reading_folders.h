@@ -3,7 +3,6 @@
 #define TARE_CLI_READING_FOLDERS_H
 
 #include "audit/dataset.h"
-#include "base/text.h"
 #include "cli/command.h"
 
 /* Becomes the calling user under sudo (as_root: stays), reads the folders and judges them. An exit code; CLI_OK: out is
@@ -12,8 +11,5 @@ int reading_folders(char *const *paths, size_t count, bool as_root, struct datas
 
 /* The number of --carbon-intensity, grams of CO2e per kWh; not given: not valid. False: it is no such number (err). */
 bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err);
-
-/* To stdout; false, and said, when it cannot be written. */
-bool reading_print(const struct text *text);
 
 #endif

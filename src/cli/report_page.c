@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/written.h"
 #include "report/page.h"
 
 #include <fcntl.h>
@@ -27,18 +28,15 @@ static json_t *read_machine(int dir)
     return machine;
 }
 
-static bool write_file(const char *file, int dir, const struct text *page, struct err *err)
+static bool write_file(const struct report_wish *wish, int dir, const char *run_dir, const struct text *page,
+                       struct err *err)
 {
-    if (!file)
-        return fs_write_atomic(dir, "report.html", text_get(page), page->length, err);
-    if (fs_is_folder(file))
-        return err_set(err, "%s is a folder: name the page's file, such as %s/report.html", file, file);
-    AUTO_FREE char *folder = fs_dirname(file);
-    AUTO_FREE char *name = fs_basename(file);
-    AUTO_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(err, "open %s", folder);
-    return fs_write_atomic(fd, name, text_get(page), page->length, err) || err_wrap(err, "%s", folder);
+    static const char name[] = "report.html";
+    if (wish->file)
+        return fs_write_output(wish->file, text_get(page), page->length, err);
+    if (wish->foreign)
+        return written_write(run_dir, name, text_get(page), page->length, wish->force, err);
+    return fs_write_atomic(dir, name, text_get(page), page->length, err);
 }
 
 /* Links are taken out: the browser does that too, before it goes up. */
@@ -87,7 +85,7 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
                                    .carbon_g_per_kwh = wish->carbon_g_per_kwh};
     page_write(run, &options, &page);
     json_decref(machine);
-    return write_file(wish->file, dir, &page, err);
+    return write_file(wish, dir, run_dir, &page, err);
 }
 
 const char *report_page_language(void)

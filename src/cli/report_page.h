@@ -10,6 +10,8 @@
 
 struct report_wish {
     const char *file;     /* NULL: report.html in the run's folder */
+    bool foreign;         /* the folder is no run's: a report.html there is replaced only when we wrote it */
+    bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     struct reading carbon_g_per_kwh;
 };

@@ -139,20 +139,21 @@ static void say_start(const struct session *session, size_t left)
     char pauses[32];
     if (session->wish->quiet || session->wish->json)
         return;
-    printf("%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
     if (session->wish->rerun) {
         AUTO_FREE char *why = again_why(&session->again);
-        printf(", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
+        text_addf(&text, ", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
     } else if (session->wish->resume_dir) {
-        printf(", %zu left; results in %s\n", left, session->dir_path);
+        text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
     } else {
         clock_format_duration(estimate_pauses(plan, NULL), pauses);
-        printf(", pauses %s in all; results in %s\n", pauses, session->dir_path);
+        text_addf(&text, ", pauses %s in all; results in %s\n", pauses, session->dir_path);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
     if (lanes)
-        printf("%s\n", lanes);
-    fflush(stdout);
+        text_addf(&text, "%s\n", lanes);
+    message_print(&text);
     if (*session->pool.cpu_sets.why.text)
         cli_note("the lanes share all CPUs: %s", session->pool.cpu_sets.why.text);
 }
@@ -213,7 +214,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     if (!session->wish->part)
         governing_end(session->wish->governing);
     session->detached = progress_detached(progress);
-    progress_free(progress);
+    int failed = progress_free(progress);
+    if (failed)
+        message_output_failed(failed);
     return ok;
 }
 
@@ -229,10 +232,7 @@ static void print_closing(const struct session *session, const struct results *r
     if (!session->wish->quiet)
         text_add_char(&text, '\n');
     closing_text(results, &options, &text);
-    fputs(text_get(&text), stdout);
-    /* A reader that has seen enough is no mistake. */
-    if (fflush(stdout) != 0 && errno != EPIPE)
-        cli_warning("the closing table cannot be written: %s", strerror(errno));
+    message_print(&text);
 }
 
 /* The page is for people: where it cannot be written, the results stand all the same. */
@@ -246,8 +246,7 @@ static void write_page(const struct session *session)
     if (!written)
         cli_warning("there is no report.html: %s", err.text);
     else if (!session->wish->json && !session->wish->quiet && !session->wish->leaves_closing && !session->detached)
-        printf("report: %s/report.html\n", session->dir_path);
-    fflush(stdout);
+        message_printf("report: %s/report.html\n", session->dir_path);
 }
 
 static int exit_code(const struct run_summary *summary, const struct results *results)
@@ -349,7 +348,7 @@ static int nothing_to_repeat(struct session *session)
 {
     struct err err = {0};
     if (!session->wish->quiet && !session->wish->json)
-        printf("nothing to repeat: no result in %s is suspect or contaminated\n", session->dir_path);
+        message_printf("nothing to repeat: no result in %s is suspect or contaminated\n", session->dir_path);
     if (session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
                  session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",

@@ -6,6 +6,7 @@
 #include "batch/script.h"
 #include "batch/slurm.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "tare_build.h"
 
 #include <stdio.h>
@@ -166,10 +167,10 @@ static bool submit_array(struct submitted *submitted, const struct submit_wish *
 static void say_array(const struct submission_array *array, size_t count, bool json)
 {
     if (json)
-        printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id, array->indices,
-               array->offset);
+        message_printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id, array->indices,
+                       array->offset);
     else
-        printf("job %s: %zu experiment%s (%s)\n", array->job_id, count, count == 1 ? "" : "s", array->indices);
+        message_printf("job %s: %zu experiment%s (%s)\n", array->job_id, count, count == 1 ? "" : "s", array->indices);
 }
 
 /* So many tasks at a time holds for all arrays of a submission: each waits until the one before has ended. */

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "batch/tasks.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/submit.h"
 #include "run/again.h"
 
@@ -22,7 +23,7 @@ static void say(const struct again *again, bool json)
 {
     AUTO_FREE char *why = again_why(again);
     if (again->count > 0 && !json)
-        printf("%zu to repeat (%s)\n", again->count, why);
+        message_printf("%zu to repeat (%s)\n", again->count, why);
     if (again->unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", again->unjudged,
                  again->unjudged == 1 ? "" : "s", again->unjudged == 1 ? "is" : "are",

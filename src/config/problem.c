@@ -1,6 +1,7 @@
 #include "config/problem.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -92,14 +93,6 @@ void problems_add_unreadable(struct problems *problems, const char *file, const 
     problem->text = mem_strdup(text);
 }
 
-/* Names come from the file: they may neither break the line nor reach the terminal as commands. */
-static void hide_controls(char *text)
-{
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-}
-
 char *problem_format(const struct problem *problem)
 {
     AUTO_TEXT struct text out = {0};
@@ -112,7 +105,8 @@ char *problem_format(const struct problem *problem)
     text_addf(&out, "%s: %s", problem->severity == SEVERITY_ERROR ? "error" : "warning", problem->text);
     if (problem->path)
         text_addf(&out, " (at %s)", problem->path);
-    hide_controls(out.data);
+    /* Names come from the file: they may neither break the line nor reach the terminal as commands. */
+    utf8_make_printable(out.data, "");
     return text_take(&out);
 }
 

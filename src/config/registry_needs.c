@@ -1,6 +1,7 @@
 #include "config/registry_needs.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -91,19 +92,10 @@ static void check_given(const struct source *source, const char *path, const jso
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing: %s", key, what);
 }
 
-/* These texts are shown on a terminal, where a control character would do as it likes. */
-static bool is_plain(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            return false;
-    return true;
-}
-
 static void check_plain(const struct source *source, const char *path, const json_t *json, const char *key)
 {
     const char *text = json_get_text(json, key);
-    if (!text || is_plain(text))
+    if (!text || utf8_is_printable(text))
         return;
     AUTO_FREE char *place = json_path_key(path, key);
     refuse(source, place, key, "a text without control characters", json_get(json, key));
@@ -114,8 +106,10 @@ static bool is_address(const char *url)
 {
     static const char *const beginnings[] = {"https://", "http://", "ssh://", "git://", "git@", NULL};
     for (const char *c = url; *c; c++)
-        if (isspace((unsigned char)*c) || (unsigned char)*c < ' ' || *c == 0x7f)
+        if (isspace((unsigned char)*c))
             return false;
+    if (!utf8_is_printable(url))
+        return false;
     for (size_t i = 0; beginnings[i]; i++)
         if (strncmp(url, beginnings[i], strlen(beginnings[i])) == 0)
             return url[strlen(beginnings[i])] != '\0';

@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "config/registry_mark.h"
 #include "config/registry_needs.h"
 #include "config/registry_oom.h"
@@ -211,9 +212,8 @@ static bool check_name(const struct source *source, const char *path, const char
         wrong = "is empty";
     else if (strlen(name) > LONGEST_NAME)
         wrong = "is longer than 100 bytes";
-    for (const char *c = name; *c && !wrong; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            wrong = "holds a control character";
+    if (!wrong && !utf8_is_printable(name))
+        wrong = "holds a control character";
     if (wrong)
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);
     return !wrong;

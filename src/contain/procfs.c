@@ -1,6 +1,7 @@
 #include "contain/procfs.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,9 +47,9 @@ static void comm_copy(const char *start, const char *end, char out[64])
     size_t length = (size_t)(end - start);
     if (length > 63)
         length = 63;
-    for (size_t i = 0; i < length; i++)
-        out[i] = start[i] >= ' ' && start[i] <= '~' ? start[i] : '?';
+    memcpy(out, start, length);
     out[length] = '\0';
+    utf8_make_printable(out, "");
 }
 
 static bool pid_from(uint64_t number, pid_t *out)

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,9 +28,9 @@ static void copy_printable(char *out, size_t size, const char *start, const char
     size_t length = (size_t)(end - start);
     if (length >= size)
         return;
-    for (size_t i = 0; i < length; i++)
-        out[i] = start[i] >= ' ' && start[i] <= '~' ? start[i] : '?';
+    memcpy(out, start, length);
     out[length] = '\0';
+    utf8_make_printable(out, "");
 }
 
 /* Only what can stand in a file's name: a lock is named after it. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -14,30 +15,11 @@
 
 static const char cut_mark[] = "...";
 
-/* Control characters, those that steer the direction of writing, and line ends of Unicode. The text is UTF-8. */
-static bool is_control(const char *at, size_t *length)
-{
-    const unsigned char *c = (const unsigned char *)at;
-    *length = c[0] < 0x80 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
-    if (c[0] < 0x20 || c[0] == 0x7F || (c[0] == 0xC2 && c[1] < 0xA0))
-        return true;
-    if (c[0] != 0xE2 || (c[1] != 0x80 && c[1] != 0x81))
-        return false;
-    return c[1] == 0x80 ? (c[2] >= 0xA8 && c[2] <= 0xAE) || (c[2] >= 0x8B && c[2] <= 0x8F)
-                        : c[2] >= 0xA6 && c[2] <= 0xA9;
-}
-
 /* Whole characters only; the end of a path says more than its beginning. */
 static void copy_text(char *out, const char *text, bool keep_end)
 {
     AUTO_TEXT struct text clean = {0};
-    size_t length;
-    for (const char *at = text; *at; at += length) {
-        if (is_control(at, &length))
-            text_add_char(&clean, '?');
-        else
-            text_add_bytes(&clean, at, length);
-    }
+    utf8_add_printable(text, strlen(text), "", &clean);
     const char *from = text_get(&clean);
     size_t room = GPU_HOLDER_TEXT_SIZE - 1, count = clean.length;
     bool cut = count > room;
@@ -56,20 +38,9 @@ static void copy_text(char *out, const char *text, bool keep_end)
     out[count] = '\0';
 }
 
-/* What the system says may be no UTF-8. */
-static void copy_own(char *out, const char *text, bool keep_end)
-{
-    json_t *json = json_string(text);
-    AUTO_TEXT struct text ascii = {0};
-    for (const char *at = text; !json && *at; at++)
-        text_add_char(&ascii, *at >= ' ' && *at <= '~' ? *at : '?');
-    copy_text(out, json ? text : text_get(&ascii), keep_end);
-    json_decref(json);
-}
-
 void gpu_holder_set_run(struct gpu_holder *holder, const char *run)
 {
-    copy_own(holder->run, run, true);
+    copy_text(holder->run, run, true);
 }
 
 void gpu_holder_self(struct gpu_holder *out)
@@ -82,8 +53,8 @@ void gpu_holder_self(struct gpu_holder *out)
     if (stat("/proc/self/ns/pid", &pid_namespace) == 0)
         out->pid_namespace = (uint64_t)pid_namespace.st_ino;
     gethostname(host, sizeof host - 1);
-    copy_own(out->host, host, false);
-    copy_own(out->user, user ? user->pw_name : number, false);
+    copy_text(out->host, host, false);
+    copy_text(out->user, user ? user->pw_name : number, false);
 }
 
 bool gpu_holder_same(const struct gpu_holder *a, const struct gpu_holder *b)

@@ -3,6 +3,7 @@
 #include "base/gpu_ledger.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -301,8 +302,8 @@ static json_t *use_json(const struct gpu_ledger_gpu *gpu, const struct gpu_ledge
 static json_t *command_json(const char command[GPU_LEDGER_COMMAND])
 {
     char text[GPU_LEDGER_COMMAND + 1] = {0};
-    for (size_t i = 0; i < GPU_LEDGER_COMMAND && command[i]; i++)
-        text[i] = command[i] > ' ' && command[i] < 0x7f ? command[i] : '?';
+    memcpy(text, command, GPU_LEDGER_COMMAND);
+    utf8_make_printable(text, "");
     return json_string(text);
 }
 

@@ -1,5 +1,7 @@
 #include "gpu/nvml.h"
 
+#include "base/utf8.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -167,10 +169,8 @@ void nvml_text(char out[GPU_TEXT_SIZE], const char *text, size_t size)
     size_t n = 0;
     for (; n < size && n < GPU_TEXT_SIZE - 1 && text[n]; n++)
         out[n] = text[n];
-    for (size_t i = 0; i < n; i++)
-        if (out[i] < ' ' || out[i] > '~')
-            out[i] = '?';
     out[n] = '\0';
+    utf8_make_printable(out, "");
 }
 
 bool nvml_number(unsigned type, const union nvml_value *value, double *out)

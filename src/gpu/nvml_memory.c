@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "gpu/nvml_query.h"
 
 #include <errno.h>
@@ -76,17 +77,10 @@ static void reap(pid_t pid)
     }
 }
 
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if (*text < ' ' || *text > '~')
-            *text = '?';
-}
-
 static void add_use(struct nvml_memory *out, struct nvml_use use)
 {
     use.uuid[NVML_UUID_SIZE - 1] = '\0';
-    make_printable(use.uuid);
+    utf8_make_printable(use.uuid, "");
     out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
     size_t at = out->count++;
     for (; at > 0 && out->items[at - 1].pid > use.pid; at--)
@@ -100,7 +94,7 @@ static bool take_answer(const struct text *answer, struct nvml_memory *out, stru
     for (size_t at = 0; at + sizeof message <= answer->length; at += sizeof message) {
         memcpy(&message, text_get(answer) + at, sizeof message);
         message.reason[sizeof message.reason - 1] = '\0';
-        make_printable(message.reason);
+        utf8_make_printable(message.reason, "");
         if (message.kind == NVML_MESSAGE_USE)
             add_use(out, message.use);
         else if (message.kind == NVML_MESSAGE_FAILED)

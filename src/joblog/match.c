@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "joblog/legible.h"
+#include "base/utf8.h"
 #include "joblog/number.h"
 
 #include <stdio.h>
@@ -134,9 +134,9 @@ static void try_lines_with_needles(struct pass *pass, const struct needles *need
 static void keep_text(struct joblog_result *result, const struct line *line, struct pattern_match match)
 {
     if (result->role == JOBLOG_METRIC || is_mark(result->role))
-        legible_copy(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
+        utf8_copy_legible(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
     else
-        legible_copy(line->start, line->length, result->text, sizeof result->text);
+        utf8_copy_legible(line->start, line->length, result->text, sizeof result->text);
 }
 
 static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count,
@@ -182,7 +182,7 @@ static void tell_marks(struct matcher *matcher, const struct line *lines, int64_
         snprintf(mark.name, sizeof mark.name, "%s", item->name);
         /* Without a group nothing tells one such line from the next. */
         if (found->match.grouped)
-            legible_copy(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+            utf8_copy_legible(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
         matcher->mark(matcher->context, &mark);
     }
     matcher->mark_count = 0;

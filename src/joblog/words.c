@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "joblog/legible.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static void take(const char *text, struct line_span line, enum joblog_words_kind
 {
     out->kind = kind;
     out->line = lines_before(text, line.start + line.length);
-    legible_copy(line.start, line.length, out->text, sizeof out->text);
+    utf8_copy_legible(line.start, line.length, out->text, sizeof out->text);
 }
 
 void words_pick(const char *text, size_t length, struct joblog_words *out)

@@ -1,6 +1,6 @@
 #include "meter/mark_line.h"
 
-#include "pattern/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -19,20 +19,15 @@ static void trim(const char **at, const char **end)
         --*end;
 }
 
-static bool is_control(const unsigned char *at, size_t length)
-{
-    return (length == 1 && (*at < 0x20 || *at == 0x7F)) || (length == 2 && *at == 0xC2 && at[1] < 0xA0);
-}
-
 bool mark_label_is_valid(const char *label, size_t length)
 {
     if (length > MARK_LABEL_MAX)
         return false;
     for (size_t i = 0; i < length;) {
-        size_t step = utf8_length(label + i, length - i);
-        if (step == 0 || is_control((const unsigned char *)label + i, step))
+        struct utf8_step step = utf8_step(label + i, length - i);
+        if (!step.shown)
             return false;
-        i += step;
+        i += step.length;
     }
     return true;
 }

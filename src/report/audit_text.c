@@ -3,6 +3,7 @@
 #include "audit/places.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "report/columns.h"
 #include "report/table.h"
@@ -21,49 +22,18 @@ struct page {
     struct text *out;
 };
 
-/* Bytes of the UTF-8 character at s; 0: it is none, or cut off. */
-static size_t character_length(const char *s)
+/* Behind this many columns, or the character that ends beyond them. */
+static const char *skip(const char *s, size_t columns)
 {
-    unsigned char lead = (unsigned char)*s;
-    size_t length = lead < 0x80                   ? 1
-                    : lead >= 0xC2 && lead < 0xE0 ? 2
-                    : lead >= 0xE0 && lead < 0xF0 ? 3
-                    : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                  : 0;
-    for (size_t i = 1; i < length; i++)
-        if (((unsigned char)s[i] & 0xC0) != 0x80)
-            return 0;
-    return length;
-}
-
-static char *without_controls(const char *text)
-{
-    AUTO_TEXT struct text out = {0};
-    for (const char *s = text; *s;) {
-        size_t length = character_length(s);
-        bool control = length == 0 || (unsigned char)*s < 0x20 || *s == 0x7f ||
-                       (length == 2 && (unsigned char)s[0] == 0xC2 && (unsigned char)s[1] < 0xA0);
-        if (control)
-            text_add_char(&out, '?');
-        else
-            text_add_bytes(&out, s, length);
-        s += length ? length : 1;
-    }
-    return text_take(&out);
-}
-
-/* Behind this many characters. */
-static const char *skip(const char *s, size_t characters)
-{
-    for (; *s && characters; characters--)
-        s += character_length(s);
-    return s;
+    AUTO_TEXT struct text head = {0};
+    utf8_fit(s, columns, &head);
+    return s + head.length;
 }
 
 char *audit_text_fit(const char *text, size_t columns)
 {
-    AUTO_FREE char *safe = without_controls(text);
-    size_t all = table_width_of(safe);
+    AUTO_FREE char *safe = utf8_line(text);
+    size_t all = utf8_columns(safe);
     if (columns == 0 || all <= columns)
         return steal_ptr(safe);
     /* What tells ids apart stands at their end. */
@@ -83,7 +53,7 @@ static void wrap(const struct page *page, const char *words, size_t indent)
     AUTO_FREE char *safe = audit_text_fit(words, 0);
     size_t width = page->options->width ? page->options->width : SIZE_MAX, used = 0;
     for (char *rest = NULL, *word = strtok_r(safe, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        size_t length = table_width_of(word);
+        size_t length = utf8_columns(word);
         if (used == 0 || used + 1 + length > width) {
             text_addf(page->out, "%s%*s", used ? "\n" : "", (int)indent, "");
             used = indent;

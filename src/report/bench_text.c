@@ -1,6 +1,7 @@
 #include "report/bench_text.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "report/audit_text.h"
 #include "report/figures_text.h"
 #include "report/table.h"
@@ -84,7 +85,7 @@ static void say_commands(const struct page *page)
     size_t width = page->options->width, widest = 0;
     for (size_t i = 0; i < page->bench->count; i++) {
         AUTO_FREE char *name = audit_text_fit(page->bench->commands[i].name, width ? MOST_NAME : 0);
-        size_t columns = table_width_of(name);
+        size_t columns = utf8_columns(name);
         widest = columns > widest ? columns : widest;
     }
     for (size_t i = 0; i < page->bench->count; i++) {
@@ -93,7 +94,7 @@ static void say_commands(const struct page *page)
         AUTO_FREE char *name = audit_text_fit(command->name, width ? MOST_NAME : 0);
         AUTO_FREE char *text = audit_text_fit(command->command, width ? left : 0);
         text_addf(page->out, "%s%s%s%*s  %s\n", page->options->colour ? "\x1b[1m" : "", name,
-                  page->options->colour ? "\x1b[0m" : "", (int)(widest - table_width_of(name)), "", text);
+                  page->options->colour ? "\x1b[0m" : "", (int)(widest - utf8_columns(name)), "", text);
     }
     text_add_char(page->out, '\n');
 }

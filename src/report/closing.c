@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "report/closing_lanes.h"
 #include "report/closing_verdict.h"
 #include "report/columns.h"
@@ -112,13 +113,13 @@ static char *cell_text(const struct closing *closing, const struct column *colum
 static bool add_column(struct closing *closing, enum column_kind kind, const char *title, bool needed)
 {
     struct column *column = &closing->columns[closing->column_count++];
-    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = table_width_of(title)};
+    *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
     bool filled = false;
     for (size_t i = 0; i < closing->results->count; i++) {
         if (!has_row(closing, &closing->results->items[i]))
             continue;
         AUTO_FREE char *text = cell_text(closing, column, i);
-        size_t width = table_width_of(text);
+        size_t width = utf8_columns(text);
         column->width = width > column->width ? width : column->width;
         filled = filled || *text;
     }
@@ -268,8 +269,9 @@ static void print_reasons(struct closing *closing)
         const struct result *result = &closing->results->items[i];
         if (!result->error || result->outcome != OUTCOME_FAILED)
             continue;
+        AUTO_FREE char *error = utf8_line(result->error);
         if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, result->error);
+            text_addf(closing->out, "  %s: %s\n", result->id, error);
     }
     if (printed > REASONS_SHOWN)
         text_addf(closing->out, "  and %zu more: see experiment.json in their folders\n", printed - REASONS_SHOWN);
@@ -283,10 +285,11 @@ static void print_changed(struct closing *closing)
         const struct result *result = &closing->results->items[i];
         if (!result->changed)
             continue;
+        AUTO_FREE char *changed = utf8_line(result->changed);
         if (printed == 0)
             text_add(closing->out, "changed by a retry after an out-of-memory failure:\n");
         if (printed++ < REASONS_SHOWN)
-            text_addf(closing->out, "  %s: %s\n", result->id, result->changed);
+            text_addf(closing->out, "  %s: %s\n", result->id, changed);
     }
     if (printed > REASONS_SHOWN)
         text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
@@ -394,7 +397,8 @@ static char *run_command(const struct closing_options *options, const char *opti
 static void print_where(struct closing *closing)
 {
     const struct closing_options *options = closing->options;
-    text_addf(closing->out, "results: %s\n", options->run_dir);
+    AUTO_FREE char *run_dir = utf8_line(options->run_dir);
+    text_addf(closing->out, "results: %s\n", run_dir);
     size_t left = 0;
     for (size_t i = 0; i < closing->results->count; i++)
         left += is_left(&closing->results->items[i]);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "report/columns.h"
 #include "report/table.h"
 
@@ -141,7 +142,7 @@ static size_t widest_line(const char *text)
     for (const char *line = text; *line;) {
         size_t length = strcspn(line, "\n");
         AUTO_FREE char *copy = mem_strndup(line, length);
-        size_t width = table_width_of(copy);
+        size_t width = utf8_columns(copy);
         widest = width > widest ? width : widest;
         line += length + (line[length] == '\n');
     }

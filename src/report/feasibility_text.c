@@ -1,6 +1,7 @@
 #include "report/feasibility_text.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "report/amounts.h"
 #include "report/audit_text.h"
 #include "report/table.h"

@@ -22,8 +22,8 @@ bool page_files_is_name(const char *name)
 
 json_t *page_files_of_run(int dir)
 {
-    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",  "settings.json",
-                                        "registry.json", "machine.json",     "events.jsonl"};
+    static const char *const known[] = {"summary.csv",   "summary_safe.csv", "audit.json",   "audit_safe.csv",
+                                        "settings.json", "registry.json",    "machine.json", "events.jsonl"};
     json_t *out = json_array();
     struct stat st;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/reading.h"
-#include "pattern/utf8.h"
+#include "base/utf8.h"
 #include "report/page_thin.h"
 
 #include <errno.h>
@@ -168,14 +168,12 @@ json_t *page_trace_study(int folder, double start_s, size_t points, struct err *
 static void add_readable(struct text *out, const char *bytes, size_t count)
 {
     for (size_t i = 0; i < count;) {
-        size_t length = utf8_length(bytes + i, count - i);
-        unsigned char c = (unsigned char)bytes[i];
-        bool control = length == 1 && (c < 0x20 || c == 0x7f) && c != '\n' && c != '\t';
-        if (length > 0 && !control)
-            text_add_bytes(out, bytes + i, length);
-        else if (length == 0)
+        struct utf8_step step = utf8_step(bytes + i, count - i);
+        if (step.shown || bytes[i] == '\n' || bytes[i] == '\t')
+            text_add_bytes(out, bytes + i, step.length);
+        else if ((unsigned char)bytes[i] >= 0x80)
             text_add(out, "\xef\xbf\xbd");
-        i += length ? length : 1;
+        i += step.length;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "report/plan_text.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "base/value.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@
 
 static void add_fact(struct text *out, const char *name, const char *value)
 {
-    text_addf(out, "%-12s %s\n", name, value);
+    AUTO_FREE char *safe = utf8_line(value);
+    text_addf(out, "%-12s %s\n", name, safe);
 }
 
 /* "3 mutation, 1 default, 2 parallel" */
@@ -79,17 +81,18 @@ static void add_params(const struct plan_job *job, struct text *out)
     for (size_t i = 0; i < job->param_count; i++) {
         if (!job->params[i].mutated)
             continue;
-        AUTO_FREE char *value = value_format(&job->params[i].value);
-        text_addf(out, "%s%s %s", printed++ ? ", " : ": ", job->params[i].name, value);
+        AUTO_FREE char *value = value_format(&job->params[i].value), *name = utf8_line(job->params[i].name);
+        utf8_make_printable(value, "");
+        text_addf(out, "%s%s %s", printed++ ? ", " : ": ", name, value);
     }
 }
 
 static void add_job(const struct plan_job *job, const char *role, struct text *out)
 {
-    AUTO_FREE char *command = plan_job_shell(job);
+    AUTO_FREE char *command = plan_job_shell(job), *folder = utf8_line(job->cwd ? job->cwd : ".");
     text_addf(out, "  %s%s%s", role, *role ? " " : "", mode_name(job->mode));
     add_params(job, out);
-    text_addf(out, "\n    cd %s\n    %s\n", job->cwd ? job->cwd : ".", command);
+    text_addf(out, "\n    cd %s\n    %s\n", folder, command);
 }
 
 static void add_experiment(const struct plan *plan, const struct plan_experiment *experiment, bool colour,

@@ -1,6 +1,7 @@
 #include "report/registry_text.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "report/table.h"
 
@@ -107,10 +108,11 @@ static void add_metric(const struct registry_metric *metric, bool more, struct t
 
 static void add_repo(const struct repo *repo, bool colour, struct text *out)
 {
-    AUTO_FREE char *models = strv_join(&repo->models, ", ");
+    AUTO_FREE char *models = strv_join(&repo->models, ", "), *path = utf8_line(repo->path ? repo->path : "");
+    utf8_make_printable(models, "");
     text_addf(out, "%s%s%s\n", colour ? BOLD : "", repo->name, colour ? PLAIN : "");
     text_addf(out, "models   %s\n", models);
-    text_addf(out, "path     %s%s\n", repo->path ? repo->path : "", repo->path_exists ? "" : " (not there)");
+    text_addf(out, "path     %s%s\n", path, repo->path_exists ? "" : " (not there)");
     if (repo->metric_count)
         text_add(out, "metrics  ");
     for (size_t i = 0; i < repo->metric_count; i++)

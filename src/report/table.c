@@ -1,6 +1,7 @@
 #include "report/table.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <libsmartcols.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ void table_add_row(struct table *table)
 void table_add_cell(struct table *table, const char *text, const char *colour)
 {
     struct libscols_cell *cell = must(scols_line_get_cell(table->row, table->cell++));
-    if (scols_cell_set_data(cell, text) != 0)
+    AUTO_FREE char *safe = text ? utf8_line(text) : NULL;
+    if (scols_cell_set_data(cell, safe) != 0)
         abort();
     if (colour && scols_table_colors_wanted(table->scols))
         scols_cell_set_color(cell, colour);
@@ -78,12 +80,4 @@ void table_print(struct table *table, struct text *out)
         add_line_without_trailing_blanks(out, at, (size_t)(end - at));
         at = *end ? end + 1 : end;
     }
-}
-
-size_t table_width_of(const char *text)
-{
-    size_t columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xC0) != 0x80;
-    return columns;
 }

@@ -23,7 +23,4 @@ void table_add_cell(struct table *table, const char *text, const char *colour);
 /* Title line and rows, as wide as they are. */
 void table_print(struct table *table, struct text *out);
 
-/* Columns of a terminal that a text takes, wide characters not considered. */
-size_t table_width_of(const char *text);
-
 #endif

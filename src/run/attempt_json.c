@@ -1,20 +1,21 @@
 /* What the journal keeps of an attempt. */
+#include "base/mem.h"
+#include "base/utf8.h"
 #include "run/attempt.h"
 
 #include "base/clock.h"
 
 #include <string.h>
 
-/* json_string refuses what is no UTF-8, and paths may be anything: then only ASCII is kept. */
+/* json_string refuses what is no UTF-8, and paths may be anything: then each byte that is none becomes '?'. */
 static json_t *safe_text(const char *text)
 {
     json_t *json = json_string(text);
     if (json)
         return json;
-    AUTO_TEXT struct text ascii = {0};
-    for (; *text; text++)
-        text_add_char(&ascii, (unsigned char)*text < 0x80 ? *text : '?');
-    return json_string(text_get(&ascii));
+    AUTO_FREE char *printable = mem_strdup(text);
+    utf8_make_printable(printable, "\n\t");
+    return json_string(printable);
 }
 
 static json_t *layers_json(const struct containment *layers)

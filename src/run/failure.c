@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "joblog/legible.h"
+#include "base/utf8.h"
 #include "oom/line.h"
 
 #include <errno.h>
@@ -150,7 +150,7 @@ static void take_exit(const struct outcome_facts *facts, struct failure *out)
 static void say_pattern(const char *words, const char *pattern, struct failure *out)
 {
     AUTO_FREE char *text = mem_printf("%s '%s'", words, pattern);
-    legible_copy(text, strlen(text), out->why, sizeof out->why);
+    utf8_copy_legible(text, strlen(text), out->why, sizeof out->why);
 }
 
 static void take_patterns(const struct outcome_facts *facts, struct failure *out)
@@ -198,7 +198,7 @@ static void take_end(const struct plan_job *job, const struct outcome_facts *fac
 static void take_detail(const struct outcome_facts *facts, struct failure *out)
 {
     if (facts->detail)
-        legible_copy(facts->detail, strlen(facts->detail), out->why, sizeof out->why);
+        utf8_copy_legible(facts->detail, strlen(facts->detail), out->why, sizeof out->why);
 }
 
 void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,

@@ -1,5 +1,6 @@
 /* Python modules, found by importing them: whether "import torch" works is what a training wants to know, and that
  * depends on libraries that no list of packages tells. */
+#include "base/utf8.h"
 #include "run/needs_private.h"
 
 #include "base/clock.h"
@@ -67,7 +68,7 @@ static void find_names(const struct repo *repo, const struct repo_needs *needs, 
     }
 }
 
-/* The next line of the answer, which is whatever a module made of it: printable ASCII, not too long. False: it is over. */
+/* The next line of the answer, which is whatever a module made of it: printable, not too long. False: it is over. */
 static bool next_line(const char **at, char line[LONGEST_DETAIL + 8])
 {
     const char *end = strchr(*at, '\n');
@@ -76,8 +77,9 @@ static bool next_line(const char **at, char line[LONGEST_DETAIL + 8])
     size_t length = 0;
     for (; *at < end; (*at)++)
         if (length < LONGEST_DETAIL)
-            line[length++] = **at >= ' ' && **at < 0x7f ? **at : '?';
+            line[length++] = **at;
     line[length] = '\0';
+    utf8_make_printable(line, "");
     (*at)++;
     return true;
 }

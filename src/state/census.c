@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "contain/sys.h"
-#include "pattern/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -36,30 +36,17 @@ char *census_environ_value(const char *bytes, size_t count, const char *name)
     return NULL;
 }
 
-/* How many bytes the character takes; 0: it is none, or one that a terminal obeys (C0, DEL, C1). */
-static size_t shown_length(const char *at, size_t left)
-{
-    unsigned char first = (unsigned char)at[0];
-    size_t length = utf8_length(at, left);
-    bool obeyed =
-        length == 1 ? first < 0x20 || first == 0x7F : first == 0xC2 && length == 2 && (unsigned char)at[1] < 0xA0;
-    return obeyed ? 0 : length;
-}
-
 char *census_command_text(const char *bytes, size_t count)
 {
     struct text text = {0};
     while (count > 0 && bytes[count - 1] == '\0')
         count--;
     for (size_t at = 0; at < count;) {
-        size_t length = shown_length(bytes + at, count - at);
-        if (bytes[at] == '\0')
+        size_t part = strnlen(bytes + at, count - at);
+        utf8_add_printable(bytes + at, part, "", &text);
+        if (at + part < count)
             text_add_char(&text, ' ');
-        else if (length == 0)
-            text_add_char(&text, '?');
-        else
-            text_add_bytes(&text, bytes + at, length);
-        at += length ? length : 1;
+        at += part + 1;
     }
     return text_take(&text);
 }

@@ -69,11 +69,11 @@ static bool no_links_at(int dir, const char *dir_path, const char *name, bool cr
     return true;
 }
 
-static sqlite3 *open_path(const char *path, int flags, struct err *err)
+static sqlite3 *open_path(const char *path, int flags, const char *vfs, struct err *err)
 {
     sqlite3 *db = NULL;
     errno = 0;
-    if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &db, flags, vfs) != SQLITE_OK) {
         if (db)
             db_error(db, err, "open");
         else
@@ -82,7 +82,11 @@ static sqlite3 *open_path(const char *path, int flags, struct err *err)
         return NULL;
     }
     sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
-    if (!db_run(db, err, "PRAGMA foreign_keys=ON", "") || !db_run(db, err, "PRAGMA trusted_schema=OFF", "") ||
+    if (vfs)
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+    if ((vfs &&
+         (!db_run(db, err, "PRAGMA locking_mode=EXCLUSIVE", "") || !db_run(db, err, "PRAGMA temp_store=MEMORY", ""))) ||
+        !db_run(db, err, "PRAGMA foreign_keys=ON", "") || !db_run(db, err, "PRAGMA trusted_schema=OFF", "") ||
         !db_run(db, err, "PRAGMA synchronous=FULL", ""))
         db_close(&db);
     return db;
@@ -94,12 +98,12 @@ sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create
     if (!folder || !no_links_at(dir, dir_path, name, create, err))
         return NULL;
     AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
-    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, err);
+    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, NULL, err);
 }
 
-sqlite3 *db_open_copy(const char *path, struct err *err)
+sqlite3 *db_open_copy(const char *name, const char *vfs, struct err *err)
 {
-    return open_path(path, SQLITE_OPEN_READWRITE, err);
+    return open_path(name, SQLITE_OPEN_READWRITE, vfs, err);
 }
 
 void db_close(sqlite3 **db)

@@ -16,8 +16,9 @@
  * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
 sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create, struct err *err);
 
-/* Opens a private copy, which may be recovered and changed. */
-sqlite3 *db_open_copy(const char *path, struct err *err);
+/* Opens a private copy, which may be recovered and changed, through a VFS that knows it by this name. It has no
+ * shared memory, and is not checkpointed at the end. */
+sqlite3 *db_open_copy(const char *name, const char *vfs, struct err *err);
 void db_close(sqlite3 **db);
 
 /* Fills err from the connection's last error, with errno in code where there was one (the caller set errno to 0

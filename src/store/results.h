@@ -16,9 +16,11 @@ bool results_load(sqlite3 *db, struct results *out, struct err *err);
 /* As results_read_json gives it. */
 bool results_load_json(sqlite3 *db, json_t **out, struct err *err);
 
-/* A private copy of a run's database, live or not, in a folder of its own under the folder for temporary files. */
+/* A private copy of a run's database, live or not, in files without a name ($TMPDIR): nothing of it is left, however
+ * the reader ends. */
+struct snapshot_files;
 struct snapshot {
-    char *dir;
+    struct snapshot_files *files;
     sqlite3 *db;
 };
 bool snapshot_open(const char *run_dir, struct snapshot *out, struct err *err);

@@ -16,7 +16,7 @@ static bool push_some(struct output *output, int timeout_ms)
     size_t left = output->waiting.length - output->sent;
     ssize_t written = write(output->fd, output->waiting.data + output->sent, left < PIPE_BUF ? left : PIPE_BUF);
     if (written < 0) {
-        output->broken = errno != EINTR && errno != EAGAIN;
+        output->broken = errno != EINTR && errno != EAGAIN ? errno : 0;
         return !output->broken && errno == EINTR;
     }
     output->sent += (size_t)written;

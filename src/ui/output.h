@@ -12,7 +12,7 @@ struct output {
     int fd; /* stays the caller's */
     struct text waiting;
     size_t sent;  /* of what waits */
-    bool broken;  /* the reader is gone: nothing more is written */
+    int broken;   /* errno: it cannot be written (EPIPE: the reader is gone), and nothing more is; 0: it can */
 };
 
 /* What cannot be written now is kept. */

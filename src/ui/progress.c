@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,19 +31,21 @@ static void shown_fini(struct shown *shown)
     free(shown->gpus);
 }
 
-void progress_free(struct progress *progress)
+int progress_free(struct progress *progress)
 {
     if (!progress)
-        return;
+        return 0;
     if (!progress->detached)
         progress_erase(progress);
     output_fini(&progress->output, END_TIMEOUT_MS);
+    int code = progress->detached || progress->output.broken == EPIPE ? 0 : progress->output.broken;
     estimate_fini(&progress->estimate);
     for (size_t i = 0; i < progress->lane_count; i++)
         shown_fini(&progress->lanes[i]);
     shown_fini(&progress->other);
     free(progress->lanes);
     free(progress);
+    return code;
 }
 
 void progress_skip(struct progress *progress, size_t number)
@@ -401,7 +404,7 @@ void progress_event(void *context, const struct event *event)
 {
     struct progress *progress = context;
     if (says_detached(event) && progress->options.style == PROGRESS_LIVE)
-        progress->detached = progress->output.broken = true;
+        progress->detached = true, progress->output.broken = EPIPE;
     if (progress->detached)
         return;
     if (progress->options.style == PROGRESS_JSON) {

@@ -31,8 +31,9 @@ struct progress;
 
 struct progress *progress_new(const struct progress_options *options);
 
-/* Takes the live line away, writes what is still waiting (for at most a few seconds), frees. */
-void progress_free(struct progress *progress);
+/* Takes the live line away, writes what is still waiting (for at most a few seconds), frees. Gives the errno of what
+ * could not be written; 0: all was, or nobody is there any more to read it. */
+int progress_free(struct progress *progress);
 
 /* The experiment (from 1) ended in an earlier session. */
 void progress_skip(struct progress *progress, size_t number);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "ui/width.h"
 
@@ -128,7 +129,7 @@ static void draw_row(struct progress *progress, size_t width, const char *line)
     text_add(&cut, progress->rows > 0 ? "\n" : "");
     text_add(&cut, ERASE_LINE);
     /* One column stays free: a full line would wrap on some terminals. */
-    width_fit(line, width - 1, &cut);
+    utf8_fit(line, width - 1, &cut);
     output_add(&progress->output, text_get(&cut), cut.length);
     progress->rows++;
 }
@@ -195,10 +196,10 @@ void progress_say(struct progress *progress, const struct text *line, const char
     AUTO_TEXT struct text safe = {0};
     AUTO_TEXT struct text head = {0};
     text_add_bytes(&head, text_get(line), coloured_from);
-    width_fit(text_get(&head), SIZE_MAX, &safe);
+    utf8_fit(text_get(&head), SIZE_MAX, &safe);
     if (colour && progress->options.colour)
         text_add(&safe, colour);
-    width_fit(text_get(line) + coloured_from, SIZE_MAX, &safe);
+    utf8_fit(text_get(line) + coloured_from, SIZE_MAX, &safe);
     if (colour && progress->options.colour)
         text_add(&safe, PLAIN);
     text_add_char(&safe, '\n');

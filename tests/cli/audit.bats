@@ -54,20 +54,21 @@ END
     [[ "$output" == *"the GPU was 99 % busy in the first two seconds"* ]]
 }
 
-@test "nothing is written without --write, and only two files with it" {
+@test "nothing is written without --write, and with it two files and the record that they are ours" {
     study results
     before=$(fingerprint results)
     "$TARE" audit results > /dev/null
     "$TARE" audit results --json > /dev/null
     [ "$(fingerprint results)" = "$before" ]
     "$TARE" audit results --write > /dev/null
-    [ "$(cd results && ls -A)" = "audit.json
+    [ "$(cd results && LC_ALL=C ls -A)" = ".tare-written.json
+audit.json
+audit_safe.csv
 demo_net_001
 demo_net_002
 demo_net_003
-summary.csv
-summary_safe.csv" ]
-    rm results/audit.json results/summary_safe.csv
+summary.csv" ]
+    rm results/audit.json results/audit_safe.csv results/.tare-written.json
     [ "$(fingerprint results | grep -v '^\. ')" = "$(grep -v '^\. ' <<< "$before")" ]
 }
 
@@ -77,10 +78,10 @@ summary_safe.csv" ]
     run -0 "$TARE" audit results --write -o there/deep
     [ "$(fingerprint results)" = "$before" ]
     [ "$(ls there/deep)" = "audit.json
-summary_safe.csv" ]
+audit_safe.csv" ]
     python3 - there/deep <<'END'
 import csv, json, sys
-rows = list(csv.DictReader(open(sys.argv[1] + "/summary_safe.csv", newline="")))
+rows = list(csv.DictReader(open(sys.argv[1] + "/audit_safe.csv", newline="")))
 assert [r["experiment_id"] for r in rows] == ["demo_net_001", "demo_net_002", "demo_net_003"], rows
 assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5950) < 1e-6 for r in rows), rows
 audit = json.load(open(sys.argv[1] + "/audit.json"))
@@ -88,11 +89,30 @@ assert audit["totals"]["clean"] == 3 and audit["experiments"][1]["metrics"] == {
 END
 }
 
-@test "a file that is in the way of --write is replaced, a link is not followed" {
+@test "a study's own summary_safe.csv stays as it is, and a file that an audit did not write is replaced with --force only" {
+    study results
+    echo theirs > results/summary_safe.csv
+    "$TARE" audit results --write > /dev/null
+    "$TARE" audit results --write > /dev/null
+    [ "$(cat results/summary_safe.csv)" = theirs ]
+    echo changed by hand >> results/audit_safe.csv
+    before=$(fingerprint results)
+    run -3 --separate-stderr "$TARE" audit results --write
+    [[ "$stderr" == *"error: results/audit_safe.csv is there already and is not, or no longer, what was written by this program: "*"--force" ]]
+    [ "$(fingerprint results)" = "$before" ]
+    "$TARE" audit results --write --force > /dev/null
+    ! grep -q 'by hand' results/audit_safe.csv
+    "$TARE" audit results --write > /dev/null
+}
+
+@test "a link in the way of --write is not followed" {
     study results
     echo precious > target
     ln -s "$PWD/target" results/audit.json
-    "$TARE" audit results --write > /dev/null
+    run -3 "$TARE" audit results --write
+    [ -L results/audit.json ]
+    [ ! -e results/audit_safe.csv ]
+    "$TARE" audit results --write --force > /dev/null
     [ "$(cat target)" = precious ]
     [ ! -L results/audit.json ]
 }
@@ -148,7 +168,7 @@ for experiment in audit["experiments"]:
     assert experiment["verdict"] in ("clean", "suspect"), experiment
 END
     "$TARE" audit "$run" --write > /dev/null
-    [ "$(head -n 1 "$run/summary_safe.csv" | cut -d, -f1)" = experiment_id ]
+    [ "$(head -n 1 "$run/audit_safe.csv" | cut -d, -f1)" = experiment_id ]
 }
 
 @test "a crashed run is read from a copy: its run.db and -wal stay as they were" {

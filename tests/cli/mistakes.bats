@@ -176,7 +176,7 @@ print(group["n"], group["failed"], group["not_ended"])')" = "1 0 1" ]
     mkdir pages
     run "$TARE" report results/run_1 -o pages
     [ "$status" -eq 3 ]
-    [[ "$output" == *"pages is a folder: name the page's file, such as pages/report.html" ]]
+    [[ "$output" == *"write pages: it is a folder: name a file in it, such as pages/out" ]]
 }
 
 @test "output that cannot be written is a failure of its own, also when it is long" {

@@ -73,7 +73,17 @@ print(next(csv.DictReader(sys.stdin))["verdict"])')" = clean ] || skip "somebody
     make_study
     run "$TARE" audit old --repeat nowhere/again.json
     [ "$status" -eq 3 ]
-    [[ "$output" == *"$NAME: error: open nowhere: No such file or directory"* ]]
+    [[ "$output" == *"$NAME: error: write nowhere/again.json: there is no folder nowhere: make it first (mkdir -p)"* ]]
+}
+
+@test "what was judged is not written over, but with --force" {
+    make_study
+    cp old/summary.csv before.csv
+    run -3 "$TARE" audit old --repeat old/summary.csv
+    [[ "$output" == *"--repeat: old/summary.csv is a file of what was judged; name another, or replace it with --force"* ]]
+    cmp before.csv old/summary.csv
+    "$TARE" audit old --repeat old/again.json
+    "$TARE" audit old --repeat old/again.json --force
 }
 
 @test "results without a plan are told how they are repeated" {

@@ -441,13 +441,13 @@ END
     [ "$(summary_column "$(run_folder)" experiment_id)" = $'toy_small_001\ntoy_small_002' ]
 }
 
-@test "a closing table that cannot be written is told, and the run is as good as it was" {
+@test "a closing table that cannot be written is told and ends with 3, and the results are as good as they were" {
     [ -c /dev/full ] || skip "there is no /dev/full"
     two_runs
     code=0
     "$TARE" run settings.json > /dev/full 2> said || code=$?
-    [ "$code" -eq 0 ]
-    grep -qx "$NAME: warning: the closing table cannot be written: No space left on device" said
+    [ "$code" -eq 3 ]
+    grep -qx "$NAME: error: cannot write to standard output: No space left on device" said
     [ "$(summary_column "$(run_folder)" training_success)" = $'True\nTrue' ]
 }
 

@@ -340,14 +340,14 @@ static void nothing_is_printed_as_null(void **state)
     assert_string_equal(text_get(&out), "null");
 }
 
-static void strings_are_escaped_where_json_demands_it(void **state)
+static void strings_are_escaped_where_json_or_a_terminal_demands_it(void **state)
 {
     (void)state;
     json_t *string = json_stringn("q\" b\\ \b\f\n\r\t \x01\x1f\x7f / \xc3\xa9 \xf0\x9f\x98\x80 \0.", 28);
     assert_non_null(string);
     AUTO_TEXT struct text out = {0};
     json_print(string, &out);
-    assert_string_equal(text_get(&out), "\"q\\\" b\\\\ \\b\\f\\n\\r\\t \\u0001\\u001f\x7f / \xc3\xa9 "
+    assert_string_equal(text_get(&out), "\"q\\\" b\\\\ \\b\\f\\n\\r\\t \\u0001\\u001f\\u007f / \xc3\xa9 "
                                         "\xf0\x9f\x98\x80 \\u0000.\"");
     json_decref(string);
 }
@@ -417,7 +417,7 @@ int main(void)
         cmocka_unit_test(one_line_has_no_blanks_and_pretty_has_two_a_level),
         cmocka_unit_test(numbers_are_printed_in_shortest_form),
         cmocka_unit_test(nothing_is_printed_as_null),
-        cmocka_unit_test(strings_are_escaped_where_json_demands_it),
+        cmocka_unit_test(strings_are_escaped_where_json_or_a_terminal_demands_it),
         cmocka_unit_test(members_are_given_only_in_their_own_kind),
         cmocka_unit_test(null_counts_as_not_there),
         cmocka_unit_test(a_text_that_json_cannot_hold_is_null),

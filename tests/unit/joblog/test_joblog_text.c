@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "joblog/legible.h"
+#include "base/utf8.h"
 #include "joblog/number.h"
 
 #include <locale.h>
@@ -92,7 +92,7 @@ static void anything_else_is_no_number(void **state)
 static void assert_legible(const char *bytes, size_t count, size_t size, const char *expected)
 {
     char out[300];
-    legible_copy(bytes, count, out, size);
+    utf8_copy_legible(bytes, count, out, size);
     assert_string_equal(out, expected);
 }
 

@@ -23,7 +23,7 @@ static void a_command_line_is_shown_on_one_line_and_cannot_steer_a_terminal(void
     COMMAND("\0\0", "");
     COMMAND("x\033[2Jy\nz\177", "x?[2Jy?z?");
     COMMAND("\303\244 \344\270\255 \360\237\230\200", "\303\244 \344\270\255 \360\237\230\200");
-    COMMAND("\302\233", "??");           /* U+009B, which some terminals obey */
+    COMMAND("\302\233", "?");            /* U+009B, which some terminals obey */
     COMMAND("\300\257", "??");           /* an overlong '/' */
     COMMAND("\355\240\200", "???");      /* half a surrogate pair */
     COMMAND("\364\220\200\200", "????"); /* above U+10FFFF */

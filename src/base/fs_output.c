@@ -1,0 +1,247 @@
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { LINKS_MAX = 40 }; /* as the kernel has it: path_resolution(7) */
+
+/* What stands where a name leads, its links followed. */
+struct place {
+    enum { PLACE_FREE, PLACE_REGULAR, PLACE_OTHER, PLACE_OWN_FD } kind;
+    char *path; /* where it really is */
+    int fd;     /* PLACE_OWN_FD: which of our descriptors it is */
+    struct stat status;
+};
+
+static void place_fini(struct place *place)
+{
+    free(place->path);
+}
+
+/* Our own descriptor that path (/dev/fd/N, /proc/self/fd/N) stands for; -1: it stands for none. */
+static int own_descriptor(const char *path)
+{
+    AUTO_FREE char *folder = fs_dirname(path), *last = fs_basename(path);
+    AUTO_FREE char *real = realpath(folder, NULL), *own = realpath("/proc/self/fd", NULL);
+    size_t digits = strspn(last, "0123456789");
+    if (!real || !own || strcmp(real, own) != 0 || digits == 0 || last[digits] || digits > 9)
+        return -1;
+    return atoi(last);
+}
+
+/* Its links do not hold names but lead to what is open. */
+static bool is_on_proc(const char *path)
+{
+    struct statfs status;
+    AUTO_FREE char *folder = fs_dirname(path);
+    return statfs(folder, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Where the link leads, which need not be there. */
+static char *read_link(const char *path, struct err *err)
+{
+    char target[PATH_MAX];
+    /* The kernel refuses to follow another user's link in a folder that all may write, and so do we. */
+    AUTO_CLOSE int allowed = open(path, O_PATH | O_CLOEXEC);
+    ssize_t length = allowed < 0 && errno != ENOENT ? -1 : readlink(path, target, sizeof target);
+    if (length < 0 || length == sizeof target) {
+        err_sys(err, "follow the link %s", path);
+        return NULL;
+    }
+    AUTO_FREE char *folder = fs_dirname(path), *name = mem_strndup(target, (size_t)length);
+    return *name == '/' ? steal_ptr(name) : mem_printf("%s/%s", folder, name);
+}
+
+static bool look(struct place *place, struct err *err)
+{
+    const char *path = place->path;
+    size_t length = strlen(path);
+    place->fd = own_descriptor(path);
+    if (place->fd >= 0) {
+        place->kind = PLACE_OWN_FD;
+        return true;
+    }
+    if (stat(path, &place->status) != 0) {
+        place->kind = PLACE_FREE;
+        if (errno == ENOENT && length > 0 && path[length - 1] != '/')
+            return true;
+        return err_sys(err, "find it");
+    }
+    place->kind = S_ISREG(place->status.st_mode) ? PLACE_REGULAR : PLACE_OTHER;
+    if (!S_ISDIR(place->status.st_mode))
+        return true;
+    err_set(err, "it is a folder: name a file in it, such as %s%sout", path, path[length - 1] == '/' ? "" : "/");
+    if (err)
+        err->code = EISDIR;
+    return false;
+}
+
+static bool find(const char *path, struct place *place, struct err *err)
+{
+    *place = (struct place){.path = mem_strdup(path)};
+    for (int links = 0; links < LINKS_MAX; links++) {
+        struct stat status;
+        if (lstat(place->path, &status) != 0 || !S_ISLNK(status.st_mode) || is_on_proc(place->path))
+            return look(place, err);
+        char *next = read_link(place->path, err);
+        if (!next)
+            return false;
+        free(place->path);
+        place->path = next;
+    }
+    errno = ELOOP;
+    return err_sys(err, "follow its links");
+}
+
+static bool open_in_place(const struct place *place, struct fs_output *out, struct err *err)
+{
+    if (place->kind == PLACE_OWN_FD) {
+        /* Ours are all closed on exec: what is not was handed to us, and may be meant. */
+        int flags = fcntl(place->fd, F_GETFD);
+        if (flags >= 0 && (flags & FD_CLOEXEC))
+            flags = -1, errno = EBADF;
+        /* Opened anew it would begin at the file's start, over what others have written there. */
+        out->fd = flags < 0 ? -1 : fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
+    } else {
+        /* Appending where /proc/PID/fd/N of another leads to a regular file. */
+        bool regular = place->kind == PLACE_REGULAR;
+        out->shorten = regular && !is_on_proc(place->path);
+        int append = regular && !out->shorten ? O_APPEND : 0;
+        out->fd = open(place->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | append);
+    }
+    return out->fd >= 0 || err_sys(err, "open it");
+}
+
+/* The new file gets the mode and the owner of the old. */
+static bool take_status(int fd, const struct stat *old)
+{
+    struct stat now;
+    if (fstat(fd, &now) != 0)
+        return false;
+    if ((now.st_uid != old->st_uid || now.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0)
+        return false;
+    return fchmod(fd, old->st_mode & 0777) == 0;
+}
+
+static bool open_beside(const struct place *place, struct fs_output *out, struct err *err)
+{
+    AUTO_FREE char *folder = fs_dirname(place->path);
+    bool there = place->kind == PLACE_REGULAR;
+    if (there && faccessat(AT_FDCWD, place->path, W_OK, AT_EACCESS) != 0)
+        return err_sys(err, "write over what is there");
+    out->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (out->folder < 0 && errno == ENOENT)
+        return err_set(err, "there is no folder %s: make it first (mkdir -p)", folder);
+    if (out->folder < 0)
+        return err_sys(err, "open its folder");
+    out->fd = fs_make_unfinished(out->folder, there ? 0600 : 0666, out->temporary, err);
+    bool keeps = out->fd >= 0 && (!there || take_status(out->fd, &place->status));
+    if (keeps || !there)
+        return keeps;
+    if (out->fd < 0 && errno != EACCES && errno != EPERM && errno != EROFS)
+        return false;
+    if (out->fd >= 0)
+        unlinkat(out->folder, out->temporary, 0);
+    close(steal_fd(&out->folder));
+    if (out->fd >= 0)
+        close(steal_fd(&out->fd));
+    return open_in_place(place, out, err);
+}
+
+bool fs_output_open(const char *path, struct fs_output *out, struct err *err)
+{
+    AUTO(place_fini) struct place place;
+    *out = (struct fs_output){.fd = -1, .folder = -1, .path = mem_strdup(path)};
+    bool ok = find(path, &place, err);
+    bool beside = place.kind == PLACE_FREE || (place.kind == PLACE_REGULAR && !is_on_proc(place.path));
+    ok = ok && (beside ? open_beside(&place, out, err) : open_in_place(&place, out, err));
+    if (ok) {
+        out->last = fs_basename(place.path);
+        return true;
+    }
+    err_wrap(err, "write %s", path);
+    fs_output_drop(out);
+    return false;
+}
+
+bool fs_output_write(struct fs_output *output, const char *bytes, size_t count, struct err *err)
+{
+    return fs_write_all(output->fd, bytes, count, err) || err_wrap(err, "write %s", output->path);
+}
+
+static bool finish(struct fs_output *output, struct err *err)
+{
+    bool beside = output->folder >= 0;
+    if (output->shorten && ftruncate(output->fd, lseek(output->fd, 0, SEEK_CUR)) != 0)
+        return err_sys(err, "cut it to its length");
+    /* A device, a pipe, a socket need no fsync. */
+    if (fsync(output->fd) != 0 && (beside || (errno != EINVAL && errno != EROFS && errno != ENOTSUP)))
+        return err_sys(err, "fsync");
+    /* Some file systems tell that a write failed only here. */
+    if (close(steal_fd(&output->fd)) != 0 && errno != EINTR)
+        return err_sys(err, "close");
+    if (!beside)
+        return true;
+    if (renameat(output->folder, output->temporary, output->folder, output->last) != 0)
+        return err_sys(err, "rename");
+    bool synced = fsync(output->folder) == 0 || errno == EINVAL || err_sys(err, "fsync its folder");
+    close(steal_fd(&output->folder));
+    return synced;
+}
+
+bool fs_output_commit(struct fs_output *output, struct err *err)
+{
+    bool ok = finish(output, err) || err_wrap(err, "write %s", output->path);
+    fs_output_drop(output);
+    return ok;
+}
+
+void fs_output_drop(struct fs_output *output)
+{
+    if (output->folder >= 0) {
+        unlinkat(output->folder, output->temporary, 0);
+        close(steal_fd(&output->folder));
+    }
+    if (output->fd >= 0)
+        close(steal_fd(&output->fd));
+    free(steal_ptr(output->path));
+    free(steal_ptr(output->last));
+}
+
+bool fs_write_output(const char *path, const char *bytes, size_t count, struct err *err)
+{
+    struct fs_output output;
+    if (!fs_output_open(path, &output, err))
+        return false;
+    if (fs_output_write(&output, bytes, count, err))
+        return fs_output_commit(&output, err);
+    fs_output_drop(&output);
+    return false;
+}
+
+bool fs_may_write_output(const char *path, struct err *err)
+{
+    AUTO(place_fini) struct place place;
+    if (!find(path, &place, err))
+        return err_wrap(err, "write %s", path);
+    if (place.kind == PLACE_OWN_FD)
+        return fcntl(place.fd, F_GETFD) >= 0 || err_sys(err, "write %s", path);
+    AUTO_FREE char *folder = fs_dirname(place.path);
+    return faccessat(AT_FDCWD, place.kind == PLACE_FREE ? folder : place.path, W_OK, AT_EACCESS) == 0 ||
+           err_sys(err, "write %s", path);
+}
+
+bool fs_is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}

@@ -1,0 +1,188 @@
+#include "base/utf8.h"
+
+#include <string.h>
+
+size_t utf8_length(const char *at, size_t left)
+{
+    static const struct {
+        unsigned char lead_min, lead_max, next_min, next_max;
+        size_t length;
+    } forms[] = {
+        {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
+        {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
+        {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    const unsigned char *bytes = (const unsigned char *)at;
+    if (bytes[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (bytes[0] < forms[i].lead_min || bytes[0] > forms[i].lead_max || forms[i].length > left)
+            continue;
+        if (bytes[1] < forms[i].next_min || bytes[1] > forms[i].next_max)
+            return 0;
+        for (size_t k = 2; k < forms[i].length; k++)
+            if ((bytes[k] & 0xC0) != 0x80)
+                return 0;
+        return forms[i].length;
+    }
+    return 0;
+}
+
+bool utf8_is_valid(const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count;) {
+        uint64_t word;
+        if (count - i >= sizeof word) {
+            memcpy(&word, bytes + i, sizeof word);
+            if ((word & UINT64_C(0x8080808080808080)) == 0) {
+                i += sizeof word;
+                continue;
+            }
+        }
+        size_t length = utf8_length(bytes + i, count - i);
+        if (length == 0)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+struct range {
+    uint32_t first, last;
+};
+
+/* Unicode 15: East Asian Width W and F, in coarse blocks; and what is drawn over the character before it. */
+static const struct range wide[] = {
+    {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xA960, 0xA97C},
+    {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
+    {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
+};
+static const struct range combining[] = {
+    {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x1AB0, 0x1AFF},   {0x1DC0, 0x1DFF},
+    {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF},
+};
+/* C0; DEL and C1; Arabic letter mark; what has no width; marks, line ends and embeddings, isolates of direction; the
+ * byte order mark. */
+static const struct range never_shown[] = {
+    {0x0000, 0x001F}, {0x007F, 0x009F}, {0x061C, 0x061C}, {0x200B, 0x200B},
+    {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF},
+};
+
+static bool in_ranges(const struct range *ranges, size_t count, uint32_t code)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= ranges[i].first && code <= ranges[i].last)
+            return true;
+    return false;
+}
+
+struct utf8_step utf8_step(const char *at, size_t left)
+{
+    struct utf8_step step = {.length = utf8_length(at, left)};
+    if (step.length == 0)
+        return (struct utf8_step){.length = 1};
+    unsigned char lead = (unsigned char)*at;
+    step.code = step.length == 1 ? lead : lead & (0xFFU >> (step.length + 1));
+    for (size_t i = 1; i < step.length; i++)
+        step.code = step.code << 6 | ((unsigned char)at[i] & 0x3FU);
+    step.shown = !in_ranges(never_shown, sizeof never_shown / sizeof *never_shown, step.code);
+    return step;
+}
+
+bool utf8_is_printable(const char *s)
+{
+    for (size_t left = strlen(s); left > 0;) {
+        struct utf8_step step = utf8_step(s, left);
+        if (!step.shown)
+            return false;
+        s += step.length;
+        left -= step.length;
+    }
+    return true;
+}
+
+static bool is_kept(struct utf8_step step, const char *kept)
+{
+    return step.code > 0 && step.code < 0x80 && strchr(kept, (int)step.code);
+}
+
+void utf8_add_printable(const char *bytes, size_t count, const char *kept, struct text *out)
+{
+    for (size_t i = 0; i < count;) {
+        struct utf8_step step = utf8_step(bytes + i, count - i);
+        if (step.shown || is_kept(step, kept))
+            text_add_bytes(out, bytes + i, step.length);
+        else
+            text_add_char(out, '?');
+        i += step.length;
+    }
+}
+
+void utf8_make_printable(char *s, const char *kept)
+{
+    AUTO_TEXT struct text out = {0};
+    utf8_add_printable(s, strlen(s), kept, &out);
+    memcpy(s, text_get(&out), out.length + 1);
+}
+
+char *utf8_line(const char *s)
+{
+    struct text out = {0};
+    utf8_add_printable(s, strlen(s), "", &out);
+    return text_take(&out);
+}
+
+void utf8_copy_legible(const char *bytes, size_t count, char *out, size_t size)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    size_t used = 0;
+    for (size_t i = 0; i < count;) {
+        struct utf8_step step = utf8_step(bytes + i, count - i);
+        bool good = step.shown || is_kept(step, "\t");
+        const char *from = good ? bytes + i : replacement;
+        size_t adds = good ? step.length : sizeof replacement - 1;
+        if (used + adds >= size)
+            break;
+        memcpy(out + used, from, adds);
+        used += adds;
+        i += step.length;
+    }
+    out[used] = '\0';
+}
+
+static size_t columns_of(struct utf8_step step)
+{
+    if (!step.shown)
+        return 1;
+    if (in_ranges(combining, sizeof combining / sizeof *combining, step.code))
+        return 0;
+    return in_ranges(wide, sizeof wide / sizeof *wide, step.code) ? 2 : 1;
+}
+
+size_t utf8_columns(const char *s)
+{
+    size_t columns = 0;
+    for (size_t left = strlen(s); left > 0;) {
+        struct utf8_step step = utf8_step(s, left);
+        columns += columns_of(step);
+        s += step.length;
+        left -= step.length;
+    }
+    return columns;
+}
+
+size_t utf8_fit(const char *s, size_t columns, struct text *out)
+{
+    size_t used = 0;
+    for (size_t left = strlen(s); left > 0;) {
+        struct utf8_step step = utf8_step(s, left);
+        size_t needed = columns_of(step);
+        if (used + needed > columns)
+            break;
+        utf8_add_printable(s, step.length, "", out);
+        used += needed;
+        s += step.length;
+        left -= step.length;
+    }
+    return used;
+}
