@@ -141,6 +141,9 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
     take_background(experiment, json_get(root, "background"));
 }
 
+/* Python's json takes the last of keys that are repeated, and so does jansson where they are not rejected. */
+enum { AS_PYTHON = 0 };
+
 /* Python writes NaN and Infinity, which are no JSON: they become null, which is as much as we want to know. */
 static json_t *parse_pythons(const char *text, size_t length)
 {
@@ -163,13 +166,13 @@ static json_t *parse_pythons(const char *text, size_t length)
         }
         i += taken;
     }
-    return replaced ? json_loadb(text_get(&out), out.length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    return replaced ? json_loadb(text_get(&out), out.length, AS_PYTHON, NULL) : NULL;
 }
 
 bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err)
 {
     json_error_t error;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_loadb(text, length, AS_PYTHON, &error);
     if (!root)
         root = parse_pythons(text, length);
     bool ok = json_is_object(root);

@@ -54,7 +54,7 @@ static bool read_study(struct feasibility *study, const char *folder, struct err
 {
     AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    return json_doc_read(file, LONGEST_FILE, &doc, err) &&
+    return json_doc_read(file, LONGEST_FILE, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
            (schedule_read(study, doc.root, err) || err_wrap(err, "%s", file));
 }
 
