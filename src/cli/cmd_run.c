@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/list.h"
-#include "cli/locate.h"
 #include "cli/message.h"
 #include "cli/option_rows.h"
 #include "cli/run_input.h"
@@ -269,24 +268,6 @@ static int act_on_input(const struct cli_call *call, struct run_means *means, co
     return may_run(&input->plan) ? run_session_of(call, means, input) : CLI_USAGE;
 }
 
-/* --list with settings: the registry that these settings would use. */
-static int list(const struct cli_call *call, const struct run_wish *wish)
-{
-    struct settings settings = {0};
-    AUTO(problems_fini) struct problems problems = {0};
-    if (wish->settings_path)
-        settings_read(wish->settings_path, &settings, &problems);
-    struct located located = locate_registry(wish->registry_path, &settings.doc);
-    settings_fini(&settings);
-    AUTO_FREE char *path = located.path;
-    if (!path) {
-        AUTO_FREE char *nowhere = locate_nowhere();
-        return cli_usage_error(call->command, "%s", nowhere);
-    }
-    cli_note("registry %s (%s)", path, located.why);
-    return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
-}
-
 /* One experiment of a submitted run, in the folder of a new start. */
 static int run_task(const struct cli_call *call, struct run_means *means)
 {
@@ -325,7 +306,8 @@ static int run_as_caller(const struct cli_call *call, struct run_means *means)
     if (!make_wish(call, &wish, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
-        return list(call, &wish);
+        return list_registry(wish.settings_path ? wish.settings_path : wish.repo, wish.registry_path,
+                             call->values[OPTION_JSON].given);
     warn_of_ignored(call, &wish);
     struct run_input input;
     run_input_read(&wish, &input);
@@ -369,8 +351,8 @@ static const char *const description[] = {
     "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one "
     "folder per experiment, and the journal run.db.",
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
-    "--config, or named by the key \"registry\" of the settings, or models_config.json beside the settings, in "
-    "./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
+    "settings, in ./mutation, in the working folder, in ./config, or the one that came with the program.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
     "Each result gets a verdict from the evidence that was found: clean, suspect or contaminated; summary_safe.csv "

@@ -379,6 +379,54 @@ END
     [ "$(which_registry beside/settings.json)" = "config/models_config.json (in the working folder)" ]
 }
 
+@test "registry.json, as the README calls it, is found by every command that reads a registry" {
+    make_trainer default
+    make_registry
+    mv models_config.json registry.json
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    told="$NAME: registry registry.json (in the working folder)"
+    beside="$NAME: registry registry.json (beside the settings)"
+    says() { # LINE COMMAND...
+        local line=$1
+        shift
+        "$TARE" "$@" > said 2>&1 || true
+        grep -qxF -- "$line" said || { echo "$*:"; cat said; return 1; }
+    }
+    says "$told" list
+    says "$told" list toy
+    says "$told" list --check
+    says "$told" list --check toy
+    says "$told" run --list
+    says "$told" run -r toy -m small --dry-run
+    says "$told" run -r toy -m small
+    says "$told" plan-pairs --gpu-memory 8GiB
+    says "$beside" run settings.json --dry-run
+    says "$beside" run settings.json
+    says "$beside" list settings.json
+    says "$beside" list --check settings.json
+    says "$beside" submit settings.json --dry-run
+    says "$beside" feasibility settings.json --predict-only --containment sweep
+    # Where both are, the study's name is the first.
+    cp registry.json models_config.json
+    says "$NAME: registry models_config.json (beside the settings)" run settings.json --dry-run
+    mkdir elsewhere
+    mv registry.json elsewhere/
+    rm models_config.json
+    says "$NAME: registry elsewhere/registry.json (given by --config)" list -c elsewhere/registry.json
+}
+
+@test "a registry that the settings name and that is not there is told with both places" {
+    make_trainer default
+    make_registry
+    mkdir below
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}' ', "registry": "mine.json"'
+    mv settings.json below/
+    run "$TARE" run below/settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"below/settings.json:2:"*": error: the registry that the settings name is not there "\
+"(looked for below/mine.json, mine.json); say which by --config REGISTRY.json (at \$.registry)"* ]]
+}
+
 @test "combinations of historical CSVs are not drawn again" {
     toy
     # All but one of the optimizers other than the default stand in the history.
