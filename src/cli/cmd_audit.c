@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/reading_folders.h"
@@ -165,8 +166,9 @@ static bool write_repeat(const struct dataset *dataset, const char *file, struct
         return err_sys(err, "open %s", folder);
     if (!fs_write_atomic(dir, name, text_get(&text), text.length, err))
         return err_wrap(err, "%s", folder);
+    AUTO_FREE char *typed = shell_words_path(file);
     cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count, count == 1 ? "" : "s", TARE_NAME,
-             file);
+             typed);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/shell_words.h"
 #include "batch/slurm.h"
 #include "batch/tasks.h"
 #include "cli/caller.h"
@@ -112,13 +113,14 @@ static int submit(const struct cli_call *call, const struct strv *env, struct su
     struct err err = {0};
     struct submit_wish wish = {
         .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
+    AUTO_FREE char *typed = shell_words_path(submitted->path);
     if (!submit_missing(submitted, &wish, &err)) {
         cli_error("%s", err.text);
-        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, submitted->path);
+        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, typed);
         return CLI_BROKEN;
     }
     if (!wish.json)
-        printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, submitted->path);
+        printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, typed);
     return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
 }
 

@@ -129,7 +129,8 @@ static void add_clock_sync(struct findings *out)
         finding.mark = FINDING_NO;
         finding.text = mem_strdup("the clock is not kept in time: time stamps may jump, and do not compare between "
                                   "machines; durations are not concerned");
-        finding.mend = mem_strdup("sudo timedatectl set-ntp true, or start chronyd; in a container: on its host");
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo timedatectl set-ntp true   # or start chronyd; in a container: on its host");
     }
     findings_add(out, finding);
 }
@@ -155,23 +156,10 @@ static void judge_disk(const struct statvfs *disk, const char *path, struct find
         finding->mend = mem_strdup("make room, or name another folder: --output DIR");
 }
 
-/* The nearest folder above that is there: the others are made when a run begins. */
-static char *nearest(const char *folder)
-{
-    AUTO_FREE char *cwd = getcwd(NULL, 0);
-    char *at = fs_resolve(cwd ? cwd : "/", folder, NULL);
-    while (at && access(at, F_OK) != 0 && strcmp(at, "/") != 0) {
-        char *above = fs_dirname(at);
-        free(at);
-        at = above;
-    }
-    return at;
-}
-
 static void add_disk(const char *results, struct findings *out)
 {
     struct statvfs disk;
-    AUTO_FREE char *path = nearest(results);
+    AUTO_FREE char *path = fs_nearest(results);
     struct finding finding = {
         .section = section, .name = "disk", .mark = FINDING_YES, .advice = true, .data = json_object()};
     json_object_set_new(finding.data, "path", json_text_or_null(path));
@@ -182,7 +170,7 @@ static void add_disk(const char *results, struct findings *out)
         finding.text = mem_printf("where results go (%s) cannot be looked at", path ? path : results);
         finding.reason = mem_strdup(strerror(errno));
     }
-    if (finding.mark != FINDING_WRONG && access(path, W_OK | X_OK) != 0) {
+    if (finding.mark != FINDING_WRONG && eaccess(path, W_OK | X_OK) != 0) {
         finding.mark = FINDING_WRONG;
         finding.reason = mem_strdup("you may not write there");
         free(finding.mend);
