@@ -60,7 +60,7 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
         finding.reason = mem_strdup("something works on it: what is measured now is that as well");
         finding.mend = mem_strdup("nvidia-smi, also outside the container, shows what; wait for it, or end it");
     } else if (!busy.valid) {
-        finding.mark = FINDING_NO;
+        finding.mark = FINDING_UNCHECKED;
     }
     findings_add(out, finding);
 }
@@ -124,7 +124,7 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
         finding->mend =
             mem_strdup("look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine");
     } else if (!gpu->users) {
-        finding->mark = FINDING_NO;
+        finding->mark = FINDING_UNCHECKED;
         finding->text = mem_printf("%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
         finding->reason = mem_strdup(gpu->users_why);
     } else {
@@ -151,7 +151,7 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
     struct finding finding = begin(gpu, "gpu brakes");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
     if (!reasons.valid) {
-        finding.mark = FINDING_NO;
+        finding.mark = FINDING_UNCHECKED;
         finding.text = mem_printf("%s: whether heat or power slow it down is not told", gpu->label);
     } else if (bits & hardware) {
         finding.mark = FINDING_WRONG;
