@@ -118,11 +118,12 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
                       (unsigned)machine->uid, point, TARE_NAME, (unsigned)machine->uid);
 }
 
-static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment)
+static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment, bool *advice)
 {
     AUTO_FREE char *point = mount_point(machine, "cgroup2");
     if (!point && is_container(machine))
-        return mem_strdup("docker run --cgroupns=private ... (on a machine with cgroup v2)");
+        return mem_strdup("docker run --cgroupns=private ...   # on a machine with cgroup v2");
+    *advice = !point;
     if (!point)
         return mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
     if (containment->cgroup_reason && strstr(containment->cgroup_reason, "Read-only"))
@@ -144,7 +145,7 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
                                       ? "not needed for the promise; without it memory is neither limited nor summed"
                                       : "no cgroup v2 can be made for a job");
         finding.reason = mem_strdup(containment->cgroup_reason);
-        finding.mend = cgroup_mend(machine, containment);
+        finding.mend = cgroup_mend(machine, containment, &finding.advice);
     }
     findings_add(out, finding);
 }

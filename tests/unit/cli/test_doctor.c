@@ -85,7 +85,7 @@ static void read_by_a_shell(const struct finding *finding)
         return;
     pid_t pid = fork();
     if (pid == 0) {
-        execvp("sh", (char *[]){"sh", "-n", "-c", finding->mend, NULL});
+        execlp("sh", "sh", "-n", "-c", finding->mend, (char *)NULL);
         _exit(127);
     }
     int status = -1;
@@ -151,7 +151,7 @@ static void in_a_container_its_own_options_are_the_mend(void **state)
            "docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
            "--security-opt systempaths=unconfined ...");
     expect(top, 0, &none, "cgroup", FINDING_NO, read_only,
-           "docker run --cgroupns=private ... (on a machine with cgroup v2)");
+           "docker run --cgroupns=private ...   # on a machine with cgroup v2");
     put(top, "/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup2 ro\n");
     expect(top, 0, &none, "cgroup", FINDING_NO, read_only,
            "mount -o remount,rw /sys/fs/cgroup   # in a container: docker run --privileged ...");
