@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs all benches and closes with one table of their results: make bench.
 # usage: run.sh [MEGABYTES]      the size of the log that is matched (default 200)
+# BENCH="plan window" in the environment: these only.
 # Exit 1 when a target is missed, 2 when a bench could not be run.
 set -u
 . "$(dirname "$0")/common.bash"
@@ -26,18 +27,20 @@ bench() {
     fi
 }
 
-bench bench_plan
-bench bench_match "$megabytes"
-bench bench_idle
-bench bench_pool
-bench bench_meter
-bench bench_contain
-bench bench_window
-bench bench_memory
-bench bench_preload
-bench bench_audit
-bench bench_pairs
-bench bench_collect
+all="plan match idle pool meter contain window memory preload audit pairs collect"
+chosen=${BENCH:-$all}
+for name in $chosen; do
+    case " $all " in
+    *" $name "*) ;;
+    *)
+        echo "there is no bench '$name'; BENCH names some of: $all" >&2
+        exit 2
+        ;;
+    esac
+done
+for name in $chosen; do
+    if [ "$name" = match ]; then bench bench_match "$megabytes"; else bench "bench_$name"; fi
+done
 
 printf '\n'
 awk -F'\t' '

@@ -160,6 +160,9 @@ static void take_all(struct dataset_experiment *experiment, const json_t *root)
     take_own_mode(experiment, json_get(root, "tare"));
 }
 
+/* Python's json takes the last of keys that are repeated, and so does jansson where they are not rejected. */
+enum { AS_PYTHON = 0 };
+
 /* Python writes NaN and Infinity, which are no JSON: they become the texts that stand for them in ours. */
 static json_t *parse_pythons(const char *text, size_t length)
 {
@@ -183,13 +186,13 @@ static json_t *parse_pythons(const char *text, size_t length)
         }
         i += taken;
     }
-    return replaced ? json_loadb(text_get(&out), out.length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    return replaced ? json_loadb(text_get(&out), out.length, AS_PYTHON, NULL) : NULL;
 }
 
 bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err)
 {
     json_error_t error;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    json_t *root = json_loadb(text, length, AS_PYTHON, &error);
     if (!root)
         root = parse_pythons(text, length);
     bool ok = json_is_object(root);

@@ -212,6 +212,30 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
     return -1;
 }
 
+char *fs_nearest(const char *path)
+{
+    char *at = fs_resolve(NULL, path, NULL);
+    while (access(at, F_OK) != 0 && errno != EACCES && strcmp(at, "/") != 0) {
+        char *above = fs_dirname(at);
+        free(at);
+        at = above;
+    }
+    return at;
+}
+
+bool fs_can_make_path(const char *path, struct err *err)
+{
+    struct stat status;
+    AUTO_FREE char *nearest = fs_nearest(path);
+    if (stat(nearest, &status) != 0)
+        return err_sys(err, "open folder %s", nearest);
+    if (!S_ISDIR(status.st_mode)) {
+        errno = ENOTDIR;
+        return err_sys(err, "open folder %s", nearest);
+    }
+    return eaccess(nearest, W_OK | X_OK) == 0 || err_sys(err, "make a folder in %s", nearest);
+}
+
 int fs_make_path(const char *path, mode_t mode, struct err *err)
 {
     AUTO_FREE char *steps = mem_strdup(path);

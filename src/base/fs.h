@@ -98,6 +98,12 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err);
 /* mkdir -p, then opens it: -1 on error. */
 int fs_make_path(const char *path, mode_t mode, struct err *err);
 
+/* The nearest folder above path, or path itself, that is there; absolute, fresh. */
+char *fs_nearest(const char *path);
+
+/* Whether fs_make_path could make it, and a folder in it, as far as can be told without doing it (a full disk cannot). */
+bool fs_can_make_path(const char *path, struct err *err);
+
 /* The absolute path of path seen from base (both may be NULL: the working folder), "." and ".." and doubled slashes
  * taken out as text, links left alone, a leading "~/" expanded by home (may be NULL: left alone). */
 char *fs_resolve(const char *base, const char *path, const char *home);

@@ -37,8 +37,15 @@ static bool parse_owned(const char *file, char *text, size_t length, struct json
     size_t mark = json_mark_length(out);
     json_error_t error;
     out->root = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
-    if (out->root)
+    bool repeats = !out->root && json_error_code(&error) == json_error_duplicate_key;
+    if (repeats)
+        out->root = json_loadb(text + mark, length - mark, 0, &error);
+    if (out->root && (!repeats || json_find_repeats(out, err)))
         return true;
+    if (out->root) {
+        json_doc_fini(out);
+        return false;
+    }
     const char *hint = json_hint(text + mark, length - mark, &error);
     utf8_make_printable(error.text, ""); /* jansson quotes bytes of the text, and a message is one line */
     err_set(err, "%s:%d:%d: %s%s%s", file, error.line > 0 ? error.line : 1, error.column > 0 ? error.column : 1,
@@ -70,6 +77,7 @@ void json_doc_fini(struct json_doc *doc)
     free(doc->file);
     free(doc->text);
     json_decref(doc->root);
+    json_decref(doc->repeats);
     *doc = (struct json_doc){0};
 }
 

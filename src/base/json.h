@@ -16,6 +16,7 @@ struct json_doc {
     char *text;
     size_t length;
     json_t *root;
+    json_t *repeats; /* path -> [byte of the first key, of the last]; NULL: no object has a key twice */
 };
 
 struct json_place {
@@ -23,18 +24,25 @@ struct json_place {
     size_t column; /* from 1, in characters (UTF-8 code points) */
 };
 
-/* Reads at most limit bytes of JSON (objects with doubled keys and NULs are refused, depth is bounded by jansson, a UTF-8
- * byte order mark is skipped). The error names file:line:column. json_doc_parse copies text. */
+/* Reads at most limit bytes of JSON (NULs are refused, depth is bounded by jansson, a UTF-8 byte order mark is skipped). Of
+ * a key that an object has twice the last value counts, as in Python; json_doc_repeated tells. The error names
+ * file:line:column. json_doc_parse copies text. */
 bool json_doc_read(const char *path, size_t limit, struct json_doc *out, struct err *err);
 bool json_doc_parse(const char *file, const char *text, size_t length, struct json_doc *out, struct err *err);
 void json_doc_fini(struct json_doc *doc);
+
+/* Whether the object that this path leads through has its last key more than once; where the first and the last are. */
+bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first, struct json_place *last);
+
+/* For files of which every key counts: false when an object has a key twice; the error names both places. */
+bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err);
 
 /* A path names a value from the root: "$", "$.experiments[3].hyperparameters.epochs"; a key that is no identifier (letters,
  * digits, _, -) is quoted: $.models["a b"]. json_path_* make a longer one; the caller frees. */
 char *json_path_key(const char *path, const char *key);
 char *json_path_index(const char *path, size_t index);
 
-/* Where the value at path begins; the place of its key when at_key (the root and elements of arrays have none: their own
+/* Where the value at path begins (of repeated keys the last); the place of its key when at_key (the root and elements of arrays have none: their own
  * place); {0, 0} when there is no such value. Costs a scan of the text: for messages only. */
 struct json_place json_doc_place(const struct json_doc *doc, const char *path, bool at_key);
 

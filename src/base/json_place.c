@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_name_char(char c)
@@ -94,31 +95,47 @@ static char *decode_string(const char *token, size_t length)
     return bytes;
 }
 
-/* In the object at scan: moves to the value of key, and sets place to its key. */
-static bool enter_key(struct scan *scan, const char *key, const char **place)
+/* Steps over a key; gives it, decoded, or NULL when there is none. The caller frees it. */
+static char *take_key(struct scan *scan)
 {
+    skip_blanks(scan);
+    if (!at_char(scan, '"'))
+        return NULL;
+    const char *token = scan->at;
+    skip_string(scan);
+    AUTO_FREE char *name = decode_string(token, (size_t)(scan->at - token));
+    skip_blanks(scan);
+    if (!at_char(scan, ':'))
+        return NULL;
+    scan->at++;
+    skip_blanks(scan);
+    return steal_ptr(name);
+}
+
+/* In the object at scan: moves to the value of key (of several the last), and sets place to its key. */
+static bool enter_key(struct scan *scan, const char *key, bool last, const char **place)
+{
+    const char *found = NULL;
     if (!at_char(scan, '{'))
         return false;
     do {
         scan->at++;
         skip_blanks(scan);
-        if (!at_char(scan, '"'))
-            return false;
         const char *token = scan->at;
-        skip_string(scan);
-        AUTO_FREE char *name = decode_string(token, (size_t)(scan->at - token));
-        skip_blanks(scan);
-        if (!at_char(scan, ':'))
-            return false;
-        scan->at++;
-        skip_blanks(scan);
-        if (name && strcmp(name, key) == 0) {
+        AUTO_FREE char *name = take_key(scan);
+        if (!name)
+            break;
+        if (strcmp(name, key) == 0) {
             *place = token;
-            return true;
+            found = scan->at;
+            if (!last)
+                return true;
         }
         skip_value(scan);
     } while (at_char(scan, ','));
-    return false;
+    if (found)
+        scan->at = found;
+    return found;
 }
 
 static bool enter_index(struct scan *scan, size_t index)
@@ -169,7 +186,7 @@ static char *path_name(const char **path, bool quoted)
 }
 
 /* Takes one step of the path. */
-static bool enter(struct scan *scan, const char **path, const char **place)
+static bool enter(struct scan *scan, const char **path, bool last, const char **place)
 {
     bool bracket = **path == '[';
     if (!bracket && **path != '.')
@@ -183,7 +200,7 @@ static bool enter(struct scan *scan, const char **path, const char **place)
         return true;
     }
     AUTO_FREE char *name = path_name(path, bracket);
-    return name && enter_key(scan, name, place);
+    return name && enter_key(scan, name, last, place);
 }
 
 size_t json_mark_length(const struct json_doc *doc)
@@ -212,7 +229,120 @@ struct json_place json_doc_place(const struct json_doc *doc, const char *path, b
     skip_blanks(&scan);
     const char *place = scan.at;
     while (*path)
-        if (!enter(&scan, &path, &place))
+        if (!enter(&scan, &path, doc->repeats, &place))
             return nowhere;
     return json_place_at(doc, at_key ? place : scan.at);
+}
+
+/* An object or array that is open; seen: an object's keys -> byte of the first one. */
+struct open_value {
+    json_t *seen; /* NULL: an array */
+    size_t index;
+    char *key;
+};
+
+struct open_values {
+    struct open_value *items;
+    size_t count, capacity;
+};
+
+static void open_value(struct open_values *open, bool is_object)
+{
+    open->items = mem_room(open->items, open->count, &open->capacity, sizeof *open->items);
+    open->items[open->count++] = (struct open_value){.seen = is_object ? json_object() : NULL};
+}
+
+static void close_value(struct open_values *open)
+{
+    struct open_value *last = &open->items[--open->count];
+    json_decref(last->seen);
+    free(last->key);
+}
+
+static char *path_of(const struct open_values *open)
+{
+    char *path = mem_strdup("$");
+    for (size_t i = 0; i < open->count; i++) {
+        AUTO_FREE char *above = path;
+        path = open->items[i].seen ? json_path_key(above, open->items[i].key)
+                                   : json_path_index(above, open->items[i].index);
+    }
+    return path;
+}
+
+/* The key at scan, of the object that was opened last. Gives the bytes that were kept for it. */
+static size_t note_key(struct json_doc *doc, struct scan *scan, struct open_values *open)
+{
+    struct open_value *object = &open->items[open->count - 1];
+    json_int_t at = scan->at - doc->text;
+    free(object->key);
+    object->key = take_key(scan);
+    if (!object->key)
+        return 0;
+    const json_t *first = json_object_get(object->seen, object->key);
+    if (!first) {
+        json_object_set_new(object->seen, object->key, json_integer(at));
+        return 0;
+    }
+    /* An object of the same path that came earlier, under a key that is repeated itself, does not count. */
+    AUTO_FREE char *path = path_of(open);
+    json_object_set_new(doc->repeats, path, json_pack("[I, I]", json_integer_value(first), at));
+    return strlen(path);
+}
+
+bool json_find_repeats(struct json_doc *doc, struct err *err)
+{
+    enum { PATHS_MAX_BYTES = 64 << 20 };
+    struct open_values open = {0};
+    struct scan scan = {doc->text + json_mark_length(doc), doc->text + doc->length};
+    size_t kept = 0;
+    doc->repeats = json_object();
+    while (scan.at < scan.end && kept <= PATHS_MAX_BYTES) {
+        char c = *scan.at;
+        bool in_object = open.count > 0 && open.items[open.count - 1].seen;
+        if (c == '"') {
+            skip_string(&scan);
+            continue;
+        }
+        scan.at++;
+        if (c == '{' || c == '[')
+            open_value(&open, c == '{');
+        else if ((c == '}' || c == ']') && open.count > 0)
+            close_value(&open);
+        else if (c == ',' && open.count > 0)
+            open.items[open.count - 1].index++;
+        skip_blanks(&scan);
+        if ((c == '{' || (c == ',' && in_object)) && at_char(&scan, '"'))
+            kept += note_key(doc, &scan, &open);
+    }
+    while (open.count > 0)
+        close_value(&open);
+    free(open.items);
+    return kept <= PATHS_MAX_BYTES || err_set(err, "%s: too many keys are in their object twice", doc->file);
+}
+
+static struct json_place place_of_offset(const struct json_doc *doc, const json_t *places, size_t which)
+{
+    return json_place_at(doc, doc->text + json_integer_value(json_array_get(places, which)));
+}
+
+bool json_doc_repeated(const struct json_doc *doc, const char *path, struct json_place *first, struct json_place *last)
+{
+    const json_t *places = doc->repeats ? json_object_get(doc->repeats, path) : NULL;
+    if (!places)
+        return false;
+    *first = place_of_offset(doc, places, 0);
+    *last = place_of_offset(doc, places, 1);
+    return true;
+}
+
+bool json_doc_refuse_repeats(const struct json_doc *doc, struct err *err)
+{
+    void *first = doc->repeats ? json_object_iter(doc->repeats) : NULL;
+    if (!first)
+        return true;
+    const json_t *places = json_object_iter_value(first);
+    struct json_place from = place_of_offset(doc, places, 0), to = place_of_offset(doc, places, 1);
+    return err_set(err, "%s:%zu:%zu: the key of %s is in its object twice, at %zu:%zu already: keep one of them",
+                   doc->file, to.line, to.column, json_object_iter_key(first), from.line, from.column);
 }

@@ -10,4 +10,7 @@ size_t json_mark_length(const struct json_doc *doc);
 /* The place of a byte of the text. */
 struct json_place json_place_at(const struct json_doc *doc, const char *at);
 
+/* Fills doc->repeats. False: there are more than anybody wrote. */
+bool json_find_repeats(struct json_doc *doc, struct err *err);
+
 #endif

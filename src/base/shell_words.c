@@ -296,3 +296,18 @@ void shell_words_quote_command(const char *word, struct text *out)
     else
         shell_words_quote(word, out);
 }
+
+void shell_words_quote_path(const char *path, struct text *out)
+{
+    size_t home = path[0] == '~' && (!path[1] || path[1] == '/') ? strspn(path + 1, "/") + 1 : 0;
+    text_add_bytes(out, path, home);
+    if (path[home] || home == 0)
+        shell_words_quote(path + home, out);
+}
+
+char *shell_words_path(const char *path)
+{
+    struct text out = {0};
+    shell_words_quote_path(path, &out);
+    return text_take(&out);
+}

@@ -15,6 +15,12 @@ bool shell_words_split(const char *command, struct strv *out, struct err *err);
 /* One word as a shell takes it: plain when no shell would read anything into it, else in single quotes. */
 void shell_words_quote(const char *word, struct text *out);
 
+/* The same of a path: "~" and "~/" at its front stay outside of the quotes, as a shell expands them nowhere else. */
+void shell_words_quote_path(const char *path, struct text *out);
+
+/* A path as a word of a command that is told to a person; fresh. */
+char *shell_words_path(const char *path);
+
 /* The first word: NAME=... would set a variable there. */
 void shell_words_quote_command(const char *word, struct text *out);
 

@@ -109,7 +109,8 @@ bool submission_read(int dir, struct submission *out, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     *out = (struct submission){0};
     if (fs_read_at(dir, "submit.json", TEXT_MAX, &text, err) &&
-        json_doc_parse("submit.json", text_get(&text), text.length, &doc, err) && read_all(doc.root, out, err))
+        json_doc_parse("submit.json", text_get(&text), text.length, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
+        read_all(doc.root, out, err))
         return true;
     submission_fini(out);
     return false;

@@ -76,7 +76,7 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
     json_int_t format = 0;
     *out = (struct plan){0};
     if (!fs_read_at(dir, "plan.json", TEXT_MAX, &text, err) ||
-        !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err))
+        !json_doc_parse("plan.json", text_get(&text), text.length, &doc, err) || !json_doc_refuse_repeats(&doc, err))
         return false;
     if (!json_get_int(doc.root, "format", &format) || format != PLAN_FORMAT)
         return err_set(err, "plan.json: its format is not %d, the one that is known here", PLAN_FORMAT);

@@ -198,11 +198,6 @@ bool caller_become(bool as_root, struct caller *out, struct err *err)
     return become_caller(as_root, false, out, err);
 }
 
-bool caller_become_with_cgroup(bool as_root, struct caller *out, struct err *err)
-{
-    return become_caller(as_root, true, out, err);
-}
-
 bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err)
 {
     return become_caller(as_root, containment != CONTAINMENT_SWEEP, out, err);

@@ -23,11 +23,8 @@ struct caller {
  * user's. Else it stays as it is. False: root could not be given up (err); the program must end. */
 bool caller_become(bool as_root, struct caller *out, struct err *err);
 
-/* The same, for a command that starts jobs in cgroups: root's last work is to hand the user one in which this process can make them
- * (cgroup_delegate). Where that is refused, containment says later which layers held. */
-bool caller_become_with_cgroup(bool as_root, struct caller *out, struct err *err);
-
-/* The one of both that this containment needs. */
+/* The same, for a command that starts jobs in what this containment makes: where that is cgroups, root's last work is to hand the
+ * user one in which this process can make them (cgroup_delegate). Where that is refused, containment says later which layers held. */
 bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err);
 void caller_fini(struct caller *caller);
 

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "base/written.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -200,8 +201,9 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
         return false;
     if (!fs_write_output(file, text_get(&text), text.length, err))
         return false;
+    AUTO_FREE char *typed = shell_words_path(file);
     cli_note("to repeat %zu experiment%s: %s run %s --config REGISTRY.json", count, count == 1 ? "" : "s", TARE_NAME,
-             file);
+             typed);
     return true;
 }
 

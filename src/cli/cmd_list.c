@@ -1,7 +1,6 @@
 #include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/list.h"
-#include "cli/locate.h"
 #include "cli/option_rows.h"
 
 enum { OPTION_CONFIG, OPTION_CHECK, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
@@ -22,22 +21,15 @@ static int run(const struct cli_call *call)
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
     if (call->values[OPTION_CHECK].given)
         return list_check(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);
-    struct located located = locate_registry(call->values[OPTION_CONFIG].text, NULL);
-    AUTO_FREE char *path = located.path;
-    if (!path) {
-        AUTO_FREE char *nowhere = locate_nowhere();
-        return cli_usage_error(call->command, "%s", nowhere);
-    }
-    cli_note("registry %s (%s)", path, located.why);
-    return list_registry(path, asked, call->values[OPTION_JSON].given);
+    return list_registry(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);
 }
 
-static const char *const usage[] = {"list [REPO] [options]",
+static const char *const usage[] = {"list [REPO | SETTINGS.json | REGISTRY.json] [options]",
                                     "list --check [SETTINGS.json | REGISTRY.json | REPO] [options]", NULL};
 
 static const char *const description[] = {
     "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
-    "distribution. The registry is found as 'run' finds it.",
+    "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that 'run' would take.",
     "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
     "modules, data, room on the disk), and the command or place that mends it. Of a settings file, only the models "
     "that "

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/caller.h"
 #include "cli/command.h"
+#include "cli/list.h"
 #include "cli/message.h"
 #include "cli/run_folder.h"
 #include "config/registry.h"
@@ -54,7 +55,7 @@ static bool read_study(struct feasibility *study, const char *folder, struct err
 {
     AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
     AUTO(json_doc_fini) struct json_doc doc = {0};
-    return json_doc_read(file, LONGEST_FILE, &doc, err) &&
+    return json_doc_read(file, LONGEST_FILE, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
            (schedule_read(study, doc.root, err) || err_wrap(err, "%s", file));
 }
 
@@ -159,7 +160,6 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     uint64_t bytes = 0;
     AUTO(caller_fini) struct caller caller = {0};
-    AUTO(problems_fini) struct problems problems = {0};
     const char *size = call->values[OPTION_GPU_MEMORY].text;
     if (!size)
         return cli_usage_error(call->command, "--gpu-memory is needed: how much has the GPU?");
@@ -167,15 +167,14 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--gpu-memory: %s", err.text[0] ? err.text : "a GPU without memory");
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
-    struct registry registry = {0};
-    bool read = registry_read(call->operands.items[0], &registry, &problems);
-    message_problems(&problems);
-    int code = read ? plan(call, &registry, (double)bytes) : CLI_USAGE;
-    registry_fini(&registry);
-    return code;
+    AUTO(registry_fini) struct registry registry = {0};
+    AUTO(list_wish_fini) struct list_wish wish = {0};
+    if (call->operands.count)
+        wish.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
+    return list_read(NULL, NULL, &wish, &registry) ? plan(call, &registry, (double)bytes) : CLI_USAGE;
 }
 
-static const char *const usage[] = {"plan-pairs REGISTRY.json --gpu-memory SIZE [options]", NULL};
+static const char *const usage[] = {"plan-pairs [REGISTRY.json] --gpu-memory SIZE [options]", NULL};
 
 static const char *const description[] = {
     "Of all models of the registry that a study of pairs has measured ('feasibility'), says which to run two at a "
@@ -190,7 +189,8 @@ static const char *const description[] = {
     "to "
     "slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The table says "
     "which.",
-    "The settings go to standard output, the table to standard error; with -o the table goes to standard output.",
+    "Without REGISTRY.json the registry is found as 'run' finds it. The settings go to standard output, the table to "
+    "standard error; with -o the table goes to standard output.",
     NULL};
 
 static const char *const exits[] = {
@@ -203,7 +203,6 @@ const struct cli_command cmd_plan_pairs = {
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
-    .operand_min = 1,
     .operand_max = 1,
     .operand_name = "REGISTRY.json",
     .exits = exits,

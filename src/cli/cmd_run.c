@@ -1,9 +1,9 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "cli/command.h"
 #include "cli/list.h"
-#include "cli/locate.h"
 #include "cli/message.h"
 #include "cli/option_rows.h"
 #include "cli/run_input.h"
@@ -93,7 +93,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .help = "show what the registry offers, and run nothing"},
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_DRY_RUN] = {.long_name = "--dry-run",
-                        .help = "show the whole plan with every command line, and run nothing"},
+                        .help = "show the whole plan with every command line, make every check that a run makes before "
+                                "it begins, and run nothing"},
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the run gets its own"),
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "RUN_DIR",
@@ -163,14 +164,15 @@ static bool make_wish(const struct cli_call *call, struct run_wish *out, struct 
         .has_seed = values[OPTION_SEED].given,
         .seed = (uint64_t)values[OPTION_SEED].integer,
         .strict = values[OPTION_STRICT].given,
-        .for_running = !values[OPTION_DRY_RUN].given,
+        .for_running = true,
     };
     AUTO_FREE char *journal = out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
+    AUTO_FREE char *typed = out->settings_path ? shell_words_path(out->settings_path) : NULL;
     if (journal && access(journal, F_OK) == 0)
         return err_set(err,
                        "%s is the folder of a run: --resume %s finishes its plan, --rerun-contaminated %s repeats what "
                        "is not clean",
-                       out->settings_path, out->settings_path, out->settings_path);
+                       out->settings_path, typed, typed);
     const char *flag = GIVEN_OF(call, instead);
     if (out->settings_path && flag)
         return err_set(err, "%s does not go with a settings file", flag);
@@ -228,10 +230,11 @@ static bool may_run(const struct plan *plan)
     return plan->count > 0;
 }
 
-static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
-                          const char *resume_dir)
+/* 0, or the exit code of a mistake in the options, which was told. */
+static int make_session(const struct cli_call *call, struct run_means *means, const struct run_input *input,
+                        const char *resume_dir, struct session_wish *out)
 {
-    struct session_wish wish = {
+    *out = (struct session_wish){
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = resume_dir,
@@ -243,11 +246,19 @@ static int run_session_in(const struct cli_call *call, struct run_means *means, 
         .quiet = is_quiet(call),
         .json = call->values[OPTION_JSON].given,
     };
-    if (wish.gpus && !settings_gpus_are_list(wish.gpus))
+    if (out->gpus && !settings_gpus_are_list(out->gpus))
         return cli_usage_error(call->command, "--gpus takes all, none, or numbers and UUIDs as 0,2, not '%s'",
-                               wish.gpus);
-    run_session_take_options(&wish, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
-    return run_session(&wish);
+                               out->gpus);
+    run_session_take_options(out, &call->values[OPTION_CONTAINMENT], &call->values[OPTION_GPU_LOCK]);
+    return 0;
+}
+
+static int run_session_in(const struct cli_call *call, struct run_means *means, const struct run_input *input,
+                          const char *resume_dir)
+{
+    struct session_wish wish;
+    int code = make_session(call, means, input, resume_dir, &wish);
+    return code ? code : run_session(&wish);
 }
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct run_input *input)
@@ -256,35 +267,34 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
     return run_session_in(call, means, input, call->values[rerun ? OPTION_RERUN : OPTION_RESUME].text);
 }
 
+/* The plan is shown also where this machine lacks something, as it may be run on another; the exit code is the run's. */
+static int dry_run(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
+                   const struct run_input *input)
+{
+    struct session_wish session;
+    int code = make_session(call, means, input, NULL, &session);
+    if (code)
+        return code;
+    bool shown = show_plan(call, wish, input) == CLI_OK;
+    if (input->problems.errors > 0)
+        message_problem_count(&input->problems);
+    if (input->problems.errors > 0 || !may_run(&input->plan))
+        code = CLI_USAGE;
+    int refused = run_session_check(&session);
+    return !shown ? CLI_BROKEN : code ? code : refused;
+}
+
 static int act_on_input(const struct cli_call *call, struct run_means *means, const struct run_wish *wish,
                         const struct run_input *input)
 {
     say_input(call, input);
+    if (call->values[OPTION_DRY_RUN].given && input->problems.errors == input->problems.missing)
+        return dry_run(call, means, wish, input);
     if (input->problems.errors > 0) {
         message_problem_count(&input->problems);
         return CLI_USAGE;
     }
-    if (call->values[OPTION_DRY_RUN].given)
-        return show_plan(call, wish, input);
     return may_run(&input->plan) ? run_session_of(call, means, input) : CLI_USAGE;
-}
-
-/* --list with settings: the registry that these settings would use. */
-static int list(const struct cli_call *call, const struct run_wish *wish)
-{
-    struct settings settings = {0};
-    AUTO(problems_fini) struct problems problems = {0};
-    if (wish->settings_path)
-        settings_read(wish->settings_path, &settings, &problems);
-    struct located located = locate_registry(wish->registry_path, &settings.doc);
-    settings_fini(&settings);
-    AUTO_FREE char *path = located.path;
-    if (!path) {
-        AUTO_FREE char *nowhere = locate_nowhere();
-        return cli_usage_error(call->command, "%s", nowhere);
-    }
-    cli_note("registry %s (%s)", path, located.why);
-    return list_registry(path, wish->repo, call->values[OPTION_JSON].given);
 }
 
 /* One experiment of a submitted run, in the folder of a new start. */
@@ -325,7 +335,8 @@ static int run_as_caller(const struct cli_call *call, struct run_means *means)
     if (!make_wish(call, &wish, &err))
         return cli_usage_error(call->command, "%s", err.text);
     if (call->values[OPTION_LIST].given)
-        return list(call, &wish);
+        return list_registry(wish.settings_path ? wish.settings_path : wish.repo, wish.registry_path,
+                             call->values[OPTION_JSON].given);
     warn_of_ignored(call, &wish);
     struct run_input input;
     run_input_read(&wish, &input);
@@ -369,8 +380,13 @@ static const char *const description[] = {
     "with its retries and pauses. Each run gets its own folder, DIR/run_YYYYMMDD_HHMMSS, with summary.csv, one "
     "folder per experiment, and the journal run.db.",
     "All mistakes in settings and registry are told at once, before anything runs. The registry is the one given by "
-    "--config, or named by the key \"registry\" of the settings, or models_config.json beside the settings, in "
-    "./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "--config, or named by the key \"registry\" of the settings, or models_config.json or registry.json beside the "
+    "settings, in ./mutation, in the working folder, in ./config, or the one that came with the program.",
+    "--dry-run shows the plan and ends with the code with which the run would be refused: mistakes, scripts and "
+    "interpreters that are not there, GPUs, containment, the folder of the results. What only doing it can tell is not "
+    "checked: room on the disk, the CPU frequency governor, what each GPU does before an experiment, and with "
+    "--gpu-lock "
+    "wait, who holds it.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
     "Each result gets a verdict from the evidence that was found: clean, suspect or contaminated; summary_safe.csv "
@@ -402,7 +418,7 @@ static const char *const exits[] = {
     "1",
     "some experiment failed",
     "2",
-    "a mistake in options, settings or registry: nothing was run",
+    "a mistake in options, settings or registry, or something is not there: nothing was run",
     "3",
     "the run broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run "
     "(--gpu-lock refuse)",

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/shell_words.h"
 #include "batch/slurm.h"
 #include "batch/tasks.h"
 #include "cli/caller.h"
@@ -112,14 +113,14 @@ static int submit(const struct cli_call *call, const struct strv *env, struct su
     struct err err = {0};
     struct submit_wish wish = {
         .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
+    AUTO_FREE char *typed = shell_words_path(submitted->path);
     if (!submit_missing(submitted, &wish, &err)) {
         cli_error("%s", err.text);
-        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, submitted->path);
+        cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, typed);
         return CLI_BROKEN;
     }
     if (!wish.json)
-        message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME,
-                       submitted->path);
+        message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, typed);
     return CLI_OK;
 }
 
@@ -190,6 +191,8 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     struct run_input input;
     run_input_read(&wish, &input);
     int code = CLI_USAGE;
+    if (input.registry_path)
+        cli_note("registry %s (%s)", input.registry_path, input.registry_why);
     message_problems(&input.problems);
     if (input.problems.errors > 0)
         message_problem_count(&input.problems);

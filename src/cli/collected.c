@@ -1,6 +1,7 @@
 /* What was collected, for people and programs. */
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "batch/script.h"
 #include "cli/submit.h"
 #include "tare_build.h"
@@ -138,8 +139,9 @@ void collected_text(const struct collected *collected, const char *run_dir, stru
     add_losses(collected, out);
     add_nodes(collected, out);
     text_addf(out, "results: %s\n", run_dir);
+    AUTO_FREE char *typed = shell_words_path(run_dir);
     if (!is_whole(collected))
-        text_addf(out, "to submit what is missing: %s submit --resume %s\n", TARE_NAME, run_dir);
+        text_addf(out, "to submit what is missing: %s submit --resume %s\n", TARE_NAME, typed);
 }
 
 json_t *collected_json(const struct collected *collected, const char *run_dir)

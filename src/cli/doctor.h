@@ -15,6 +15,7 @@ enum finding_mark {
     FINDING_YES,  /* "ok" */
     FINDING_NO,   /* "warn": something is missing, or makes figures wander */
     FINDING_FACT, /* "info": neither */
+    FINDING_UNCHECKED, /* "unchecked": nobody can tell here, which is no good news */
     FINDING_WRONG /* "fail": not fit to measure */
 };
 
@@ -37,7 +38,6 @@ struct findings {
 /* Takes the texts and the data. */
 void findings_add(struct findings *findings, struct finding finding);
 void findings_fini(struct findings *findings);
-bool findings_any_wrong(const struct findings *findings);
 
 /* On whose behalf, and where /proc, /sys and /run are looked into. */
 struct doctor_machine {
@@ -71,7 +71,7 @@ struct doctor_page {
     size_t width; /* columns */
     bool colour;
 };
-/* Nothing is wrong, and the promise is kernel-backed. */
+/* Nothing is wrong, and the promise is kernel-backed. The first line of the page follows from the same. */
 bool doctor_fit(const struct doctor_page *page);
 void doctor_text(const struct doctor_page *page, struct text *out);
 void doctor_json(const struct doctor_page *page, struct text *out);

@@ -126,7 +126,7 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
     if (doctor_exists(machine, manager))
         return mem_strdup("systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
     if (doctor_exists(machine, "/run/systemd/system"))
-        return mem_printf("sudo loginctl enable-linger %s; then log in anew and: systemd-run --user --scope -p "
+        return mem_printf("sudo loginctl enable-linger %s   # then log in anew, and: systemd-run --user --scope -p "
                           "Delegate=yes " TARE_NAME " run ...",
                           machine->user);
     return mem_printf("sudo sh -c 'mkdir -p %s/%s-%u && chown -R %u %s/%s-%u && echo '$$' >%s/%s-%u/cgroup.procs'",
@@ -134,15 +134,16 @@ static char *users_cgroup_mend(const struct doctor_machine *machine, const char 
                       (unsigned)machine->uid, point, TARE_NAME, (unsigned)machine->uid);
 }
 
-static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment)
+static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment, bool *advice)
 {
     AUTO_FREE char *point = mount_point(machine, "cgroup2");
     if (!point && is_container(machine))
-        return mem_strdup("docker run --cgroupns=private ... (on a machine with cgroup v2)");
+        return mem_strdup("docker run --cgroupns=private ...   # on a machine with cgroup v2");
+    *advice = !point;
     if (!point)
         return mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
     if (containment->cgroup_reason && strstr(containment->cgroup_reason, "Read-only"))
-        return mem_printf("mount -o remount,rw %s (in a container: docker run --privileged ...)", point);
+        return mem_printf("mount -o remount,rw %s   # in a container: docker run --privileged ...", point);
     return machine->uid != 0 ? users_cgroup_mend(machine, point) : NULL;
 }
 
@@ -160,7 +161,7 @@ static void add_cgroup(const struct doctor_machine *machine, const struct contai
                                       ? "not needed for the promise; without it memory is neither limited nor summed"
                                       : "no cgroup v2 can be made for a job");
         finding.reason = mem_strdup(containment->cgroup_reason);
-        finding.mend = cgroup_mend(machine, containment);
+        finding.mend = cgroup_mend(machine, containment, &finding.advice);
     }
     findings_add(out, finding);
 }
@@ -193,9 +194,11 @@ static void explain_no_controller(const struct doctor_machine *machine, struct f
     const char *line = strstr(text_get(&text), "\nmemory\t");
     if (line && sscanf(line + 8, "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
         finding->reason = mem_strdup("the kernel was booted without its memory controller");
+        finding->advice = true;
         finding->mend = mem_strdup("boot with cgroup_enable=memory on the kernel's command line");
     } else if (hierarchy != 0) {
         finding->reason = mem_strdup("the memory controller belongs to cgroup v1 on this machine");
+        finding->advice = true;
         finding->mend = mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
     } else {
         finding->reason = mem_strdup("the memory controller is not handed down to this cgroup");
@@ -222,8 +225,9 @@ static void add_memory(const struct doctor_machine *machine, const struct contai
         finding.reason = mem_printf("processes live in %s itself, and the kernel hands the controller down only where "
                                     "none do",
                                     parent);
-        finding.mend = mem_printf("for a run as a whole: systemd-run %s--scope -p MemoryMax=32G " TARE_NAME " run ...",
-                                  machine->uid != 0 ? "--user " : "");
+        finding.mend =
+            mem_printf("systemd-run %s--scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole",
+                       machine->uid != 0 ? "--user " : "");
     }
     findings_add(out, finding);
 }

@@ -62,7 +62,7 @@ static char *locks_mend(const struct doctor_machine *machine)
 {
     const char *wanted = getenv("TARE_LOCK_DIR");
     if (wanted && *wanted)
-        return mem_strdup("TARE_LOCK_DIR names it: another folder, or none");
+        return mem_strdup("unset TARE_LOCK_DIR   # or name another folder by it");
     if (doctor_exists(machine, "/run/systemd/system"))
         return mem_printf("echo 'd %s 1777' | sudo tee /etc/tmpfiles.d/%s.conf && sudo systemd-tmpfiles --create",
                           GPU_LOCK_FOLDER, TARE_NAME);

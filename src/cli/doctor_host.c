@@ -26,6 +26,8 @@ static const uint64_t FILES_FAIL = 1000;
 
 /* Of the last minute. */
 static const double PRESSURE_WARN_PERCENT = 10;
+/* As much as makes an experiment beside others suspect: docs/guard.md. */
+static const double PRESSURE_FAIL_PERCENT = 25;
 
 static void add_governor(const struct doctor_machine *machine, struct findings *out)
 {
@@ -70,18 +72,38 @@ static void add_turbo(const struct doctor_machine *machine, struct findings *out
     }
 }
 
-/* Documentation/accounting/psi.rst: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". */
-static struct reading pressure_of(const struct doctor_machine *machine, const char *resource)
+static struct reading pressure_over(const char *line, const char *key)
 {
     struct reading reading = {0};
+    const char *at = strstr(line, key);
+    AUTO_FREE char *number = at ? mem_strndup(at + strlen(key), strcspn(at + strlen(key), " \n")) : NULL;
+    reading.valid = number && number_parse(number, &reading.value) && reading.value >= 0 && reading.value <= 100;
+    return reading;
+}
+
+/* Documentation/accounting/psi.rst: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0". What began a moment ago is in the mean of
+ * ten seconds, and hardly in that of a minute: the larger counts. */
+static struct reading pressure_of(const struct doctor_machine *machine, const char *resource)
+{
     AUTO_FREE char *path = mem_printf("%s/proc/pressure/%s", machine->root, resource);
     AUTO_TEXT struct text text = {0};
     if (!fs_read_kernel(AT_FDCWD, path, PRESSURE_FILE_MAX, &text, NULL) || strncmp(text_get(&text), "some ", 5) != 0)
-        return reading;
-    const char *at = strstr(text_get(&text), "avg60=");
-    AUTO_FREE char *number = at ? mem_strndup(at + 6, strcspn(at + 6, " \n")) : NULL;
-    reading.valid = number && number_parse(number, &reading.value) && reading.value >= 0 && reading.value <= 100;
-    return reading;
+        return (struct reading){0};
+    struct reading now = pressure_over(text_get(&text), " avg10="), minute = pressure_over(text_get(&text), " avg60=");
+    return now.valid && (!minute.valid || now.value > minute.value) ? now : minute;
+}
+
+static void judge_pressure(double worst, struct finding *finding)
+{
+    if (worst >= PRESSURE_FAIL_PERCENT) {
+        finding->mark = FINDING_WRONG;
+        finding->reason = mem_strdup("other programs keep the machine busy, and trainings wait for them");
+    } else if (worst >= PRESSURE_WARN_PERCENT) {
+        finding->mark = FINDING_NO;
+        finding->reason = mem_strdup("other programs make trainings wait at times");
+    }
+    if (finding->mark != FINDING_YES)
+        finding->mend = mem_strdup("end what need not run now: top shows it");
 }
 
 static void add_pressure(const struct doctor_machine *machine, struct findings *out)
@@ -100,17 +122,13 @@ static void add_pressure(const struct doctor_machine *machine, struct findings *
         worst = share.value > worst ? share.value : worst;
     }
     if (worst < 0) {
-        finding.mark = FINDING_NO;
-        text_add(&text, "not told: that programs had to wait for CPUs, disk or memory is not seen");
+        finding.mark = FINDING_UNCHECKED;
+        text_add(&text, "not checked: whether programs have to wait for CPUs, disk or memory is not told");
         finding.reason = mem_strdup("this kernel does not measure it, or it is switched off");
         finding.mend = mem_strdup("boot with psi=1 on the kernel's command line (a kernel of 4.20 or newer)");
     } else {
-        text_add(&text, " of the last minute some program waited");
-    }
-    if (worst >= PRESSURE_WARN_PERCENT) {
-        finding.mark = FINDING_NO;
-        finding.reason = mem_strdup("other programs keep the machine busy, and trainings wait for them");
-        finding.mend = mem_strdup("end what need not run now: top shows it");
+        text_add(&text, " of the last minute, or of the last 10 s where that is more, some program waited");
+        judge_pressure(worst, &finding);
     }
     finding.text = text_take(&text);
     findings_add(out, finding);
@@ -129,7 +147,8 @@ static void add_clock_sync(struct findings *out)
         finding.mark = FINDING_NO;
         finding.text = mem_strdup("the clock is not kept in time: time stamps may jump, and do not compare between "
                                   "machines; durations are not concerned");
-        finding.mend = mem_strdup("sudo timedatectl set-ntp true, or start chronyd; in a container: on its host");
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo timedatectl set-ntp true   # or start chronyd; in a container: on its host");
     }
     findings_add(out, finding);
 }
@@ -155,23 +174,10 @@ static void judge_disk(const struct statvfs *disk, const char *path, struct find
         finding->mend = mem_strdup("make room, or name another folder: --output DIR");
 }
 
-/* The nearest folder above that is there: the others are made when a run begins. */
-static char *nearest(const char *folder)
-{
-    AUTO_FREE char *cwd = getcwd(NULL, 0);
-    char *at = fs_resolve(cwd ? cwd : "/", folder, NULL);
-    while (at && access(at, F_OK) != 0 && strcmp(at, "/") != 0) {
-        char *above = fs_dirname(at);
-        free(at);
-        at = above;
-    }
-    return at;
-}
-
 static void add_disk(const char *results, struct findings *out)
 {
     struct statvfs disk;
-    AUTO_FREE char *path = nearest(results);
+    AUTO_FREE char *path = fs_nearest(results);
     struct finding finding = {
         .section = section, .name = "disk", .mark = FINDING_YES, .advice = true, .data = json_object()};
     json_object_set_new(finding.data, "path", json_text_or_null(path));
@@ -182,7 +188,7 @@ static void add_disk(const char *results, struct findings *out)
         finding.text = mem_printf("where results go (%s) cannot be looked at", path ? path : results);
         finding.reason = mem_strdup(strerror(errno));
     }
-    if (finding.mark != FINDING_WRONG && access(path, W_OK | X_OK) != 0) {
+    if (finding.mark != FINDING_WRONG && eaccess(path, W_OK | X_OK) != 0) {
         finding.mark = FINDING_WRONG;
         finding.reason = mem_strdup("you may not write there");
         free(finding.mend);

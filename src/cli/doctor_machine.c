@@ -15,7 +15,7 @@
 enum { FILE_MAX = 4 << 20 };
 
 static const char state_section[] = "State", machine_section[] = "Machine";
-static const char state_mend[] = "export TARE_STATE_DIR=FOLDER, one that only you may write";
+static const char state_mend[] = "export TARE_STATE_DIR=FOLDER   # one that only you may write";
 
 /* The nearest folder above that is there: whether the missing ones can be made in it. */
 static bool can_be_made(const char *path)
@@ -98,7 +98,7 @@ static void add_leftovers(const struct leftovers *leftovers, struct findings *ou
         finding.mark = FINDING_WRONG;
         finding.text =
             mem_printf("%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es", ours == 1 ? "s" : "");
-        finding.mend = mem_strdup(TARE_NAME " clean --kill (without --kill it lists them)");
+        finding.mend = mem_strdup(TARE_NAME " clean --kill   # without --kill it lists them");
     }
     findings_add(out, finding);
 }

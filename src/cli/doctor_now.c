@@ -60,7 +60,7 @@ static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
         finding.reason = mem_strdup("something works on it: what is measured now is that as well");
         finding.mend = mem_strdup("nvidia-smi, also outside the container, shows what; wait for it, or end it");
     } else if (!busy.valid) {
-        finding.mark = FINDING_NO;
+        finding.mark = FINDING_UNCHECKED;
     }
     findings_add(out, finding);
 }
@@ -124,7 +124,7 @@ static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *oc
         finding->mend =
             mem_strdup("look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine");
     } else if (!gpu->users) {
-        finding->mark = FINDING_NO;
+        finding->mark = FINDING_UNCHECKED;
         finding->text = mem_printf("%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
         finding->reason = mem_strdup(gpu->users_why);
     } else {
@@ -151,7 +151,7 @@ static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
     struct finding finding = begin(gpu, "gpu brakes");
     unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
     if (!reasons.valid) {
-        finding.mark = FINDING_NO;
+        finding.mark = FINDING_UNCHECKED;
         finding.text = mem_printf("%s: whether heat or power slow it down is not told", gpu->label);
     } else if (bits & hardware) {
         finding.mark = FINDING_WRONG;
@@ -178,7 +178,8 @@ static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
     finding.mark = FINDING_NO;
     finding.text = mem_printf("%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label,
                               errors.value, errors.value > 1 ? "s" : "");
-    finding.mend = mem_strdup("nvidia-smi -q -d ECC,ROW_REMAPPER; then sudo nvidia-smi --gpu-reset");
+    finding.advice = false;
+    finding.mend = mem_strdup("nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset");
     json_set_reading(finding.data, "errors", errors);
     findings_add(out, finding);
 }
@@ -195,7 +196,8 @@ static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
         finding.text = mem_printf("%s: is set up anew for each training, which takes time and energy, and forgets its "
                                   "clocks and limits",
                                   gpu->label);
-        finding.mend = mem_strdup("sudo nvidia-smi -pm 1, or start nvidia-persistenced");
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo nvidia-smi -pm 1   # or start nvidia-persistenced");
         break;
     case GPU_PERSISTENCE_UNKNOWN:
         finding.mark = FINDING_FACT;
@@ -220,7 +222,8 @@ void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
         struct finding finding = begin(gpu, "gpu whole");
         finding.mark = FINDING_WRONG;
         finding.text = mem_printf("%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
-        finding.mend = mem_strdup("sudo nvidia-smi -mig 0 (ends the division; nothing may use the GPU)");
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
         findings_add(out, finding);
     }
     add_idle(gpu, out);

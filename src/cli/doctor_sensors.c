@@ -26,7 +26,7 @@ static void describe(const struct doctor_look *look, struct finding *finding, co
     if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
         finding->text = mem_printf("%s: no energy", label);
         finding->reason = mem_strdup("it is divided into parts (MIG), whose energy nobody can tell");
-        finding->mend = mem_strdup("sudo nvidia-smi -mig 0 (ends the division; nothing may use the GPU)");
+        finding->mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
         return;
     }
     finding->mark = about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO;
@@ -37,7 +37,7 @@ static char *library_mend(const struct doctor_machine *machine, const char *libr
 {
     AUTO_FREE char *driver = gpu_driver_version(machine->root);
     if (library)
-        return mem_strdup("TARE_NVML names it: another file, or none");
+        return mem_strdup("unset TARE_NVML   # or name another file by it");
     return mem_printf(
         "install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: libnvidia-compute-%.*s; a "
         "container: --gpus all)",
@@ -65,6 +65,7 @@ static void add_gpu(const struct doctor_machine *machine, const struct meters *m
             mem_strdup("nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew");
     else if (meter && strstr(reason, "load NVIDIA's library"))
         finding.mend = library_mend(machine, meters->options.library);
+    finding.advice = starts || !meters->options.library;
     findings_add(out, finding);
 }
 

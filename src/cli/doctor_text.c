@@ -15,13 +15,18 @@
 
 enum { NAME_WIDTH = 15, INDENT = 2 + 5 + 2 + NAME_WIDTH + 2 };
 
+/* What each mark weighs in the first line, which says nothing else: unfit ones come first, each is named with its check. */
 static const struct {
     const char *word, *shown, *colour;
+    bool unfit;
+    const char *headline; /* before the names of its checks; NULL: not in the first line */
+    bool counted;         /* "2 warnings: " */
 } marks[] = {
-    [FINDING_YES] = {"ok", "ok", GREEN},
-    [FINDING_NO] = {"warn", "warn", YELLOW},
-    [FINDING_FACT] = {"info", "", ""},
-    [FINDING_WRONG] = {"fail", "fail", RED},
+    [FINDING_YES] = {.word = "ok", .shown = "ok", .colour = GREEN},
+    [FINDING_NO] = {.word = "warn", .shown = "warn", .colour = YELLOW, .headline = "warning", .counted = true},
+    [FINDING_FACT] = {.word = "info", .shown = "", .colour = ""},
+    [FINDING_UNCHECKED] = {.word = "unchecked", .shown = "?", .colour = YELLOW, .headline = "not checked"},
+    [FINDING_WRONG] = {.word = "fail", .shown = "fail", .colour = RED, .unfit = true, .headline = "because of"},
 };
 
 void findings_add(struct findings *findings, struct finding finding)
@@ -40,14 +45,6 @@ void findings_fini(struct findings *findings)
     }
     free(findings->items);
     *findings = (struct findings){0};
-}
-
-bool findings_any_wrong(const struct findings *findings)
-{
-    for (size_t i = 0; i < findings->count; i++)
-        if (findings->items[i].mark == FINDING_WRONG)
-            return true;
-    return false;
 }
 
 /* Words behind what stands in the line already. */
@@ -91,38 +88,53 @@ static const char *promise_text(bool kernel_backed)
 
 bool doctor_fit(const struct doctor_page *page)
 {
-    return page->kernel_backed && !findings_any_wrong(page->findings);
+    bool fit = page->kernel_backed;
+    for (size_t i = 0; i < page->findings->count; i++)
+        fit = fit && !marks[page->findings->items[i].mark].unfit;
+    return fit;
 }
 
-/* "GPU 0 is busy" would be one line of many: each check that fails is named once, however many GPUs it fails on. */
-static void add_failed(const struct doctor_page *page, struct text *out)
+/* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is of. */
+static size_t names_of(const struct doctor_page *page, enum finding_mark mark, struct strv *names)
+{
+    size_t count = 0;
+    if (mark == FINDING_WRONG && !page->kernel_backed)
+        strv_add(names, "containment (best effort)");
+    for (size_t i = 0; i < page->findings->count; i++)
+        if (page->findings->items[i].mark == mark) {
+            strv_add_once(names, page->findings->items[i].name);
+            count++;
+        }
+    return count;
+}
+
+static void add_marked(const struct doctor_page *page, enum finding_mark mark, const char *joint, struct text *out)
 {
     AUTO_STRV struct strv names = {0};
-    if (!page->kernel_backed)
-        strv_add(&names, "containment (best effort)");
-    for (size_t i = 0; i < page->findings->count; i++)
-        if (page->findings->items[i].mark == FINDING_WRONG)
-            strv_add_once(&names, page->findings->items[i].name);
+    size_t count = names_of(page, mark, &names);
     AUTO_FREE char *list = strv_join(&names, ", ");
-    text_add(out, list);
+    if (names.count == 0)
+        return;
+    text_add(out, joint);
+    if (marks[mark].counted)
+        text_addf(out, "%zu %s%s: %s", count, marks[mark].headline, count == 1 ? "" : "s", list);
+    else
+        text_addf(out, "%s: %s", marks[mark].headline, list);
 }
 
 static void add_headline(const struct doctor_page *page, struct text *out)
 {
     AUTO_TEXT struct text line = {0};
+    AUTO_STRV struct strv unchecked = {0};
     bool fit = doctor_fit(page);
-    size_t warnings = 0;
-    for (size_t i = 0; i < page->findings->count; i++)
-        warnings += page->findings->items[i].mark == FINDING_NO;
-    text_addf(&line, "This machine is %s to measure", fit ? "fit" : "not fit");
-    if (!fit) {
-        text_add(&line, ", because of: ");
-        add_failed(page, &line);
-    }
-    if (warnings > 0)
-        text_addf(&line, "%s %zu warning%s", fit ? ", with" : ";", warnings, warnings == 1 ? "" : "s");
+    names_of(page, FINDING_UNCHECKED, &unchecked);
+    text_addf(&line, "This machine is %s to measure%s", fit ? "fit" : "not fit",
+              fit && unchecked.count > 0 ? " as far as it was checked" : "");
+    add_marked(page, FINDING_WRONG, ", ", &line);
+    add_marked(page, FINDING_UNCHECKED, "; ", &line);
+    add_marked(page, FINDING_NO, fit && unchecked.count == 0 ? ", with " : "; ", &line);
     text_add_char(&line, '.');
-    text_add(out, !page->colour ? "" : fit ? GREEN : RED);
+    text_add(out, !page->colour ? "" : !fit ? RED : unchecked.count > 0 ? YELLOW : GREEN);
     text_wrap(out, text_get(&line), 0, page->width);
     text_add(out, page->colour ? PLAIN : "");
 }
@@ -162,6 +174,7 @@ void doctor_json(const struct doctor_page *page, struct text *out)
         json_object_set_new(check, "text", json_text_or_null(finding->text));
         json_object_set_new(check, "reason", json_text_or_null(finding->reason));
         json_object_set_new(check, "mend", json_text_or_null(finding->mend));
+        json_object_set_new(check, "mend_is_command", json_boolean(finding->mend && !finding->advice));
         if (finding->data)
             json_object_set(check, "data", finding->data);
         json_array_append_new(checks, check);

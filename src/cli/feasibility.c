@@ -50,7 +50,7 @@ static bool read_document(int dir, const char *folder, const char *name, struct 
 {
     AUTO_TEXT struct text text = {0};
     return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
-            json_doc_parse(name, text_get(&text), text.length, out, err)) ||
+            json_doc_parse(name, text_get(&text), text.length, out, err) && json_doc_refuse_repeats(out, err)) ||
            err_wrap(err, "%s", folder);
 }
 
@@ -100,7 +100,7 @@ static bool read_wish(struct study *study, struct err *err)
     AUTO(json_doc_fini) struct json_doc doc = {0};
     json_int_t repeats = 0;
     if (!fs_read_at(study->dir, "study.json", LONGEST_FILE, &text, err) ||
-        !json_doc_parse("study.json", text_get(&text), text.length, &doc, err))
+        !json_doc_parse("study.json", text_get(&text), text.length, &doc, err) || !json_doc_refuse_repeats(&doc, err))
         return err_wrap(err, "%s is no study of pairs", study->folder);
     const char *registry = json_get_text(doc.root, "registry");
     if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 || repeats > REPEATS_MAX ||

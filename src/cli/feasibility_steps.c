@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "meter/time_scale.h"
@@ -39,8 +40,9 @@ static int report(const struct study_steps *steps, const struct study *study)
         feasibility_text(&study->of, &how, &text);
         AUTO_FREE char *recommended = mem_printf("%s/recommended.json", study->folder);
         text_addf(&text, "\nresults: %s\n", study->folder);
+        AUTO_FREE char *typed = shell_words_path(recommended);
         if (fs_is_file(recommended))
-            text_addf(&text, "recommended pairs: %s run %s\n", TARE_NAME, recommended);
+            text_addf(&text, "recommended pairs: %s run %s\n", TARE_NAME, typed);
         else
             text_add(&text, "no pair is recommended\n");
     }
@@ -69,8 +71,9 @@ static bool is_over(int code)
 
 static int stopped(const struct study *study, int code)
 {
+    AUTO_FREE char *typed = shell_words_path(study->folder);
     if (code >= 128)
-        cli_note("to go on: %s feasibility --resume %s", TARE_NAME, study->folder);
+        cli_note("to go on: %s feasibility --resume %s", TARE_NAME, typed);
     return code;
 }
 

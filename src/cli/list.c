@@ -1,5 +1,6 @@
 #include "cli/list.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -8,7 +9,68 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+enum { LONGEST_FILE = 64 << 20 };
+
+void list_wish_fini(struct list_wish *wish)
+{
+    located_fini(&wish->located);
+    free(wish->only);
+    settings_fini(&wish->settings);
+}
+
+static bool is_file_name(const char *asked)
+{
+    size_t length = strlen(asked);
+    return fs_is_file(asked) || strchr(asked, '/') || (length > 5 && strcmp(asked + length - 5, ".json") == 0);
+}
+
+/* A registry has models and no experiments. Whatever cannot be read is told by who reads it as settings. */
+static bool is_registry(const char *path)
+{
+    struct json_doc doc = {0};
+    struct err err = {0};
+    bool is = json_doc_read(path, LONGEST_FILE, &doc, &err) && json_get(doc.root, "models") &&
+              !json_get(doc.root, "experiments");
+    json_doc_fini(&doc);
+    return is;
+}
+
+/* False: a mistake, which was told. */
+static bool read_wish(const char *asked, const char *config, struct list_wish *wish)
+{
+    bool is_file = asked && is_file_name(asked);
+    if (is_file && !config && is_registry(asked)) {
+        wish->located = (struct located){.path = mem_strdup(asked), .why = "asked for"};
+        return true;
+    }
+    if (asked && !is_file)
+        wish->only = mem_strdup(asked);
+    if (is_file) {
+        AUTO(problems_fini) struct problems problems = {0};
+        wish->has_settings = settings_read(asked, &wish->settings, &problems);
+        message_problems(&problems);
+        if (!wish->has_settings)
+            return false;
+    }
+    wish->located = locate_registry(config, wish->has_settings ? &wish->settings.doc : NULL);
+    if (!wish->located.path)
+        cli_error("%s", wish->located.missing);
+    return wish->located.path;
+}
+
+bool list_read(const char *asked, const char *config, struct list_wish *wish, struct registry *registry)
+{
+    if (!wish->located.path && !read_wish(asked, config, wish))
+        return false;
+    cli_note("registry %s (%s)", wish->located.path, wish->located.why);
+    AUTO(problems_fini) struct problems problems = {0};
+    bool good = registry_read(wish->located.path, registry, &problems);
+    message_problems(&problems);
+    return good;
+}
 
 static char *nearest_repo(const struct registry *registry, const char *name)
 {
@@ -46,13 +108,10 @@ static int print_registry(const struct registry *registry, const char *path, con
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
-int list_registry(const char *path, const char *only, bool json)
+int list_registry(const char *asked, const char *config, bool json)
 {
-    struct registry registry = {0};
-    AUTO(problems_fini) struct problems problems = {0};
-    bool ok = registry_read(path, &registry, &problems);
-    message_problems(&problems);
-    int code = ok ? print_registry(&registry, path, only, json) : CLI_USAGE;
-    registry_fini(&registry);
-    return code;
+    AUTO(list_wish_fini) struct list_wish wish = {0};
+    AUTO(registry_fini) struct registry registry = {0};
+    return list_read(asked, config, &wish, &registry) ? print_registry(&registry, wish.located.path, wish.only, json)
+                                                      : CLI_USAGE;
 }

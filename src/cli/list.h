@@ -2,18 +2,33 @@
 #ifndef TARE_CLI_LIST_H
 #define TARE_CLI_LIST_H
 
+#include "cli/locate.h"
 #include "config/registry.h"
+#include "config/settings.h"
 
 #include <stdbool.h>
 
-/* Reads the registry and prints it; only: one repository's name, or NULL. Gives the exit code. */
-int list_registry(const char *path, const char *only, bool json);
+/* What is listed. */
+struct list_wish {
+    struct located located;
+    char *only; /* a repository's name, or NULL */
+    struct settings settings;
+    bool has_settings;
+};
+
+/* asked: a settings file (its registry is listed), a registry, or a repository's name; NULL: the registry that is found.
+ * config: --config, or NULL. A
+ * wish that has a registry already keeps it. Says which registry it is. False: a mistake, which was told. */
+bool list_read(const char *asked, const char *config, struct list_wish *wish, struct registry *registry);
+void list_wish_fini(struct list_wish *wish);
+
+/* Prints the registry. Gives the exit code. */
+int list_registry(const char *asked, const char *config, bool json);
 
 /* The repository of this name; NULL: there is none, which is told. */
 const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name);
 
-/* "list --check": what is asked for is a settings file, a registry or a repository's name; NULL: the registry that is
- * found. config: --config, or NULL. Gives the exit code: 0 all there, 1 something is missing. */
+/* "list --check": of settings, only what they name. Gives the exit code: 0 all there, 1 something is missing. */
 int list_check(const char *asked, const char *config, bool json);
 
 #endif

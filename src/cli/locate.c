@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/strv.h"
 #include "tare_build.h"
 
 #include <limits.h>
@@ -9,64 +10,102 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_NAME "models_config.json"
+/* The study's name is first: where both are, its settings go on with what they always had. */
+static const char *const names[] = {"models_config.json", "registry.json"};
+enum { NAMES = sizeof names / sizeof *names };
 
-static const char *const working_places[] = {"mutation/" FILE_NAME, FILE_NAME, "config/" FILE_NAME};
+static const char *const working_folders[] = {"mutation", ".", "config"};
 
-static bool there(const char *path)
+/* The path when something is there; else NULL, and it is noted. */
+static char *try_path(const char *path, struct strv *tried)
 {
-    return access(path, F_OK) == 0;
+    if (access(path, F_OK) == 0)
+        return mem_strdup(path);
+    strv_add_once(tried, path);
+    return NULL;
 }
 
-/* Beside the settings, when it is there. */
-static char *beside(const struct json_doc *settings, const char *path)
+static char *try_in(const char *folder, const char *path, struct strv *tried)
 {
-    if (!settings || !settings->file || !*settings->file)
-        return NULL;
-    AUTO_FREE char *folder = fs_dirname(settings->file);
-    char *found = strcmp(folder, ".") == 0 ? mem_strdup(path) : fs_resolve(folder, path, NULL);
-    if (!there(found))
-        free(steal_ptr(found));
+    AUTO_FREE char *joined = strcmp(folder, ".") == 0 ? mem_strdup(path) : mem_printf("%s/%s", folder, path);
+    return try_path(joined, tried);
+}
+
+static char *try_names_in(const char *folder, struct strv *tried)
+{
+    char *found = NULL;
+    for (size_t i = 0; i < NAMES && !found; i++)
+        found = try_in(folder, names[i], tried);
     return found;
 }
 
+/* The folder of the settings; NULL: they are not from a file. The caller frees it. */
+static char *folder_of(const struct json_doc *settings)
+{
+    return settings && settings->file && *settings->file ? fs_dirname(settings->file) : NULL;
+}
+
+/* What the settings name: beside them, then in the working folder. */
+static char *try_named(const char *folder, const char *named, struct strv *tried)
+{
+    if (named[0] == '/' || named[0] == '~') {
+        AUTO_FREE char *path = fs_resolve(NULL, named, getenv("HOME"));
+        return try_path(path, tried);
+    }
+    char *found = folder ? try_in(folder, named, tried) : NULL;
+    return found ? found : try_path(named, tried);
+}
+
 /* The program may have been moved with its folders since it was installed: first as seen from where it lies. */
-static char *shared(void)
+static char *try_shared(struct strv *tried)
 {
     char self[PATH_MAX];
+    char *found = NULL;
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length > 0) {
         self[length] = '\0';
-        AUTO_FREE char *folder = fs_dirname(self);
-        AUTO_FREE char *near = fs_resolve(folder, "../share/" TARE_NAME "/" FILE_NAME, NULL);
-        if (there(near))
-            return steal_ptr(near);
+        AUTO_FREE char *bin = fs_dirname(self);
+        AUTO_FREE char *prefix = fs_dirname(bin);
+        AUTO_FREE char *folder = fs_resolve(prefix, "share/" TARE_NAME, NULL);
+        found = try_in(folder, names[0], tried);
     }
-    return there(TARE_SHARE_DIR "/" FILE_NAME) ? mem_strdup(TARE_SHARE_DIR "/" FILE_NAME) : NULL;
+    return found ? found : try_in(TARE_SHARE_DIR, names[0], tried);
 }
 
 struct located locate_registry(const char *given, const struct json_doc *settings)
 {
+    struct located out = {.path = mem_strdup(given), .why = "given by --config"};
     if (given)
-        return (struct located){mem_strdup(given), "given by --config"};
+        return out;
+    AUTO_STRV struct strv tried = {0};
+    AUTO_FREE char *folder = folder_of(settings);
     const char *named = settings && settings->root ? json_get_text(settings->root, "registry") : NULL;
     if (named) {
-        AUTO_FREE char *home = mem_strdup(getenv("HOME"));
-        char *path = named[0] == '/' || named[0] == '~' ? fs_resolve(NULL, named, home) : beside(settings, named);
-        return (struct located){path ? path : mem_strdup(named), "named in the settings"};
+        out.why = "named in the settings";
+        out.path = try_named(folder, named, &tried);
+    } else {
+        out.why = "beside the settings";
+        out.path = folder ? try_names_in(folder, &tried) : NULL;
+        for (size_t i = 0; i < sizeof working_folders / sizeof *working_folders && !out.path; i++) {
+            out.why = "in the working folder";
+            out.path = try_names_in(working_folders[i], &tried);
+        }
+        if (!out.path) {
+            out.why = "came with the program";
+            out.path = try_shared(&tried);
+        }
     }
-    char *path = beside(settings, FILE_NAME);
-    if (path)
-        return (struct located){path, "beside the settings"};
-    for (size_t i = 0; i < sizeof working_places / sizeof *working_places; i++)
-        if (there(working_places[i]))
-            return (struct located){mem_strdup(working_places[i]), "in the working folder"};
-    return (struct located){shared(), "came with the program"};
+    AUTO_FREE char *places = strv_join(&tried, ", ");
+    if (!out.path)
+        out.missing =
+            mem_printf("%s (looked for %s); say which by --config REGISTRY.json",
+                       named ? "the registry that the settings name is not there" : "there is no registry", places);
+    return out;
 }
 
-char *locate_nowhere(void)
+void located_fini(struct located *located)
 {
-    return mem_printf("there is no registry (looked for %s beside the settings, ./%s, ./%s, ./%s, %s/%s); say which by "
-                      "--config REGISTRY.json",
-                      FILE_NAME, working_places[0], working_places[1], working_places[2], TARE_SHARE_DIR, FILE_NAME);
+    free(located->path);
+    free(located->missing);
+    *located = (struct located){0};
 }

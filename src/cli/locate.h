@@ -5,16 +5,15 @@
 #include "base/json.h"
 
 struct located {
-    char *path;      /* owned; NULL: none was found */
+    char *path;      /* NULL: none was found */
     const char *why; /* "given by --config", "beside the settings", ... */
+    char *missing;   /* none was found: the error, with every place that was tried; else NULL */
 };
 
 /* given (--config, may be NULL), else key "registry" of the settings (relative to their folder, then to the working
- * folder), else models_config.json beside the settings, else ./mutation/models_config.json, ./models_config.json,
- * ./config/models_config.json, else the one that came with the program. settings: may be NULL, and its file too. */
+ * folder), else models_config.json or registry.json beside the settings, in ./mutation, in the working folder, in ./config,
+ * else the one that came with the program; docs/settings.md has the same list. settings: may be NULL, and its file too. */
 struct located locate_registry(const char *given, const struct json_doc *settings);
-
-/* The error when none was found: what was looked for, and the mend. The caller frees it. */
-char *locate_nowhere(void);
+void located_fini(struct located *located);
 
 #endif

@@ -1,3 +1,4 @@
+#include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -49,8 +50,9 @@ static int unknown_command(const char *name)
         names[count] = cli_commands[count]->name;
     AUTO_FREE char *nearest = problem_nearest(name, names, count);
     size_t length = strlen(name);
+    AUTO_FREE char *typed = shell_words_path(name);
     if (length > 5 && strcmp(name + length - 5, ".json") == 0)
-        cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, name);
+        cli_error("there is no command '%s'; to run the experiments of this file: %s run %s", name, TARE_NAME, typed);
     else
         cli_error("there is no command '%s'%s", name, nearest);
     message_see_help(NULL);

@@ -50,18 +50,15 @@ static void read_settings(const struct run_wish *wish, struct run_input *input)
 
 static void read_registry(const struct run_wish *wish, struct run_input *input)
 {
-    struct located located = locate_registry(wish->registry_path, &input->settings.doc);
-    input->registry_path = located.path;
+    AUTO(located_fini) struct located located = locate_registry(wish->registry_path, &input->settings.doc);
+    input->registry_path = steal_ptr(located.path);
     input->registry_why = located.why;
-    if (located.path) {
-        registry_read(located.path, &input->registry, &input->problems);
-        return;
-    }
+    if (input->registry_path)
+        registry_read(input->registry_path, &input->registry, &input->problems);
     /* Settings that cannot be read may name one, and may lie beside one: nothing is known of it yet. */
-    if (wish->settings_path && !input->settings.doc.root)
-        return;
-    AUTO_FREE char *nowhere = locate_nowhere();
-    problems_add(&input->problems, SEVERITY_ERROR, NULL, NULL, "%s", nowhere);
+    else if (!wish->settings_path || input->settings.doc.root)
+        problems_add(&input->problems, SEVERITY_ERROR, &input->settings.doc,
+                     json_get_text(input->settings.doc.root, "registry") ? "$.registry" : NULL, "%s", located.missing);
 }
 
 static void make_plan(const struct run_wish *wish, struct run_input *input)

@@ -1,6 +1,7 @@
 #include "cli/run_session.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "batch/tasks.h"
 #include "cli/command.h"
@@ -375,6 +376,50 @@ static int open_and_run(struct session *session)
     code = run_and_close(session);
     if (!store_close(session->store, &err))
         return cli_failed(CLI_BROKEN, &err);
+    return code;
+}
+
+static int first_code(int before, int code)
+{
+    return before != 0 ? before : code;
+}
+
+/* As a run takes them; what is taken is given back at once. */
+static int check_gpus(struct session *session, const struct plan *plan)
+{
+    struct err err = {0};
+    struct session_wish wish = *session->wish;
+    if (wish.gpu_lock == GPU_HOLD_REFUSE) {
+        int code = take_gpus(session, plan);
+        gpu_hold_end(steal_ptr(session->gpus));
+        return code;
+    }
+    if (pool_make(wish.gpus, plan, &session->environment, &session->pool, &err))
+        return 0;
+    cli_error("%s; nothing was run", err.text);
+    return CLI_USAGE;
+}
+
+int run_session_check(const struct session_wish *wish)
+{
+    int code = 0;
+    struct err err = {0};
+    const struct plan *plan = &wish->input->plan;
+    struct session session = {.wish = wish, .dir = -1};
+    strv_add_all(&session.environment, &wish->caller->environment);
+    if (!containment_probe(wish->containment, &session.containment, &err))
+        code = first_code(code, cli_failed(CLI_USAGE, &err));
+    code = first_code(code, check_gpus(&session, plan));
+    if (!fs_can_make_path(wish->output, &err))
+        code = first_code(code, cli_failed(CLI_BROKEN, &err));
+    AUTO_FREE char *preload = plan_follows_gpu_memory(plan) ? preload_library(&err) : NULL;
+    if (plan_follows_gpu_memory(plan) && !preload) {
+        err_wrap(&err, "the settings ask for GPU memory to be followed");
+        code = first_code(code, cli_failed(CLI_BROKEN, &err));
+    }
+    pool_fini(&session.pool);
+    containment_fini(&session.containment);
+    strv_fini(&session.environment);
     return code;
 }
 

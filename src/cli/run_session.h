@@ -37,6 +37,10 @@ struct session_wish {
 void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
                               const struct cli_value *gpu_lock);
 
+/* The checks that run_session makes of a new run before it makes its folder, and nothing else: gives the exit code that it would
+ * end with there, or 0; everything has been said. A GPU that is held counts only where the run would refuse to wait. */
+int run_session_check(const struct session_wish *wish);
+
 /* Gives the exit code; everything has been said. */
 int run_session(const struct session_wish *wish);
 

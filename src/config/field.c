@@ -197,6 +197,7 @@ static bool read_environment(const struct source *source, const char *path, cons
     if (!json_is_object(json))
         return refuse(source, path, json, row);
     bool good = true;
+    fields_check_repeats(source, path, json);
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)json, name, value)

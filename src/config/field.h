@@ -84,6 +84,10 @@ struct misplaced {
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
                          const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere);
 
+/* Reports each key of an object that the text has twice there; for objects every key of which means something, as those of
+ * hyperparameters. fields_check_keys does it for the keys that a row names. */
+void fields_check_repeats(const struct source *source, const char *path, const json_t *object);
+
 /* A key that is a note to the reader wherever it stands. */
 bool fields_is_note(const char *key);
 

@@ -49,6 +49,27 @@ static const char *find_misplaced(const struct misplaced *elsewhere, const char 
     return NULL;
 }
 
+/* Python's json takes the last, other readers the first: which one is meant cannot be told. */
+static void check_repeat(const struct source *source, const char *path, const char *key)
+{
+    struct json_place first, last;
+    AUTO_FREE char *place = source->doc->repeats ? json_path_key(path, key) : NULL;
+    if (place && json_doc_repeated(source->doc, place, &first, &last))
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
+                            "'%s' is in this object twice, at %zu:%zu and at %zu:%zu: keep one of them", key,
+                            first.line, first.column, last.line, last.column);
+}
+
+void fields_check_repeats(const struct source *source, const char *path, const json_t *object)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value)
+    {
+        check_repeat(source, path, key);
+    }
+}
+
 size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
                          const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere)
 {
@@ -57,6 +78,8 @@ size_t fields_check_keys(const struct source *source, const char *path, const js
     json_t *value;
     json_object_foreach((json_t *)object, key, value)
     {
+        if (fields_find(table, key))
+            check_repeat(source, path, key);
         if (fields_find(table, key) || fields_is_note(key))
             continue;
         AUTO_FREE char *place = json_path_key(path, key);

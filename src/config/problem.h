@@ -22,6 +22,7 @@ struct problems {
     size_t count;
     size_t capacity;
     size_t errors;
+    size_t missing; /* of the errors: what this machine lacks, while the files are right */
 };
 
 /* doc and path may be NULL; a doc without a file (settings made of flags) gives neither place nor path. The place is

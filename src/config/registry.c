@@ -38,6 +38,7 @@ static void read_root(const struct source *source, const char *folder, struct re
     if (json_object_size(models) == 0)
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'models': there is no repository in it");
     registry->repos = mem_array(json_object_size(models), sizeof *registry->repos);
+    fields_check_repeats(source, path, models);
     const char *name;
     json_t *json;
     json_object_foreach((json_t *)models, name, json)

@@ -92,6 +92,7 @@ void registry_read_marks(const struct source *source, const char *path, const js
     if (!marks)
         return;
     out->marks = mem_array(json_object_size(marks), sizeof *out->marks);
+    fields_check_repeats(source, place, marks);
     const char *name;
     json_t *mark;
     json_object_foreach((json_t *)marks, name, mark)

@@ -141,6 +141,7 @@ static void read_changes(const struct source *source, const char *path, const js
 {
     AUTO_FREE char *place = NULL;
     const json_t *rows = field_object(source, path, json, key, &place);
+    fields_check_repeats(source, place, rows);
     const char *name;
     json_t *row;
     json_object_foreach((json_t *)rows, name, row)
@@ -184,6 +185,7 @@ static void read_bounds(const struct source *source, const char *path, const jso
 {
     AUTO_FREE char *place = NULL;
     const json_t *rows = field_object(source, path, json, "bounds", &place);
+    fields_check_repeats(source, place, rows);
     const char *name;
     json_t *row;
     json_object_foreach((json_t *)rows, name, row)

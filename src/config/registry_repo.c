@@ -292,6 +292,7 @@ static void read_params(const struct source *source, const char *path, const jso
     if (!rows)
         return;
     out->params = mem_array(json_object_size(rows), sizeof *out->params);
+    fields_check_repeats(source, place, rows);
     const char *name;
     json_t *row;
     json_object_foreach((json_t *)rows, name, row)
@@ -318,6 +319,7 @@ static void read_required_args(const struct source *source, const char *path, co
 {
     AUTO_FREE char *place = NULL;
     const json_t *args = field_object(source, path, json, "required_args", &place);
+    fields_check_repeats(source, place, args);
     const char *name;
     json_t *arg;
     json_object_foreach((json_t *)args, name, arg)
@@ -370,6 +372,7 @@ static void read_metrics(const struct source *source, const char *path, const js
     if (!patterns)
         return;
     out->metrics = mem_array(json_object_size(patterns), sizeof *out->metrics);
+    fields_check_repeats(source, patterns_path, patterns);
     const char *name;
     json_t *pattern;
     json_object_foreach((json_t *)patterns, name, pattern)

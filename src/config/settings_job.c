@@ -117,6 +117,7 @@ static void read_hyperparameters(const struct source *source, const char *path, 
     if (!values)
         return;
     job->params = mem_array(json_object_size(values), sizeof *job->params);
+    fields_check_repeats(source, place, values);
     const char *name;
     json_t *json;
     json_object_foreach((json_t *)values, name, json)

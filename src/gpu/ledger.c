@@ -36,12 +36,6 @@ bool gpu_limit_is_set(const struct gpu_limit *limit)
     return limit->bytes > 0 || limit->share > 0;
 }
 
-char *gpu_limit_text(const struct gpu_limit *limit)
-{
-    return limit->share > 0 ? mem_printf("%g %%", limit->share * 100)
-                            : mem_printf("%g MiB", (double)limit->bytes / 1048576);
-}
-
 static bool read_head(const char *path, Elf64_Ehdr *out, struct err *err)
 {
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);

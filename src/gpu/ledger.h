@@ -19,7 +19,6 @@ struct gpu_limit {
 };
 
 bool gpu_limit_is_set(const struct gpu_limit *limit);
-char *gpu_limit_text(const struct gpu_limit *limit); /* "8192 MiB", "50 %"; the caller frees */
 
 struct ledger;
 

@@ -139,11 +139,3 @@ void window_index_energy(const struct window_index *index, int64_t start_ns, int
     struct index_moment to = index_moment(index, shape_seconds(end_ns, index->origin_ns));
     fill(index, &from, &to, out);
 }
-
-void window_energy(const struct series *series, int64_t start_ns, int64_t end_ns, const struct window_sensor *sensor,
-                   struct window_energy *out)
-{
-    struct window_index *index = window_index_new(series, sensor);
-    window_index_energy(index, start_ns, end_ns, out);
-    window_index_free(index);
-}

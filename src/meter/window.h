@@ -53,26 +53,7 @@ void window_index_free(struct window_index *index);
 /* No data: source "none" and nothing valid. Windows of one index add up: [a,b] and [b,c] have the energy of [a,c]. */
 void window_index_energy(const struct window_index *index, int64_t start_ns, int64_t end_ns, struct window_energy *out);
 
-/* The same for a single window. */
-void window_energy(const struct series *series, int64_t start_ns, int64_t end_ns, const struct window_sensor *sensor,
-                   struct window_energy *out);
-
 struct reading window_kwh(struct reading energy_j);
-
-/* An idle baseline: a window, and whether the guard has proven that the device was idle in it. */
-struct window_idle {
-    struct window_energy window;
-    bool proven;
-};
-
-struct window_net {
-    struct reading energy_j, half_width_j; /* what is left when the bare idle is taken off; can be negative */
-    struct reading idle_w;
-};
-
-/* Absent unless both baselines are proven idle and all three windows have an energy. */
-struct window_net window_net(const struct window_energy *energy, const struct window_idle *before,
-                             const struct window_idle *after);
 
 /* A moment at which an epoch ends and the next begins: asynchronous, so it carries a 95 % half-width of its own. */
 struct window_mark {

@@ -6,34 +6,10 @@
 #include <math.h>
 
 static const double joules_per_kwh = 3.6e6;
-/* Idle power during the window lies anywhere between the two baselines: 95 % of an even spread around their middle. */
-static const double even_95 = 0.95;
 
 struct reading window_kwh(struct reading energy_j)
 {
     return (struct reading){energy_j.valid ? energy_j.value / joules_per_kwh : 0, energy_j.valid};
-}
-
-static double length_s(const struct window_energy *window)
-{
-    return shape_seconds(window->end_ns, window->start_ns);
-}
-
-struct window_net window_net(const struct window_energy *energy, const struct window_idle *before,
-                             const struct window_idle *after)
-{
-    struct window_net net = {0};
-    const struct window_energy *a = &before->window, *b = &after->window;
-    if (!before->proven || !after->proven || !energy->energy_j.valid || !a->energy_j.valid || !b->energy_j.valid)
-        return net;
-    double a_w = a->energy_j.value / length_s(a), b_w = b->energy_j.value / length_s(b);
-    double read_w = hypot(a->half_width_j.value / length_s(a), b->half_width_j.value / length_s(b)) / 2;
-    double drift_w = even_95 * fabs(b_w - a_w) / 2;
-    double idle_w = (a_w + b_w) / 2, idle_half_w = hypot(read_w, drift_w);
-    net.idle_w = (struct reading){idle_w, true};
-    net.energy_j = (struct reading){energy->energy_j.value - idle_w * length_s(energy), true};
-    net.half_width_j = (struct reading){hypot(energy->half_width_j.value, idle_half_w * length_s(energy)), true};
-    return net;
 }
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)

@@ -20,6 +20,7 @@ struct lookup {
 static void missing(const struct lookup *lookup, const char *key, const char *what)
 {
     AUTO_FREE char *place = json_path_key(lookup->repo->json_path, key);
+    lookup->problems->missing += lookup->options->for_running;
     problems_add(lookup->problems, lookup->options->for_running ? SEVERITY_ERROR : SEVERITY_WARNING, lookup->doc, place,
                  "'%s': %s", lookup->repo->name, what);
 }

@@ -88,7 +88,7 @@ struct plan_options {
 /* Makes the plan; every problem is added (names, spaces too small: an error when nothing of an entry can be drawn,
  * else a warning that says how many exist). False when there is an error. The order, the ids and every value depend
  * on the files, the options and the seed only. Without a seed in either, a fresh one is taken and recorded in out.
- * After an error out is empty. */
+ * After an error out is empty, but where each of them is of something that this machine lacks (problems->missing). */
 bool plan_make(const struct settings *settings, const struct registry *registry, const struct plan_options *options,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);

@@ -407,7 +407,7 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
                struct plan *out, struct problems *problems)
 {
     *out = (struct plan){0};
-    size_t errors = problems->errors;
+    size_t errors = problems->errors, missing = problems->missing;
     struct planner planner = {.settings = settings, .registry = registry, .options = options, .problems = problems};
     planner.seed = options->has_seed ? options->seed : settings->has_seed ? (uint64_t)settings->seed : rng_fresh_seed();
     planner.tracks = mem_array(settings->entry_count, sizeof *planner.tracks);
@@ -416,7 +416,8 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
     planner.seen = seen_new();
     resolve_entries(&planner);
     draw_all(&planner);
-    bool ok = problems->errors == errors;
+    /* What this machine lacks leaves the files as right as they are. */
+    bool ok = problems->errors - errors == problems->missing - missing;
     if (ok && settings->order == ORDER_BLOCKS)
         order_in_blocks(&planner);
     if (ok && settings->order == ORDER_LONGEST)
@@ -424,5 +425,5 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
     if (ok)
         make_plan(&planner, out);
     planner_fini(&planner);
-    return ok;
+    return problems->errors == errors;
 }

@@ -1,6 +1,7 @@
 #include "report/bench_text.h"
 
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "base/utf8.h"
 #include "report/audit_text.h"
 #include "report/figures_text.h"
@@ -216,8 +217,9 @@ static void say_evidence(const struct page *page)
         else
             more++;
     }
+    AUTO_FREE char *dir = shell_words_path(page->options->dir);
     if (more)
-        text_addf(page->out, "  and %zu more: %s audit %s\n", more, page->options->program, page->options->dir);
+        text_addf(page->out, "  and %zu more: %s audit %s\n", more, page->options->program, dir);
     if (cold)
         text_add(page->out, "the first run stands out: --warmup 1 runs each command once before it counts\n");
 }

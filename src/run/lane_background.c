@@ -43,11 +43,6 @@ void lane_background_fini(struct lane *lane)
     lane_background_init(lane);
 }
 
-bool lane_background_lives(const struct lane *lane)
-{
-    return lane->background.loop.job != NULL;
-}
-
 bool lane_background_was_born(const struct lane *lane)
 {
     return lane->background.first_start_time != 0;

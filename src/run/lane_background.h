@@ -80,7 +80,6 @@ void lane_background_fini(struct lane *lane); /* kills what still lives */
 void lane_background_begin(struct lane *lane); /* the first loop; lane_foreground_start when its load holds */
 void lane_background_tick(struct lane *lane);  /* limits */
 void lane_background_halt(struct lane *lane);  /* the attempt is being stopped */
-bool lane_background_lives(const struct lane *lane);  /* a job of it is not proven gone */
 bool lane_background_was_born(const struct lane *lane);
 bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
 void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */

@@ -2,6 +2,7 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
+#include "base/shell_words.h"
 
 #include <stdio.h>
 
@@ -19,7 +20,8 @@ void lane_lost_look(struct lane *lane)
     if (!lane->lost || lane->retired)
         return;
     lane->retired = true;
-    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, runner->run_dir);
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
     runner_say(runner, mem_printf("%s; the other lanes go on", lane->lost));
     switch (lane->phase) {
     case LANE_LOADING:

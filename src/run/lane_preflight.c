@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "store/store.h"
 
 /* Between two looks. */
@@ -185,8 +186,8 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
 {
     struct err err;
     AUTO_FREE char *text = guard_findings_text(findings);
-    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text,
-            lane->runner->run_dir);
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
+    err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, typed);
     lane->phase = LANE_STEPPING;
     runner_break(lane->runner, &err);
     lane->guard->next(lane); /* which finds the run halted */

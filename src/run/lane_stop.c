@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "contain/guardian.h"
 #include "run/aftermath.h"
 #include "state/state.h"
@@ -63,10 +64,11 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
 {
     struct err err;
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
             "%s: SIGKILL does not end: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
             "is gone",
-            lane->experiment->id, names, lane->runner->run_dir);
+            lane->experiment->id, names, typed);
     runner_break(lane->runner, &err);
 }
 

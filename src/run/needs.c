@@ -57,10 +57,10 @@ static char *clone_command(const struct repo *repo)
     text_add(&out, "git clone ");
     shell_words_quote(repo->source.url, &out);
     text_add_char(&out, ' ');
-    shell_words_quote(folder, &out);
+    shell_words_quote_path(folder, &out);
     if (repo->source.commit) {
         text_add(&out, " && git -C ");
-        shell_words_quote(folder, &out);
+        shell_words_quote_path(folder, &out);
         text_addf(&out, " checkout --detach %s", repo->source.commit);
     }
     return text_take(&out);
@@ -74,10 +74,10 @@ static char *environment_command(const struct repo *repo)
         AUTO_FREE char *folder = typed_folder(repo);
         AUTO_FREE char *venv = below ? mem_printf("%s/%s", folder, repo->venv) : mem_strdup(repo->venv);
         text_add(&out, "python3 -m venv ");
-        shell_words_quote(venv, &out);
+        shell_words_quote_path(venv, &out);
     } else if (repo->conda_env) {
         text_addf(&out, "conda create %s ", strchr(repo->conda_env, '/') ? "-p" : "-n");
-        shell_words_quote(repo->conda_env, &out);
+        shell_words_quote_path(repo->conda_env, &out);
         text_add(&out, " python");
     }
     return out.length ? text_take(&out) : NULL;
@@ -164,7 +164,7 @@ static void look_at_commit(const struct repo *repo, struct repo_needs *out)
     }
     struct text mend = {0};
     text_add(&mend, "git -C ");
-    shell_words_quote(repo->path, &mend);
+    shell_words_quote_path(repo->path, &mend);
     text_addf(&mend, " checkout --detach %s", wanted);
     char *detail = commit ? mem_printf("the clone is at %s", commit)
                           : mem_strdup("no clone of git: which commit it is cannot be told");

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "base/value.h"
 #include "meter/time_scale.h"
 #include "run/again.h"
@@ -127,9 +128,10 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
 {
     struct err err = *cause;
     size_t length = strlen(err.text);
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is mended", runner->run_dir);
+             full ? "when there is space again" : "when that is mended", typed);
     runner_break(runner, &err);
 }
 

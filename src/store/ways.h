@@ -1,5 +1,5 @@
-/* ways: what each lane of each session did from its first moment to its last, read from the journal: the stuff that lanes.h is made
- * of. Private to store/. */
+/* ways: what each lane of each session did from its first moment to its last, read from the journal; usage.h sums it up. Private
+ * to store/. */
 #ifndef TARE_STORE_WAYS_H
 #define TARE_STORE_WAYS_H
 

@@ -25,7 +25,7 @@ page() { "$TARE" doctor --json >page.json 2>err || [ $? -eq 1 ]; }
     python3 - $code <<'END'
 import json, sys
 page = json.load(open("page.json"))
-assert all(c["status"] in ("ok", "warn", "fail", "info") for c in page["checks"]), page
+assert all(c["status"] in ("ok", "warn", "unchecked", "fail", "info") for c in page["checks"]), page
 fit = page["kernel_backed"] and all(c["status"] != "fail" for c in page["checks"])
 assert page["fit"] == fit, page
 assert int(sys.argv[1]) == (0 if fit else 1), sys.argv
@@ -61,7 +61,7 @@ END
     fi
     if python3 -c 'import json, sys; sys.exit(not json.load(open("page.json"))["fit"])'; then
         # What tests beside this one leave for a moment, between the two looks, is theirs.
-        head -n 1 page.txt | grep -qE "^This machine is (fit to measure|not fit to measure, because of: leftovers;)"
+        head -n 1 page.txt | grep -qE "^This machine is (fit to measure|not fit to measure, because of: (leftovers|pressure)[;,.])"
     else
         head -n 1 page.txt | grep -q "^This machine is not fit to measure, because of: "
     fi
@@ -201,7 +201,95 @@ END
     is "$(check governor status)" ok
     is "$(check turbo status)" ok
     is "$(check pressure status)" warn
-    is "$(check pressure text)" "cpu 0 %, io 12 %, memory 0 % of the last minute some program waited"
+    is "$(check pressure text)" \
+        "cpu 0 %, io 12 %, memory 0 % of the last minute, or of the last 10 s where that is more, some program waited"
+}
+
+# A machine of files on which nothing is wrong but what the test makes wrong.
+quiet_machine() {
+    mkdir -p machine/proc/pressure
+    local resource
+    for resource in cpu io memory; do
+        echo "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" >machine/proc/pressure/$resource
+    done
+}
+
+# The first line, which may be broken at 80 columns, in one.
+headline() { "$TARE" doctor 2>/dev/null | sed -n '/^The promise/q; p' | tr '\n' ' '; }
+
+@test "the first line never says fit beside a machine that others keep busy" {
+    quiet_machine
+    page
+    is "$(check pressure status)" ok
+    # That began a moment ago: the minute's mean does not know of it yet.
+    echo "some avg10=98.00 avg60=9.00 avg300=1.00 total=7" >machine/proc/pressure/cpu
+    run "$TARE" doctor --json
+    [ "$status" -eq 1 ]
+    echo "$output" >page.json
+    is "$(check pressure status)" fail
+    is "$(check pressure reason)" "other programs keep the machine busy, and trainings wait for them"
+    is "$(python3 -c 'import json; print(json.load(open("page.json"))["fit"])')" False
+    [[ "$(headline)" == "This machine is not fit to measure, because of: "*pressure* ]]
+    echo "some avg10=0.00 avg60=24.90 avg300=1.00 total=7" >machine/proc/pressure/cpu
+    page
+    is "$(check pressure status)" warn
+    [[ "$(headline)" == *"warning"*": "*"pressure"* ]]
+    echo "some avg10=0.00 avg60=25.00 avg300=1.00 total=7" >machine/proc/pressure/memory
+    page
+    is "$(check pressure status)" fail
+}
+
+@test "what cannot be checked is said as not checked, in the first line too" {
+    quiet_machine
+    rm -r machine/proc/pressure
+    page
+    is "$(check pressure status)" unchecked
+    [[ "$(check pressure text)" == "not checked: "* ]]
+    headline >head
+    cat head
+    grep -qE "; not checked: ([a-z ]+, )*pressure[,.;]" head
+    ! grep -qE "fit to measure(\.|, with)" head
+    "$TARE" doctor >page.txt || [ $? -eq 1 ]
+    grep -qE "^  \?      pressure  *not checked: " page.txt
+}
+
+@test "beside real busy loops the machine is not fit, and says why" {
+    [ -r /proc/pressure/cpu ] || skip "this kernel does not tell of pressure"
+    unset TARE_SYSROOT
+    local i pids=()
+    for ((i = 0; i < 3 * $(nproc); i++)); do
+        (while :; do :; done) 3>&- &
+        pids+=($!)
+    done
+    waits() { awk -F'[ =]' '/^some/ { exit !($3 >= 40) }' /proc/pressure/cpu; }
+    wait_until waits
+    page
+    headline >head
+    kill "${pids[@]}"
+    cat head
+    is "$(check pressure status)" fail
+    grep -qE "^This machine is not fit to measure, because of: .*pressure" head
+}
+
+@test "every mend that is a command is one: a shell can read it, and its program is no word of a sentence" {
+    quiet_machine
+    rm -r machine/proc/pressure
+    two_gpus
+    mkdir -p machine/sys/devices/system/cpu/cpufreq/policy0 machine/sys/devices/system/cpu/intel_pstate
+    echo powersave >machine/sys/devices/system/cpu/cpufreq/policy0/scaling_governor
+    echo 0 >machine/sys/devices/system/cpu/intel_pstate/no_turbo
+    mkdir -m 777 open
+    TARE_STATE_DIR=$WORK/open TARE_LOCK_DIR=$WORK/none/locks TARE_NVML=$WORK/no.so page
+    python3 - <<'END'
+import json, subprocess
+commands = [c for c in json.load(open("page.json"))["checks"] if c["mend_is_command"]]
+assert len(commands) >= 3, commands
+for check in commands:
+    command = check["mend"]
+    read = subprocess.run(["sh", "-n", "-c", command], capture_output=True, text=True)
+    assert read.returncode == 0, (command, read.stderr)
+    assert command.split()[0] in ("sudo", "echo", "mount", "export", "unset", "docker", "systemd-run", "nvidia-smi", "tare"), command
+END
 }
 
 @test "the clock is in time exactly when the kernel says so" {

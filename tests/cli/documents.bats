@@ -33,6 +33,47 @@ print(*wrong, sep="\n")
 sys.exit(bool(wrong))' "$ROOT"
 }
 
+@test "every file that a comment or a document names is there" {
+    git -C "$ROOT" rev-parse HEAD > /dev/null 2>&1 || skip "not a clone of git"
+    python3 - "$ROOT" <<'END'
+import os, re, subprocess, sys
+root = sys.argv[1]
+listed = subprocess.run(["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard"],
+                        capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+files = [f for f in listed if os.path.exists(os.path.join(root, f))]
+text = {f: open(os.path.join(root, f), encoding="utf-8", errors="replace").read() for f in files
+        if f.endswith((".c", ".h", ".sh", ".bash", ".bats", ".md", "meson.build", "Makefile")) and f != "CHANGELOG.md"}
+# Of the system, of the Linux kernel, of a reference implementation, and what tare itself writes.
+elsewhere = {name for t in text.values() for name in re.findall(r"^#include <([^>]+)>", t, re.M)}
+elsewhere |= {"linux/magic.h", "arch/x86/events/rapl.c", "splitmix64.c", "sqlite3.h", "sd-event.h", "libsmartcols.h", "submit.sh"}
+
+def split(name, text):
+    """Comments (of a document: all but its examples), and the rest."""
+    if name.endswith((".c", ".h")):
+        pattern = r"/\*.*?\*/|//[^\n]*"
+    elif name.endswith(".md"):
+        return re.sub(r"```.*?```", "", text, flags=re.S), ""
+    else:
+        pattern = r"(?m)(?:^|(?<=\s))#.*$"
+    return "\n".join(re.findall(pattern, text, re.S if name.endswith((".c", ".h")) else 0)), re.sub(pattern, "", text, flags=re.S if name.endswith((".c", ".h")) else 0)
+
+wrong, seen = [], 0
+for name, whole in text.items():
+    said, code = split(name, whole)
+    own = os.path.dirname(name)
+    code += "".join(split(f, t)[1] for f, t in text.items() if os.path.dirname(f) == own and f.startswith("tests/"))
+    folders = ["", own, os.path.dirname(own), "src", "include", "tests", "tests/cli", own.replace("tests/unit", "src")]
+    for cited in set(re.findall(r"(?<![\w./<*~{$-])\w[\w./-]*\.(?:c|h|md|sh|bats|bash|js|css)\b(?![\w/(])", said)):
+        if "NAME" in cited or cited in elsewhere or os.path.basename(cited) in code:
+            continue  # a pattern; somebody else's; made by the file itself, or by a test beside it
+        seen += 1
+        if not any(os.path.exists(os.path.join(root, folder, cited)) for folder in folders):
+            wrong.append(f"{name}: {cited}")
+print(*wrong, sep="\n")
+sys.exit(bool(wrong) or seen < 200)
+END
+}
+
 @test "every command and option in the documents exists" {
     "$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' > commands
     while read -r command; do

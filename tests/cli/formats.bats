@@ -7,8 +7,10 @@ load helpers
 # plans FILE ALL PARALLEL
 plans() {
     [ -d "$SHARED/settings" ] || skip "../shared/data is not there"
-    run --separate-stderr "$TARE" run -ec "$SHARED/settings/$1" --dry-run --seed 1
-    [ "$status" -eq 0 ]
+    # The repositories are not here.
+    dry_run plan said -ec "$SHARED/settings/$1" --seed 1
+    grep -q ' is not there' said
+    output=$(<plan)
     [ "$(grep -c '^\[[0-9]*/[0-9]*\] ' <<< "$output")" -eq "$2" ]
     [ "$(grep -c '^\[[0-9]*/[0-9]*\] [^ ]*_parallel ' <<< "$output")" -eq "$3" ]
     [ "$(grep -c '^  background ' <<< "$output")" -eq "$3" ]

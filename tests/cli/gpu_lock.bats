@@ -23,7 +23,15 @@ said() { grep -qF -- "$1" err; }
     [[ "$stderr" == *"GPU 0 (NVIDIA H200, GPU-00000000-aaaa) is held by process $HOLDER of user $(id -un) since "*"nothing was run"* ]]
     [ ! -e results ]
     [ ! -e ran ]
+    told=$(grep 'is held by' <<< "$stderr")
+    run --separate-stderr tare_run --gpu-lock refuse --dry-run
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"$told"* ]]
+    # A dry run that would wait does not, and holds nothing.
+    run --separate-stderr tare_run --dry-run
+    [ "$status" -eq 0 ]
     let_go
+    tare_run --gpu-lock refuse --dry-run > plan
     tare_run --gpu-lock refuse
     [ -e ran ]
 }

@@ -38,7 +38,7 @@ count_all() {
 }
 physical_peak() { python3 -c 'import struct; print(struct.unpack("QQQQQ", open("count", "rb").read(40))[3])'; }
 
-# 3 000 000 + 1 000 live, 3 000 000 + 7 777 777 + 1 000 at the peak (program.c).
+# 3 000 000 + 1 000 live, 3 000 000 + 7 777 777 + 1 000 at the peak (tests/preload/program.c).
 plain_is_followed() {
     followed --track-gpu-memory -- "$@" >told
     cat told out.json

@@ -112,5 +112,15 @@ end_program() {
 
 program_is_gone() { ! kill -0 "$PID" 2> /dev/null || grep -qs '^State:.Z' "/proc/$PID/status"; }
 
+# A dry run shows the plan also where this machine lacks a repository, and ends as the run would: with 2.
+# dry_run PLAN SAID ARGUMENTS...: all that is wrong is what is not there.
+dry_run() {
+    local plan=$1 said=$2 code=0
+    shift 2
+    "$TARE" run "$@" --dry-run > "$plan" 2> "$said" || code=$?
+    if grep -q ': error: ' "$said"; then [ $code -eq 2 ]; else [ $code -eq 0 ]; fi || { echo "exit code $code"; return 1; }
+    ! grep ': error: ' "$said" | grep -v ' is not there'
+}
+
 need_python() { command -v python3 > /dev/null || skip "python3 is not there"; }
 need_root() { [ "$(id -u)" -eq 0 ] || skip "only root can stand in for sudo"; }

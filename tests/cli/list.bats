@@ -56,7 +56,7 @@ END
     run "$TARE" list
     # One may have come with the program.
     [ "$status" -eq 2 ] || skip "a registry is installed"
-    [[ "$output" == *"./mutation/models_config.json"* ]]
+    [[ "$output" == *"mutation/models_config.json, mutation/registry.json, models_config.json, registry.json"* ]]
 }
 
 @test "every repository of the study's registry is listed" {

@@ -127,3 +127,78 @@ END
     [ ! -e repo/__pycache__ ]
     [ ! -e __pycache__ ]
 }
+
+# Programs that only say with which words they were called, a line each, and make the folder that is to be made.
+stand_ins() {
+    mkdir -p bin
+    cat > bin/python3 <<'END'
+#!/bin/sh
+[ "$1 $2" = "-m venv" ] && mkdir -p "$3"
+printf '%s\n' "${0##*/}" "$@" >> "$CALLED"
+END
+    sed 's/"$1 $2" = "-m venv"/"$1" = clone/' bin/python3 > bin/git
+    sed '/venv/d' bin/python3 > bin/conda
+    chmod +x bin/*
+    export CALLED=$WORK/called
+}
+
+# The commands under "To mend it:", as they are.
+mends() { "$TARE" list --check "$@" 2> err | sed -n '/^To mend it:$/,/^$/{s/^  //p;}'; }
+
+@test "every command that list --check prints works when it is pasted: home, blanks and quotes in paths" {
+    stand_ins
+    mkdir home
+    export HOME=$WORK/home
+    cat > models_config.json <<'END'
+{"models": {
+  "tilde": {"path": "~/src/my repo", "train_script": "t.py", "venv": "~/venvs/it's a torch", "models": ["m"],
+            "source": {"url": "https://example.org/gone.git"}},
+  "plain": {"path": "~/plain", "train_script": "t.py", "venv": "~/venvs/torch", "models": ["m"]},
+  "below": {"path": "re po/$HOME", "train_script": "t.py", "venv": "v env", "models": ["m"],
+            "source": {"url": "https://example.org/a;b.git", "commit": "0123456789abcdef0123456789abcdef01234567"}},
+  "conda": {"path": "repo", "train_script": "t.py", "conda_env": "~/envs/a b", "models": ["m"]}}}
+END
+    mends > commands
+    cat commands
+    [ "$(grep -c . commands)" -eq 6 ]
+    grep -qxF "python3 -m venv ~/venvs/torch" commands
+    PATH=$WORK/bin:$PATH sh -e commands
+    [ -d "home/venvs/torch" ]
+    [ -d "home/venvs/it's a torch" ]
+    [ -d 're po/$HOME/v env' ]
+    [ ! -e '~' ]
+    cat > expected <<END
+git
+clone
+https://example.org/gone.git
+$HOME/src/my repo
+python3
+-m
+venv
+$HOME/venvs/it's a torch
+python3
+-m
+venv
+$HOME/venvs/torch
+git
+clone
+https://example.org/a;b.git
+re po/\$HOME
+git
+-C
+re po/\$HOME
+checkout
+--detach
+0123456789abcdef0123456789abcdef01234567
+python3
+-m
+venv
+re po/\$HOME/v env
+conda
+create
+-p
+$HOME/envs/a b
+python
+END
+    diff expected called
+}

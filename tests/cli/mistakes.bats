@@ -60,7 +60,15 @@ END
     make_settings '{"repo": "toy", "model": "small"}'
     run "$TARE" run settings.json
     [ "$status" -eq 2 ]
-    [[ "$output" == *"there is no registry (looked for models_config.json beside the settings"* ]]
+    [[ "$output" == *"there is no registry (looked for models_config.json, registry.json, mutation/models_config.json,"* ]]
+    # From elsewhere the places beside the settings are others.
+    mkdir below
+    mv settings.json below/
+    run "$TARE" run below/settings.json
+    [ "$status" -eq 2 ]
+    places="below/models_config.json, below/registry.json, mutation/models_config.json, mutation/registry.json, "
+    places+="models_config.json, registry.json, config/models_config.json, config/registry.json, "
+    [[ "$output" == *"there is no registry (looked for $places"*"/share/"*"); say which by --config REGISTRY.json"* ]]
     [[ "$output" == *"--config REGISTRY.json"* ]]
 }
 

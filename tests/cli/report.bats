@@ -72,6 +72,13 @@ step 2500 250'
     cmp report.html other.html
 }
 
+@test "in no language a label is cut or a {name} left in a text, of large and of tiny values" {
+    three
+    page labels
+    "$TARE" report "$(run_dir)" --lang zh -o report.html
+    page labels
+}
+
 @test "what is no run is refused with its reason" {
     mkdir empty
     run "$TARE" report empty

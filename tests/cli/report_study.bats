@@ -63,6 +63,14 @@ END
     python3 look.py "$@"
 }
 
+@test "in no language and at no size a label is cut or a {name} left in a text, of large and of tiny values" {
+    study results
+    "$TARE" report results -o page.html --lang en > /dev/null
+    "$TARE" report results -o page.zh.html --lang zh > /dev/null
+    page_of labels page.html
+    page_of labels page.zh.html
+}
+
 @test "the page of the study's folder has the verdicts and energies of its files, and changes none of them" {
     study results
     (cd results && find . -type f -exec sha256sum {} + | sort) > before

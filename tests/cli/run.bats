@@ -256,16 +256,81 @@ END
     [[ "$stderr" == *"settings.json:2:18: error: "* ]]
 }
 
-@test "a missing script is a warning in a dry run and a mistake in a run" {
-    two_runs
-    rm repo/train.sh
-    run --separate-stderr "$TARE" run settings.json --dry-run
-    [ "$status" -eq 0 ]
-    [[ "$stderr" == *"warning: "*"train.sh"* ]]
-    run --separate-stderr "$TARE" run settings.json
-    [ "$status" -eq 2 ]
-    [[ "$stderr" == *"error: "*"train.sh"* ]]
+# as_the_run CODE ARGUMENTS...: a dry run ends with this code, then the run, and with the same words; nothing is begun.
+as_the_run() {
+    local code=$1
+    shift
+    run --separate-stderr "$TARE" run "$@" --dry-run
+    echo "dry run: $status: $stderr"
+    [ "$status" -eq "$code" ]
+    grep -E "^$NAME: error: |: error: " <<< "$stderr" > dry
+    run --separate-stderr "$TARE" run "$@"
+    echo "run: $status: $stderr"
+    [ "$status" -eq "$code" ]
+    grep -E "^$NAME: error: |: error: " <<< "$stderr" > wet
+    diff dry wet
+    [ -s wet ]
     [ ! -e results ]
+}
+
+@test "a dry run of what a run refuses ends with the run's code: a script, an interpreter, a folder that is not there" {
+    two_runs
+    mv repo/train.sh elsewhere.sh
+    as_the_run 2 settings.json
+    [[ "$stderr" == *"error: "*"train.sh"* ]]
+    "$TARE" run settings.json --dry-run 2> /dev/null | grep -q '^\[1/2\] ' # the plan is shown all the same
+    mv elsewhere.sh repo/train.sh
+    make_registry ', "venv": "~/no-such-venv"'
+    as_the_run 2 settings.json
+    make_registry
+    mv repo gone
+    as_the_run 2 settings.json
+}
+
+@test "a dry run ends with the run's code where GPUs are asked for that are not there" {
+    two_runs
+    mkdir -p machine/proc
+    export TARE_SYSROOT=$WORK/machine
+    as_the_run 2 settings.json --gpus 0,7
+    as_the_run 2 settings.json --gpus 'a b'
+    make_settings '{"repo": "toy", "model": "small", "runs_per_config": 2}' ', "seed": 5, "x": {"gpus": "3"}'
+    sed -i 's/"tare": {/"tare": {"gpus": "3", /' settings.json
+    as_the_run 2 settings.json
+    [[ "$stderr" == *3* ]]
+}
+
+@test "a dry run ends with the run's code where the results cannot be written" {
+    two_runs
+    touch file
+    run "$TARE" run settings.json --dry-run -o file/below
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"open folder $WORK/file: Not a directory"* ]]
+    run "$TARE" run settings.json -o file/below
+    [ "$status" -eq 3 ]
+    need_root
+    chmod 755 "$WORK" repo
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$TARE" run settings.json --dry-run 2> said && false
+    grep -q "make a folder in $WORK: Permission denied" said
+    [ ! -e results ]
+}
+
+@test "a dry run of an empty plan ends with 2, as the run does" {
+    two_runs
+    make_settings '{"repo": "toy", "model": "small", "runs_per_config": 0}'
+    as_the_run 2 settings.json
+}
+
+@test "a dry run and a run are refused alike when containment or the library for GPU memory is not to be had" {
+    two_runs
+    make_settings '{"repo": "toy", "model": "small", "mode": "default", "track_gpu_memory": true}'
+    export TARE_CUDA_LIBRARY=$WORK/nothing.so
+    run --separate-stderr "$TARE" run settings.json --dry-run
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"TARE_CUDA_LIBRARY: $WORK/nothing.so is not there"* ]]
+    dry=$stderr
+    run --separate-stderr "$TARE" run settings.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"$(grep -F "not there" <<< "$dry")"* ]]
 }
 
 @test "a settings file that is not there is named" {
@@ -377,6 +442,54 @@ END
     [ "$(which_registry beside/settings.json)" = "models_config.json (in the working folder)" ]
     rm models_config.json
     [ "$(which_registry beside/settings.json)" = "config/models_config.json (in the working folder)" ]
+}
+
+@test "registry.json, as the README calls it, is found by every command that reads a registry" {
+    make_trainer default
+    make_registry
+    mv models_config.json registry.json
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    told="$NAME: registry registry.json (in the working folder)"
+    beside="$NAME: registry registry.json (beside the settings)"
+    says() { # LINE COMMAND...
+        local line=$1
+        shift
+        "$TARE" "$@" > said 2>&1 || true
+        grep -qxF -- "$line" said || { echo "$*:"; cat said; return 1; }
+    }
+    says "$told" list
+    says "$told" list toy
+    says "$told" list --check
+    says "$told" list --check toy
+    says "$told" run --list
+    says "$told" run -r toy -m small --dry-run
+    says "$told" run -r toy -m small
+    says "$told" plan-pairs --gpu-memory 8GiB
+    says "$beside" run settings.json --dry-run
+    says "$beside" run settings.json
+    says "$beside" list settings.json
+    says "$beside" list --check settings.json
+    says "$beside" submit settings.json --dry-run
+    says "$beside" feasibility settings.json --predict-only --containment sweep
+    # Where both are, the study's name is the first.
+    cp registry.json models_config.json
+    says "$NAME: registry models_config.json (beside the settings)" run settings.json --dry-run
+    mkdir elsewhere
+    mv registry.json elsewhere/
+    rm models_config.json
+    says "$NAME: registry elsewhere/registry.json (given by --config)" list -c elsewhere/registry.json
+}
+
+@test "a registry that the settings name and that is not there is told with both places" {
+    make_trainer default
+    make_registry
+    mkdir below
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}' ', "registry": "mine.json"'
+    mv settings.json below/
+    run "$TARE" run below/settings.json --dry-run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"below/settings.json:2:"*": error: the registry that the settings name is not there "\
+"(looked for below/mine.json, mine.json); say which by --config REGISTRY.json (at \$.registry)"* ]]
 }
 
 @test "combinations of historical CSVs are not drawn again" {

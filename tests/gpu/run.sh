@@ -3,7 +3,7 @@
 # CHECK_GPU: only the tests whose name matches this regular expression. What was measured stands in lines that begin with "# ".
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-command -v nvidia-smi >/dev/null || { echo "There is no NVIDIA driver here: make check-gpu needs a GPU; make check needs none." >&2; exit 1; }
+nvidia-smi -L 2>/dev/null | grep -q '^GPU ' || { echo "There is no NVIDIA GPU here (nvidia-smi -L lists none): make check-gpu needs one; make check needs none." >&2; exit 1; }
 command -v bats >/dev/null || { echo "bats is missing: tools/setup.sh check installs it." >&2; exit 1; }
 TARE=${TARE:-$(realpath -m "${BUILD:-$here/build}")/src/cli/tare}
 export TARE

@@ -18,6 +18,17 @@ async function open(browser, file, more = {}) {
   return page;
 }
 
+// The page with each energy, power, memory and metric so many times as large.
+const scaledBy = (html, factor) => html.replace(/(<script type="application\/json" id="x[^>]*>)(.*?)(<\/script>)/gs, (all, begin, text, end) => {
+  const data = JSON.parse(text), measured = data.foreground || data, times = (value) => (typeof value === "number" ? value * factor : value);
+  const gpu = data.tare?.energy?.gpu;
+  for (const key of Object.keys(gpu || {})) gpu[key] = times(gpu[key]);
+  for (const key of Object.keys(measured.performance_metrics || {})) measured.performance_metrics[key] = times(measured.performance_metrics[key]);
+  for (const trace of data.trace || [])
+    for (const key of ["power_w", "memory_mib"]) if (trace[key]) trace[key] = trace[key].map(times);
+  return begin + JSON.stringify(data).replace(/</g, "\\u003c") + end;
+});
+
 const rowsOfCsv = (file) => {
   const [first, ...lines] = fs.readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
   return lines.map((cells) => Object.fromEntries(first.map((name, i) => [name, cells[i]])));
@@ -34,6 +45,57 @@ const checks = {
       assert.deepEqual(page.said, []);
       await page.context().close();
     }
+  },
+
+  // Large and tiny values, light and dark, wide, narrow and on paper: no label leaves its chart, and no text holds a {name}. MORE: a folder for
+  // pictures of what was looked at.
+  async labels(browser, file, pictures) {
+    for (const factor of [1, 4321, 98765432, 1e-3, 2.5e-8])
+      for (const [look, more] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 400, height: 800 } }, paper: { media: "print" } })) {
+        const scaled = `${file}.labels.html`;
+        fs.writeFileSync(scaled, scaledBy(fs.readFileSync(file, "utf8"), factor));
+        const page = await open(browser, scaled, more);
+        if (more.media) {
+          await page.emulateMedia({ media: "print" });
+          await page.evaluate(() => forPaper(true));
+        }
+        await page.waitForSelector("#front svg");
+        await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+        const seen = await page.evaluate(() => {
+          const out = { cut: [], axes: 0, texts: 0 };
+          const within = (inner, outer) => inner.left >= outer.left - 1 && inner.right <= outer.right + 1 && inner.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1;
+          for (const text of document.querySelectorAll("svg text")) {
+            const box = text.getBoundingClientRect();
+            if (box.width === 0) continue;
+            out.texts++;
+            if (!within(box, text.ownerSVGElement.getBoundingClientRect())) out.cut.push(text.textContent);
+          }
+          for (const { plot } of document.querySelectorAll(".chart")) {
+            // What is cut touches the edge: the outermost columns of a chart hold no ink.
+            const { width, height } = plot.ctx.canvas, first = plot.ctx.getImageData(0, 0, 1, height).data, last = plot.ctx.getImageData(width - 1, 0, 1, height).data;
+            for (const [side, data] of [["left", first], ["right", last]])
+              if (data.some((value, i) => i % 4 === 3 && value > 0)) out.cut.push(`${side} edge of ${plot.series[1].label}`);
+            plot.axes.forEach((axis, i) => {
+              if (i === 0 || !axis._values) return;
+              out.axes++;
+              const labels = axis._values.filter((text) => text);
+              if (new Set(labels).size !== labels.length) out.cut.push(`two of ${labels.join(" ")} are alike`);
+              plot.ctx.font = axis.font[0];
+              const room = (axis._size - axis.ticks.size - axis.gap) * devicePixelRatio;
+              for (const text of labels) if (plot.ctx.measureText(text).width > room) out.cut.push(`${text} in ${room}px`);
+            });
+          }
+          out.names = document.body.innerText.match(/\{\w+\}/g) || [];
+          return out;
+        });
+        if (pictures) await page.screenshot({ path: path.join(pictures, `${look}-${factor}.png`), fullPage: true });
+        assert.deepEqual(seen.cut, [], `${look}, values × ${factor}`);
+        assert.deepEqual(seen.names, []);
+        assert.ok(seen.texts >= 10 && seen.axes >= 2, JSON.stringify(seen));
+        assert.deepEqual(page.said.filter((line) => !line.includes("willReadFrequently")), []); // our own looks at the pixels
+        await page.context().close();
+        fs.unlinkSync(scaled);
+      }
   },
 
   // MORE: the folder of the experiment that is chosen: every point of its curves is a row of its gpu.csv, and is drawn.

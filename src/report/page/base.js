@@ -2,8 +2,12 @@
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const head = read("head");
 const words = TEXTS[head.language] || TEXTS.en;
+/* A name that nobody fills in is a mistake of this page: the console says so, and no reader sees its brackets. */
 const say = (key, values = {}) =>
-  (words[key] ?? TEXTS.en[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+  (words[key] ?? TEXTS.en[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => {
+    if (values[name] === undefined) console.error(`the text "${key}" lacks ${name}`);
+    return values[name] ?? "";
+  });
 
 /* What a kind of evidence means, in the page's words where there are some. */
 function kindOf(name) {
@@ -24,6 +28,21 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 const place = (id, ...children) => document.getElementById(id).replaceChildren(...children);
+
+/* As wide as the text of an SVG (page.css: 12px) or of a chart's axis; cut to what fits. Counting letters is not enough: 中 is as
+ * wide as two of them. */
+const pen = document.createElement("canvas").getContext("2d"), LETTERS = '12px system-ui, "Noto Sans CJK SC", "PingFang SC", sans-serif';
+function textWidth(text) {
+  pen.font = LETTERS;
+  return pen.measureText(text).width;
+}
+const widest = (texts) => Math.max(0, ...texts.map(textWidth));
+function cut(text, room) {
+  if (textWidth(text) <= room) return text;
+  const letters = [...text];
+  while (letters.length > 1 && textWidth(letters.join("") + "…") > room) letters.pop();
+  return letters.join("") + "…";
+}
 
 const two = (n) => String(n).padStart(2, "0");
 /* What a program measured may be no number of JSON's: those are texts. */

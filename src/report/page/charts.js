@@ -49,8 +49,18 @@ function redrawAll() {
 addEventListener("resize", redrawAll);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
+/* Room for the longest label of an upright axis, as uPlot asks for it anew while it settles. */
+function axisRoom(plot, labels, which) {
+  const axis = plot.axes[which];
+  return Math.ceil(axis.ticks.size + axis.gap + widest(labels ?? [])) + 2;
+}
+/* The same number of digits as everywhere on the page, and enough that neighbours differ. */
+const axisLabels = (plot, marks) => {
+  const shown = marks.filter(isNumber), digits = digitsOf(shown);
+  return marks.map((mark) => (isNumber(mark) ? plain(mark, digits) : ""));
+};
 const axis = (more) => ({
-  stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px system-ui", ...more,
+  values: axisLabels, size: axisRoom, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: LETTERS, ...more,
 });
 
 const SERIES = {
@@ -252,8 +262,8 @@ function showTimeline() {
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + offsetAt(seconds * 1000) * 1000), "Etc/UTC"),
       scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] } },
       series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...ofLanes(seriesOf("power", gpuNames, "W")), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
-      axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)`, size: 60 }),
-        ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false }, size: 76 })] : [])],
+      axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)` }),
+        ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false } })] : [])],
       hooks: {
         drawClear: [behind(inLanes ? [] : runBands(), [])],
         setSelect: [(plot) => { plot.zoomed = plot.select.width > 0; }],

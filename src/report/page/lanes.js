@@ -11,7 +11,6 @@ function gpuOf(row, trace) {
   return lane ? [nodes.length > 1 ? lane.node : null, lane.gpus.length === 1 ? lane.name : trace.gpu].filter(Boolean).join(" · ") : trace.gpu;
 }
 const byNumber = new Map(rows.map((row) => [row.number, row]));
-const cut = (text, most) => (text.length > most ? text.slice(0, Math.max(most - 1, 1)) + "…" : text);
 
 /* The bars' colour: of the attempt that the result is of; those before it count for nothing. */
 function verdictOf(span) {
@@ -47,7 +46,7 @@ function laneBars(group, lane, n, x, y, height) {
 /* The lanes in time, as wide as there is room: letters stay as large as they are elsewhere. */
 function drawLanes(width) {
   const all = usage.lanes, line = all.length <= 12 ? 28 : all.length <= 32 ? 20 : 14, foot = 26;
-  const names = all.map(laneName), left = Math.min(Math.max(...names.map((name) => name.length)) * 7 + 12, width * 0.3), right = 14;
+  const names = all.map(laneName), left = Math.min(widest(names) + 14, width * 0.3), right = 14;
   const end = Math.max(...all.flatMap((lane) => lane.spans.map((span) => span[1])), 1), height = all.length * line + foot;
   const x = (ms) => left + (ms / end) * (width - left - right);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": say("lanes_in_time") });
@@ -55,15 +54,15 @@ function drawLanes(width) {
   svg.append(make("defs", {}, pattern));
   const marks = ticks(0, end / 1000, Math.max(Math.floor((width - left) / 110), 2), true);
   for (const mark of marks) {
-    const at = x(mark * 1000);
+    const at = x(mark * 1000), text = moment(usage.from_ms + mark * 1000).slice(end < 864e5 ? 11 : 5, end < 6e5 ? 19 : 16);
     svg.append(make("line", { x1: at, x2: at, y1: 0, y2: height - foot, stroke: "var(--line)", opacity: 0.6 }),
-      make("text", { x: Math.min(at, width - 30), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, moment(usage.from_ms + mark * 1000).slice(end < 864e5 ? 11 : 5, end < 6e5 ? 19 : 16)));
+      make("text", { x: Math.min(at, width - textWidth(text) / 2 - 2), y: height - 8, "text-anchor": mark === 0 ? "start" : "middle", class: "soft" }, text));
   }
   all.forEach((lane, n) => {
     const y = n * line + 3, group = make("g", { class: "lane" });
     lane.bars = [];
     svg.append(make("text", { x: left - 8, y: y + line / 2 + 1, "text-anchor": "end", class: lane.lost ? "lost" : null },
-      make("title", {}, [laneHint(lane), lane.lost].filter(Boolean).join("\n")), cut(names[n], Math.floor((left - 8) / 6.6))), group);
+      make("title", {}, [laneHint(lane), lane.lost].filter(Boolean).join("\n")), cut(names[n], left - 10)), group);
     laneBars(group, lane, n, x, y, line - 6);
   });
   return { svg, at: (px, py) => ({ n: Math.floor(py / line), ms: ((px - left) / (width - left - right)) * end }) };

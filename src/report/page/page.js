@@ -109,20 +109,20 @@ function spreadOf(quantity) {
   const all = [...groups.values()].flat().map(quantity.of);
   if (!all.length) return null;
   const single = [...groups.values()].every((list) => list.length === 1);
-  const longest = Math.max(...[...groups.keys()].map((name) => name.length)), most = 52;
-  const width = 1100, left = Math.min(Math.max(longest, 12), most) * 6.8 + 24, right = 20, line = single ? 24 : 46, height = groups.size * line + 40;
+  const width = 1100, left = Math.min(Math.max(widest([...groups.keys()]), 80), 360) + 24, line = single ? 24 : 46, height = groups.size * line + 40;
   const margin = (Math.max(...all) - Math.min(...all) || Math.abs(all[0]) || 1) * 0.05;
   const low = Math.min(...all) - margin, high = Math.max(...all) + margin;
+  const marks = ticks(quantity.below ? low : Math.max(low, 0), high, 7, quantity.ofTime), digits = digitsOf(marks);
+  const right = Math.max(20, widest(marks.map((tick) => quantity.text(tick, digits))) / 2 + 4);
   const x = (value) => left + ((value - low) / (high - low)) * (width - left - right);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": quantity.title });
-  const marks = ticks(quantity.below ? low : Math.max(low, 0), high, 7, quantity.ofTime), digits = digitsOf(marks);
   for (const tick of marks)
     svg.append(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: height - 30, stroke: "var(--line)" }),
       make("text", { x: x(tick), y: height - 12, "text-anchor": "middle", class: "soft" }, quantity.text(tick, digits)));
   let y = line / 2;
   for (const [name, list] of [...groups].sort((a, b) => compare(a[0], b[0]))) {
     const values = list.filter((row) => row.verdict !== "contaminated").map(quantity.of).sort((a, b) => a - b);
-    svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), name.length > most ? name.slice(0, most - 1) + "…" : name));
+    svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), cut(name, left - 16)));
     if (!single) svg.append(make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
     if (values.length >= 4)
       svg.append(make("rect", { x: x(quantile(values, 0.25)), y: y - 14, width: Math.max(x(quantile(values, 0.75)) - x(quantile(values, 0.25)), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
@@ -166,15 +166,17 @@ const counts = (row) => row.outcome === "succeeded" && row.verdict !== "contamin
 
 function drawFront(metric, sense, group) {
   const points = finished.filter((row) => isNumber(row.energy) && isNumber(row.metrics[metric]) && (!group || groupOf(row) === group)).map((row) => ({ x: row.energy, y: row.metrics[metric], row }));
-  const width = 1100, height = 420, left = 80, right = 30, top = 24, bottom = 48;
+  const width = 1100, height = 420, top = 24, bottom = 48;
   const range = (values) => { const low = Math.min(...values), high2 = Math.max(...values), m = (high2 - low || Math.abs(low) || 1) * 0.06; return [low - m, high2 + m]; };
   const [x0, x1] = range(points.map((p) => p.x)), [y0, y1] = range(points.map((p) => p.y));
+  const across = ticks(Math.max(x0, 0), x1, 8), upwards = ticks(y0, y1, 6);
+  const below = across.map((tick) => withUnit(tick, "J", digitsOf(across))), beside = upwards.map((tick) => plain(tick, Math.max(digitsOf(upwards), 5)));
+  const left = Math.max(80, widest(beside) + 14), right = Math.max(30, widest(below) / 2 + 4);
   const x = (v) => left + ((v - x0) / (x1 - x0)) * (width - left - right), y = (v) => height - bottom - ((v - y0) / (y1 - y0)) * (height - top - bottom);
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("front") });
-  const across = ticks(Math.max(x0, 0), x1, 8), upwards = ticks(y0, y1, 6);
-  for (const tick of across) svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, withUnit(tick, "J", digitsOf(across))));
-  for (const tick of upwards) svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, plain(tick, 5)));
-  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")), make("text", { x: left, y: 14 }, metric));
+  across.forEach((tick, i) => svg.append(make("line", { x1: x(tick), x2: x(tick), y1: top, y2: height - bottom, stroke: "var(--line)" }), make("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle", class: "soft" }, below[i])));
+  upwards.forEach((tick, i) => svg.append(make("line", { x1: left, x2: width - right, y1: y(tick), y2: y(tick), stroke: "var(--line)" }), make("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end", class: "soft" }, beside[i])));
+  svg.append(make("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, say("energy")), make("text", { x: left, y: 14 }, make("title", {}, metric), cut(metric, width - left - 4)));
   const best = sense ? frontOf(points.filter((p) => counts(p.row)), sense === "high") : [];
   svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front", "data-ids": best.map((p) => p.row.id).join(" ") }));
   if (best.length <= 20) for (const p of best) svg.append(make("text", { x: x(p.x) + 7, y: y(p.y) - 7, class: "soft" }, `#${p.row.number}`));

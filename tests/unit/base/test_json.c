@@ -56,10 +56,43 @@ static void mistakes_are_told_with_file_line_and_column(void **state)
     assert_error("{\"a\": 1,\n  b\n", 13, "a.json:2:3: ");
     assert_error("", 0, "a.json:1:1: ");
     assert_error("[1, 2", 5, "a.json:1:5: ");
-    assert_error("{\"a\": 1, \"a\": 2}", 16, "a.json:1:12: duplicate object key");
     assert_error("[\"a\nb\"]", 7, "a.json:1:3: ");
     assert_error("[1e999]", 7, "a.json:1:6: real number overflow");
     assert_error("[NaN]", 5, "a.json:1:4: ");
+}
+
+/* The places are counted by hand. */
+static void of_a_repeated_key_the_last_value_counts_and_both_places_are_known(void **state)
+{
+    (void)state;
+    struct json_doc doc =
+        parse("{\"a\": [0, {\"b c\": 1,\n \"x\": {\"b c\": 0},\n \"b c\": 2}],\n\"d\": 3, \"\\u0061\": [4]}");
+    struct json_place first, last, at;
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(doc.root, "a"), 0)), 4);
+    assert_true(json_doc_repeated(&doc, "$.a[1][\"b c\"]", &first, &last));
+    assert_int_equal(first.line, 1);
+    assert_int_equal(first.column, 12);
+    assert_int_equal(last.line, 3);
+    assert_int_equal(last.column, 2);
+    assert_true(json_doc_repeated(&doc, "$.a", &first, &last));
+    assert_int_equal(first.line, 1);
+    assert_int_equal(first.column, 2);
+    assert_int_equal(last.line, 4);
+    assert_int_equal(last.column, 9);
+    at = json_doc_place(&doc, "$.a[0]", false);
+    assert_int_equal(at.line, 4);
+    assert_int_equal(at.column, 20);
+    assert_false(json_doc_repeated(&doc, "$.d", &first, &last));
+    assert_false(json_doc_repeated(&doc, "$.a[1].x[\"b c\"]", &first, &last));
+    struct err err = {0};
+    assert_false(json_doc_refuse_repeats(&doc, &err));
+    assert_string_equal(
+        err.text, "a.json:3:2: the key of $.a[1][\"b c\"] is in its object twice, at 1:12 already: keep one of them");
+    json_doc_fini(&doc);
+    doc = parse("[{\"a\": 1}, {\"a\": {\"a\": 2}}]");
+    assert_true(json_doc_refuse_repeats(&doc, &err));
+    assert_false(json_doc_repeated(&doc, "$[0].a", &first, &last));
+    json_doc_fini(&doc);
 }
 
 static void assert_hint(const char *text, const char *hint)
@@ -404,6 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_keeps_its_name_and_its_bytes),
         cmocka_unit_test(mistakes_are_told_with_file_line_and_column),
+        cmocka_unit_test(of_a_repeated_key_the_last_value_counts_and_both_places_are_known),
         cmocka_unit_test(the_usual_slips_are_named),
         cmocka_unit_test(a_nul_is_refused_where_it_stands),
         cmocka_unit_test(nesting_has_an_end),

@@ -20,9 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The program's own, of which the library's help speaks. */
 const struct cli_command *const cli_commands[] = {NULL};
+
+/* Nothing in them weighs against the machine, as far as the kernel keeps the promise. */
+static bool any_wrong(const struct findings *findings)
+{
+    const struct doctor_page page = {.findings = findings, .kernel_backed = true};
+    return !doctor_fit(&page);
+}
 
 static int setup(void **state)
 {
@@ -69,6 +78,22 @@ static void same_text(const char *text, const char *expected)
         assert_string_equal(text, expected);
 }
 
+/* A mend that is a command is to be pasted: a shell must be able to read it. */
+static void read_by_a_shell(const struct finding *finding)
+{
+    if (!finding->mend || finding->advice)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("sh", "sh", "-n", "-c", finding->mend, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status != 0)
+        fail_msg("no shell can read: %s", finding->mend);
+}
+
 /* The mark, reason and mend of one finding, for this user and containment. */
 static void expect(const char *top, uid_t uid, const struct containment *containment, const char *name,
                    enum finding_mark mark, const char *reason, const char *mend)
@@ -80,6 +105,7 @@ static void expect(const char *top, uid_t uid, const struct containment *contain
     assert_int_equal(finding->mark, mark);
     same_text(finding->reason, reason);
     same_text(finding->mend, mend);
+    read_by_a_shell(finding);
     findings_fini(&findings);
 }
 
@@ -137,10 +163,10 @@ static void in_a_container_its_own_options_are_the_mend(void **state)
            "docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
            "--security-opt systempaths=unconfined ...");
     expect(top, 0, &none, "cgroup", FINDING_NO, read_only,
-           "docker run --cgroupns=private ... (on a machine with cgroup v2)");
+           "docker run --cgroupns=private ...   # on a machine with cgroup v2");
     put(top, "/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup2 ro\n");
     expect(top, 0, &none, "cgroup", FINDING_NO, read_only,
-           "mount -o remount,rw /sys/fs/cgroup (in a container: docker run --privileged ...)");
+           "mount -o remount,rw /sys/fs/cgroup   # in a container: docker run --privileged ...");
 }
 
 static void a_user_gets_a_cgroup_from_systemd_or_else_from_root(void **state)
@@ -154,10 +180,9 @@ static void a_user_gets_a_cgroup_from_systemd_or_else_from_root(void **state)
            "sudo sh -c 'mkdir -p /sys/fs/cgroup/" TARE_NAME "-1000 && chown -R 1000 /sys/fs/cgroup/" TARE_NAME
            "-1000 && echo '$$' >/sys/fs/cgroup/" TARE_NAME "-1000/cgroup.procs'");
     put(top, "/run/systemd/system/x", "");
-    expect(
-        top, 1000, &none, "cgroup", FINDING_NO, denied,
-        "sudo loginctl enable-linger ada; then log in anew and: systemd-run --user --scope -p Delegate=yes " TARE_NAME
-        " run ...");
+    expect(top, 1000, &none, "cgroup", FINDING_NO, denied,
+           "sudo loginctl enable-linger ada   # then log in anew, and: systemd-run --user --scope -p "
+           "Delegate=yes " TARE_NAME " run ...");
     put(top, "/run/user/1000/systemd/x", "");
     expect(top, 1000, &none, "cgroup", FINDING_NO, denied,
            "systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
@@ -189,9 +214,9 @@ static void why_memory_is_not_limited_is_found_out(void **state)
     put(top, "/cgroup/cgroup.controllers", "cpu memory pids\n");
     put(top, "/cgroup/cgroup.subtree_control", "cpu memoryless\n");
     expect(top, 1000, &all, "memory limits", FINDING_NO, lived_in,
-           "for a run as a whole: systemd-run --user --scope -p MemoryMax=32G " TARE_NAME " run ...");
+           "systemd-run --user --scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole");
     expect(top, 0, &all, "memory limits", FINDING_NO, lived_in,
-           "for a run as a whole: systemd-run --scope -p MemoryMax=32G " TARE_NAME " run ...");
+           "systemd-run --scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole");
     put(top, "/cgroup/cgroup.controllers", "cpu\n");
     expect(top, 0, &all, "memory limits", FINDING_NO, "the memory controller is not handed down to this cgroup", NULL);
     put(top, "/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t100\t1\nmemory\t4\t90\t1\n");
@@ -219,7 +244,7 @@ static void a_slow_clock_and_hidden_processes_are_told(void **state)
     assert_int_equal(find(&bad, "clock source")->mark, FINDING_NO);
     same_text(find(&bad, "processes seen")->reason, "/proc is mounted with hidepid=invisible");
     same_text(find(&bad, "processes seen")->mend, "sudo mount -o remount,hidepid=0 /proc");
-    assert_false(findings_any_wrong(&bad));
+    assert_false(any_wrong(&bad));
     findings_fini(&good);
     findings_fini(&bad);
 }
@@ -246,7 +271,7 @@ static void the_page_says_first_whether_the_machine_is_fit_and_keeps_a_command_o
     const struct doctor_page page = {.containment = &none, .findings = &findings, .width = 60};
     doctor_text(&page, &text);
     assert_string_equal(text_get(&text), "This machine is not fit to measure, because of: containment\n"
-                                         "(best effort), leftovers; 1 warning.\n"
+                                         "(best effort), leftovers; 1 warning: cgroup.\n"
                                          "The promise that nothing outlives an experiment is best\n"
                                          "effort: sweep. What an experiment leaves behind is searched\n"
                                          "for and ended, but a process that hides well may outlive it;\n"
@@ -284,7 +309,7 @@ static void a_machine_is_fit_when_nothing_fails_and_the_kernel_keeps_the_promise
     page.kernel_backed = true;
     assert_true(doctor_fit(&page));
     doctor_text(&page, &text);
-    static const char head[] = "This machine is fit to measure, with 1 warning.\n";
+    static const char head[] = "This machine is fit to measure, with 1 warning: turbo.\n";
     assert_memory_equal(text_get(&text), head, sizeof head - 1);
     findings_fini(&findings);
 }

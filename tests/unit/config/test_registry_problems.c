@@ -252,6 +252,38 @@ static void distributions_are_checked(void **state)
                           ".mean)"));
 }
 
+static void what_is_in_an_object_twice_is_told_with_both_places(void **state)
+{
+    (void)state;
+    expect_registry(
+        "{\"models\": {\"a\": {\"path\": \"/tmp\", \"models\": [\"m\"], \"train_script\": \"t\",\n"
+        "\"env\": {\"A\": \"1\", \"A\": \"2\"}, \"note\": 1, \"note\": 2,\n"
+        "\"required_args\": {\"x\": \"-x\", \"x\": \"-y\"},\n"
+        "\"supported_hyperparams\": {\"p\": 1, \"p\": {\"flag\": \"-p\", \"type\": \"int\",\n"
+        " \"range\": [1, 2], \"default\": 1, \"default\": 2}},\n"
+        "\"marks\": {\"epoch\": {\"start\": \"a\", \"start\": \"b\"}, \"epoch\": {\"start\": \"a\", \"start\": "
+        "\"b\"}},\n"
+        "\"performance_metrics\": {\"log_patterns\": {\"acc\": \"a\", \"acc\": \"b\"}},\n"
+        "\"oom_steps\": [{\"scale\": {\"p\": 0.5, \"p\": 0.5}}]}, \"b\": 1, \"b\": 2}}",
+        LINES("r:8:58: error: 'b' is in this object twice, at 8:50 and at 8:58: keep one of them (at $.models.b)",
+              "r:2:19: error: 'A' is in this object twice, at 2:9 and at 2:19: keep one of them (at $.models.a.env.A)",
+              "r:4:35: error: 'p' is in this object twice, at 4:27 and at 4:35: keep one of them (at "
+              "$.models.a.supported_hyperparams.p)",
+              "r:5:33: error: 'default' is in this object twice, at 5:19 and at 5:33: keep one of them (at "
+              "$.models.a.supported_hyperparams.p.default)",
+              "r:3:30: error: 'x' is in this object twice, at 3:19 and at 3:30: keep one of them (at "
+              "$.models.a.required_args.x)",
+              "r:7:54: error: 'acc' is in this object twice, at 7:42 and at 7:54: keep one of them (at "
+              "$.models.a.performance_metrics.log_patterns.acc)",
+              "r:6:50: error: 'epoch' is in this object twice, at 6:11 and at 6:50: keep one of them (at "
+              "$.models.a.marks.epoch)",
+              "r:6:74: error: 'start' is in this object twice, at 6:60 and at 6:74: keep one of them (at "
+              "$.models.a.marks.epoch.start)",
+              "r:8:36: error: 'p' is in this object twice, at 8:26 and at 8:36: keep one of them (at "
+              "$.models.a.oom_steps[0].scale.p)",
+              "r:8:63: error: expected an object (a repository), not 2 (at $.models.b)"));
+}
+
 static void choices_are_checked(void **state)
 {
     (void)state;
@@ -340,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_default_has_the_type),
         cmocka_unit_test(ranges_are_checked),
         cmocka_unit_test(distributions_are_checked),
+        cmocka_unit_test(what_is_in_an_object_twice_is_told_with_both_places),
         cmocka_unit_test(choices_are_checked),
         cmocka_unit_test(a_metric_is_a_pattern_or_an_object_with_its_goal),
         cmocka_unit_test(what_is_right_is_read_beside_what_is_wrong),

@@ -39,15 +39,39 @@ static void what_is_no_json_is_reported_with_its_place(void **state)
     assert_int_equal(settings.entry_count, 0);
 }
 
-static void a_key_that_stands_twice_is_refused(void **state)
+/* As in the study's own files: a comment before the keys and one behind them. */
+static void a_key_that_is_ignored_may_be_repeated(void **state)
 {
     (void)state;
-    AUTO(problems_fini) struct problems problems = {0};
-    AUTO(settings_fini) struct settings settings;
-    static const char text[] = "{\"mode\": \"default\", \"mode\": \"mutation\"}";
-    assert_false(settings_parse("s", text, strlen(text), &settings, &problems));
-    assert_int_equal(problems.errors, 1);
-    assert_non_null(strstr(problems.items[0].text, "duplicate object key"));
+    expect("{\"comment\": \"a\", \"comment\": \"b\", \"purpose\": 1, \"purpose\": 2,\n"
+           " \"experiments\": [\n"
+           "  {\"comment\": \"first\", \"repo\": \"r\", \"model\": \"m\", \"comment\": {\"repo\": 1, \"repo\": 2}},\n"
+           "  {\"comment\": \"only a comment\", \"comment\": \"again\"}]}",
+           LINES());
+}
+
+static void a_key_that_counts_and_is_repeated_is_told_with_both_places_beside_all_other_mistakes(void **state)
+{
+    (void)state;
+    expect("{\"mode\": \"default\",\n"
+           " \"mode\": \"mutation\", \"max_retries\": -1, \"comment\": 1, \"comment\": 2,\n"
+           " \"experiments\": [\n"
+           "  {\"repo\": \"r\", \"model\": \"m\", \"hyperparameters\": {\"lr\": 1, \"epochs\": 2, \"lr\": []}},\n"
+           "  {\"repo\": \"r\", \"model\": 7, \"repo\": \"s\", \"repo\": \"t\"}],\n"
+           " \"tare\": {\"environment\": {\"A\": \"1\",\n  \"A\": \"2\"}, \"preflight\": {}, \"preflight\": {}}}",
+           LINES("s:2:37: error: 'max_retries': expected a whole number from 0 to 1000, not -1 (at $.max_retries)",
+                 "s:2:2: error: 'mode' is in this object twice, at 1:2 and at 2:2: keep one of them (at $.mode)",
+                 "s:7:3: error: 'A' is in this object twice, at 6:27 and at 7:3: keep one of them (at "
+                 "$.tare.environment.A)",
+                 "s:7:31: error: 'preflight' is in this object twice, at 7:14 and at 7:31: keep one of them (at "
+                 "$.tare.preflight)",
+                 "s:4:73: error: 'lr' is in this object twice, at 4:51 and at 4:73: keep one of them (at "
+                 "$.experiments[0].hyperparameters.lr)",
+                 "s:4:79: error: 'lr': expected a number, a text, true, false or null, not an empty list (at "
+                 "$.experiments[0].hyperparameters.lr)",
+                 "s:5:42: error: 'repo' is in this object twice, at 5:4 and at 5:42: keep one of them (at "
+                 "$.experiments[1].repo)",
+                 "s:5:26: error: 'model': expected a text that is not empty, not 7 (at $.experiments[1].model)"));
 }
 
 static void a_file_that_is_not_there_is_reported(void **state)
@@ -374,7 +398,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_json_is_reported_with_its_place),
-        cmocka_unit_test(a_key_that_stands_twice_is_refused),
+        cmocka_unit_test(a_key_that_is_ignored_may_be_repeated),
+        cmocka_unit_test(a_key_that_counts_and_is_repeated_is_told_with_both_places_beside_all_other_mistakes),
         cmocka_unit_test(a_file_that_is_not_there_is_reported),
         cmocka_unit_test(hostile_depth_is_an_error_like_any_other),
         cmocka_unit_test(the_root_is_an_object_with_experiments),

@@ -2,10 +2,12 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "config/registry.h"
 #include "config/settings.h"
 
+#include <dirent.h>
 #include <unistd.h>
 
 #define FOLDER PROJECT_ROOT "/../shared/data/settings/"
@@ -64,6 +66,61 @@ static void every_settings_file_is_read_without_a_problem(void **state)
         assert_int_equal(mutated, rows[i].mutated);
         assert_int_equal(runs, rows[i].runs);
     }
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* Whatever else of the study's lies there; fourteen of its files have a key "comment" twice in an entry. */
+static void every_file_in_the_folder_is_read(void **state)
+{
+    (void)state;
+    DIR *folder = opendir(FOLDER);
+    if (!folder) {
+        print_message("# skipped: %s is not there\n", FOLDER);
+        skip();
+    }
+    size_t read = 0;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (!ends_with(entry->d_name, ".json") || strcmp(entry->d_name, "models_config.json") == 0)
+            continue;
+        AUTO_FREE char *path = mem_printf(FOLDER "%s", entry->d_name);
+        AUTO(problems_fini) struct problems problems = {0};
+        AUTO(settings_fini) struct settings settings;
+        if (!settings_read(path, &settings, &problems) || settings.entry_count == 0)
+            print_message("# %s\n", path);
+        expect_problems(&problems, LINES());
+        assert_true(settings.entry_count > 0);
+        read++;
+    }
+    closedir(folder);
+    assert_true(read >= 7);
+}
+
+/* 80 entries, as counted in the file; each gets two comments more. */
+static void comments_that_are_repeated_in_every_entry_change_nothing(void **state)
+{
+    (void)state;
+    AUTO_FREE char *path = find_file("mutation_validation_1x.json");
+    if (!path)
+        skip();
+    AUTO_TEXT struct text text = {0}, more = {0};
+    assert_true(fs_read(path, 1 << 20, &text, NULL));
+    const char *at = text_get(&text);
+    for (const char *found; (found = strstr(at, "\"repo\":")); at = found + 1) {
+        text_add_bytes(&more, at, (size_t)(found - at));
+        text_add(&more, "\"comment\": \"again\", \"comment\": {\"repo\": 1, \"repo\": 2}, \"");
+    }
+    text_add(&more, at);
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO(settings_fini) struct settings settings;
+    bool good = settings_parse("s", text_get(&more), more.length, &settings, &problems);
+    expect_problems(&problems, LINES());
+    assert_true(good);
+    assert_int_equal(settings.entry_count, 80);
 }
 
 static void the_stage_file_keeps_its_history_and_the_places_of_its_entries(void **state)
@@ -128,6 +185,8 @@ static void the_registry_is_read_and_lacks_only_its_repositories(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_file_in_the_folder_is_read),
+        cmocka_unit_test(comments_that_are_repeated_in_every_entry_change_nothing),
         cmocka_unit_test(every_settings_file_is_read_without_a_problem),
         cmocka_unit_test(the_stage_file_keeps_its_history_and_the_places_of_its_entries),
         cmocka_unit_test(the_registry_is_read_and_lacks_only_its_repositories),

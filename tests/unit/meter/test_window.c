@@ -22,6 +22,15 @@ static const struct window_sensor exact = {
     .gap_ns = 150 * NS_PER_MS,
 };
 
+/* Of one window: an index of its own. */
+static void window_energy(const struct series *series, int64_t start_ns, int64_t end_ns,
+                          const struct window_sensor *sensor, struct window_energy *out)
+{
+    struct window_index *index = window_index_new(series, sensor);
+    window_index_energy(index, start_ns, end_ns, out);
+    window_index_free(index);
+}
+
 static int64_t at(double s)
 {
     return llround(s * NS_PER_S);

@@ -143,37 +143,6 @@ static void epochs_add_up_to_the_attempt_exactly(void **state)
     load_fini(&load);
 }
 
-static struct window_energy known(int64_t length_s, double energy_j, double half_width_j)
-{
-    return (struct window_energy){
-        .end_ns = length_s * NS_PER_S, .energy_j = {energy_j, true}, .half_width_j = {half_width_j, true}};
-}
-
-static void the_net_is_what_is_left_of_the_bare_idle(void **state)
-{
-    (void)state;
-    struct window_energy energy = known(10, 1000, 3);
-    struct window_idle before = {known(10, 700, 1), true}, after = {known(20, 1600, 2), true};
-    struct window_net net = window_net(&energy, &before, &after);
-    assert_true(net.idle_w.valid && net.energy_j.valid && net.half_width_j.valid);
-    near(net.idle_w.value, 75, 1e-12); /* 70 W before, 80 W after */
-    near(net.energy_j.value, 250, 1e-9);
-    /* read-out of the mean: √(0.1² + 0.1²)/2 W; drift: 95 % of ±5 W; ten seconds of both; and the window's own 3 J */
-    near(net.half_width_j.value, sqrt(9 + 100 * (0.02 / 4 + 4.75 * 4.75)), 1e-9);
-}
-
-static void the_net_is_absent_unless_idleness_was_proven(void **state)
-{
-    (void)state;
-    struct window_energy energy = known(10, 1000, 3), absent = {.end_ns = NS_PER_S};
-    struct window_idle idle = {known(10, 700, 1), true}, busy = {known(10, 700, 1), false}, unknown = {absent, true};
-    assert_false(window_net(&energy, &busy, &idle).energy_j.valid);
-    assert_false(window_net(&energy, &idle, &busy).energy_j.valid);
-    assert_false(window_net(&energy, &idle, &unknown).energy_j.valid);
-    assert_false(window_net(&absent, &idle, &idle).energy_j.valid);
-    assert_true(window_net(&energy, &idle, &idle).energy_j.valid);
-}
-
 static void a_kilowatt_hour_is_3_6_megajoules(void **state)
 {
     (void)state;
@@ -190,8 +159,6 @@ int main(void)
         cmocka_unit_test(marks_out_of_order_or_outside_make_empty_pieces),
         cmocka_unit_test(pieces_of_an_absent_attempt_are_absent),
         cmocka_unit_test(epochs_add_up_to_the_attempt_exactly),
-        cmocka_unit_test(the_net_is_what_is_left_of_the_bare_idle),
-        cmocka_unit_test(the_net_is_absent_unless_idleness_was_proven),
         cmocka_unit_test(a_kilowatt_hour_is_3_6_megajoules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# The commands of README and CONTRIBUTING, in any order, in a build that "make demo" made: without the test library.
+
+load helpers
+
+# A pkg-config that has no cmocka, and no CMake, as after "make setup".
+without_cmocka() {
+    {
+        echo '#!/bin/sh'
+        echo 'for word; do [ "$word" != cmocka ] || exit 1; done'
+        echo "exec $(command -v pkg-config) \"\$@\""
+    } > pkg-config
+    chmod +x pkg-config
+    printf '[binaries]\npkgconfig = %s\ncmake = %s\n' "'$WORK/pkg-config'" "'$WORK/no-cmake'" > native
+}
+
+@test "all that the benches need is built also where the test library is not there" {
+    command -v meson > /dev/null || skip "meson is not there"
+    without_cmocka
+    meson setup --native-file native build "$ROOT" > setup
+    grep -q 'dependency cmocka found: NO' setup
+    ninja -C build -t targets all | sed 's/: .*//' > targets
+    grep -q '^src/cli/' targets
+    grep -hoE '\$\{?BUILD\}?/[A-Za-z0-9_./-]+' "$ROOT"/bench/*.sh "$ROOT"/bench/*.bash | sed -E 's/^[^/]*\///' | sort -u > needed
+    cat needed
+    [ "$(grep -c . needed)" -ge 8 ]
+    grep -q '^tests/fake/libnvidia-ml.so.1$' needed
+    while read -r file; do
+        grep -qE "^$file(/|\$)" targets || { echo "no $file"; false; }
+    done < needed
+}
+
+@test "BENCH chooses the benches of make bench, and an unknown one is told" {
+    build=${BUILD_DIR:-$ROOT/build}
+    [ -x "$build/bench/bench_plan" ] || skip "the benches are not built"
+    run env BUILD="$build" BENCH="plan nothing" "$ROOT/bench/run.sh"
+    [ "$status" -eq 2 ]
+    [[ "$output" == "there is no bench 'nothing'; BENCH names some of: plan match "* ]]
+    [ -z "${TARE_SANITIZED:-}" ] || return 0
+    run env BUILD="$build" BENCH=plan "$ROOT/bench/run.sh"
+    echo "$output"
+    [ "$status" -le 1 ] # 1: a target is missed, as it may be beside other tests
+    [ "$(grep -c '^== ' <<< "$output")" -eq 1 ]
+    grep -q '^== bench_plan' <<< "$output"
+    grep -q '^name .*| measured .*| met$' <<< "$output"
+    [[ "$output" != *"not run to the end"* ]]
+}
+
+@test "make check-gpu says that there is no GPU" {
+    mkdir bin
+    printf '#!/bin/sh\necho "NVIDIA-SMI has failed" >&2\nexit 9\n' > bin/nvidia-smi
+    chmod +x bin/nvidia-smi
+    PATH=$WORK/bin:$PATH run "$ROOT/tests/gpu/run.sh"
+    [ "$status" -eq 1 ]
+    [[ "$output" == "There is no NVIDIA GPU here"*"make check needs none." ]]
+}
