@@ -253,18 +253,70 @@ static bool op_empty_tuple(struct pickle *p)
     return push_holder(p, PICKLE_TUPLE);
 }
 
+/* A run is worth its head for what begins a list, and for whole batches. */
+#define RUN_LEAST 16
+
+static bool can_be_run(const struct holder *holder, const struct pickle_value *values, size_t count)
+{
+    if (holder->last && count < RUN_LEAST)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind != PICKLE_DICT)
+            return false;
+    return true;
+}
+
+/* The stack of each event is a list of its own, of the same few frames: those that hold the very same dictionaries share
+ * one run. Two runs with one hash: the second is not shared. */
+static bool find_run(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->runs, count + RUN_HEAD, sizeof(uint32_t)))
+        return false;
+    if (p->runs.count + count + RUN_HEAD >= UINT32_MAX)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    uint32_t *runs = p->runs.data, *made = runs + p->runs.count + RUN_HEAD, found;
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        made[i] = (uint32_t)values[i].index;
+        hash = (hash ^ made[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    bool known = addr_map_get(&p->run_of, hash, &found);
+    if (known && runs[found - 1] == count && memcmp(runs + found, made, count * sizeof *made) == 0) {
+        *start = found;
+        return true;
+    }
+    made[-RUN_HEAD] = 0;
+    made[-1] = (uint32_t)count;
+    *start = p->runs.count + RUN_HEAD;
+    p->runs.count = *start + count;
+    return known || run_index(p, hash, (uint32_t)*start);
+}
+
+static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->items, count, sizeof *values))
+        return false;
+    *start = p->items.count;
+    memcpy((struct pickle_value *)p->items.data + *start, values, count * sizeof *values);
+    p->items.count += count;
+    return true;
+}
+
 /* Puts count values behind what the holder has. */
 static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values, size_t count)
 {
     if (count == 0)
         return true;
-    size_t start = p->items.count;
-    if (count > UINT32_MAX || !array_room(p, &p->items, count, sizeof *values))
-        return count <= UINT32_MAX ? false : pickle_fail(p, "a list is too long");
-    memcpy((struct pickle_value *)p->items.data + start, values, count * sizeof *values);
-    p->items.count += count;
+    if (count > UINT32_MAX)
+        return pickle_fail(p, "a list is too long");
+    size_t start = 0;
+    bool is_run = can_be_run(holder, values, count);
+    if (!(is_run ? find_run(p, values, count, &start) : put_items(p, values, count, &start)))
+        return false;
     struct piece *last = holder->last ? (struct piece *)p->pieces.data + holder->last - 1 : NULL;
-    if (last && last->start + last->count == start && last->count + (uint64_t)count <= UINT32_MAX) {
+    if (last && !is_run && !last->is_run && last->start + last->count == start &&
+        last->count + (uint64_t)count <= UINT32_MAX) {
         last->count += (uint32_t)count;
         return true;
     }
@@ -279,7 +331,7 @@ static bool fill(struct pickle *p, struct holder *holder, const struct pickle_va
         pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
     else
         holder->first = (uint32_t)p->pieces.count + 1;
-    pieces[p->pieces.count++] = (struct piece){.start = start, .count = (uint32_t)count};
+    pieces[p->pieces.count++] = (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
     holder->last = (uint32_t)p->pieces.count;
     return true;
 }

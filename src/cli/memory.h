@@ -69,8 +69,17 @@ void memory_size_cell(struct table *table, uint64_t bytes);
 void memory_count_cell(struct table *table, uint64_t count);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
-/* "backward (train.py:31)": the innermost frame outside of PyTorch itself; NULL: no stack was recorded. */
-char *memory_stack_text(const struct snapshot *snapshot, uint32_t at);
+/* Where an allocation was made: the innermost frame in a Python file of the user's own, past the allocator's C++, and the
+ * library's function that was called there (NULL: none). Without such a file: of another library than PyTorch, of PyTorch's
+ * Python, of compiled code that is not the allocator's, any. frame NULL: no stack was recorded. */
+struct memory_place {
+    const struct snapshot_frame *frame, *via;
+};
+struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
+
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", the folder left out where it is wider than columns
+ * (0: as wide as it is); NULL: no stack was recorded. */
+char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
 
 /* How it ended under a setting: "fits", "fails at event 5879: 21.3 MiB on stream 0 (...)". */
 char *memory_outcome_text(const struct memory_try *try);

@@ -77,7 +77,7 @@ static json_t *stack_json(const struct snapshot *snapshot, uint32_t at)
     const struct snapshot_stack *stack = &snapshot->stacks[at];
     json_t *frames = json_array();
     for (size_t i = 0; i < stack->frame_count; i++) {
-        const struct snapshot_frame *frame = &snapshot->frames[stack->first_frame + i];
+        const struct snapshot_frame *frame = snapshot_frame(snapshot, at, i);
         json_t *json = json_object();
         set(json, "function", json_text_or_null(frame->function));
         set(json, "file", json_text_or_null(frame->file));

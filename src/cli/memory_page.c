@@ -173,7 +173,7 @@ static char *block_title(const struct memory_report *report, const struct snapsh
                          const struct snapshot_block *block, size_t more)
 {
     AUTO_FREE char *size = memory_size_text(block->size_bytes), *whole = memory_size_text(segment->size_bytes);
-    AUTO_FREE char *stack = memory_stack_text(report->snapshot, block->stack);
+    AUTO_FREE char *stack = memory_stack_text(report->snapshot, block->stack, 0);
     AUTO_FREE char *others = more ? mem_printf(" and %zu smaller beside it", more) : mem_strdup("");
     static const char *const states[] = {"free", "allocated", "awaited"};
     return mem_printf("%s %s%s%s%s; in a segment of %s, stream %" PRIu64 ", at 0x%" PRIx64, states[block->state], size,
@@ -268,7 +268,7 @@ static void add_groups(const struct memory_report *report, const char *title, co
     text_addf(out, "<h2>%s</h2>\n<div class=scroll><table>\n<tr><th>bytes<th>count<th>each<th class=l>from</tr>\n",
               title);
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        AUTO_FREE char *stack = memory_stack_text(report->snapshot, groups[i].stack);
+        AUTO_FREE char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
         text_add(out, "<tr>");
         add_size(out, groups[i].bytes);
         text_addf(out, "<td>%zu</td>", groups[i].count);

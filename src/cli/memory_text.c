@@ -119,7 +119,7 @@ static void add_pools(const struct memory_report *report, struct text *out)
 
 static char *stack_cell(const struct memory_report *report, uint32_t stack)
 {
-    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack);
+    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack, STACK_COLUMNS);
     if (!text)
         return mem_strdup("-");
     return strlen(text) <= STACK_COLUMNS ? steal_ptr(text) : mem_printf("%.*s...", STACK_COLUMNS - 3, text);

@@ -48,7 +48,7 @@ static void add_notes(const struct memory_report *report, struct text *out)
         AUTO_FREE char *name = try_name(try);
         if (replay->outcome != REPLAY_FITS || replay->beyond) {
             AUTO_FREE char *outcome = memory_outcome_text(try);
-            AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack);
+            AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack, 0);
             AUTO_FREE char *line = mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
             text_wrap(out, line, 2, 78);
         }

@@ -87,11 +87,11 @@ static void stacks_are_shared_and_innermost_first(void **state)
     assert_int_equal(events[0].stack, 0);
     assert_int_equal(events[3].stack, events[4].stack);
     assert_int_not_equal(events[1].stack, events[3].stack);
-    const struct snapshot_stack *first = &got.stacks[events[1].stack];
-    assert_int_equal(first->frame_count, 2);
-    assert_string_equal(got.frames[first->first_frame].function, "empty");
-    assert_string_equal(got.frames[first->first_frame + 1].file, "/home/me/train.py");
-    assert_int_equal(got.frames[first->first_frame + 1].line, 31);
+    uint32_t first = events[1].stack;
+    assert_int_equal(got.stacks[first].frame_count, 2);
+    assert_string_equal(snapshot_frame(&got, first, 0)->function, "empty");
+    assert_string_equal(snapshot_frame(&got, first, 1)->file, "/home/me/train.py");
+    assert_int_equal(snapshot_frame(&got, first, 1)->line, 31);
     snapshot_fini(&got);
 }
 
