@@ -64,7 +64,7 @@ static const char *opcode_text(uint8_t opcode)
     return NULL;
 }
 
-static bool refuse(struct pickle *p)
+bool pickle_refuse(struct pickle *p)
 {
     uint8_t opcode = *p->opcode;
     const char *name = opcode_text(opcode);
@@ -96,20 +96,6 @@ static bool is_compressed(const uint8_t *bytes, size_t count, struct err *err)
     return false;
 }
 
-static bool read_all(struct pickle *p)
-{
-    while (!p->done) {
-        p->opcode = p->at;
-        if (p->at == p->end)
-            return pickle_fail(p,
-                               "the file ends before its last opcode (STOP): it is cut short, or still being written");
-        pickle_op *op = pickle_ops[*p->at++];
-        if (!(op ? op(p) : refuse(p)))
-            return false;
-    }
-    return true;
-}
-
 static void array_free(struct pickle *p, struct array *array, size_t size)
 {
     p->held -= array->capacity * size;
@@ -138,7 +124,7 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     p->held_max =
         count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE ? SIZE_MAX : count * MEMORY_PER_BYTE + MEMORY_LEAST;
     names_init(&p->names);
-    if (!read_all(p)) {
+    if (!pickle_run(p)) {
         pickle_free(p);
         return NULL;
     }

@@ -62,9 +62,11 @@ bool run_index(struct pickle *pickle, uint64_t hash, uint32_t start);
 /* Fails with the place of the opcode that is being read before the text. */
 bool pickle_fail(struct pickle *pickle, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The opcodes by their byte; NULL: refused. Each takes its argument and returns false when err was set. */
-typedef bool pickle_op(struct pickle *pickle);
-extern pickle_op *const pickle_ops[256];
+/* Reads up to STOP. */
+bool pickle_run(struct pickle *pickle);
+
+/* Fails with what is wrong with the opcode that is being read: it would run code, or no snapshot has it. */
+bool pickle_refuse(struct pickle *pickle);
 
 /* Sets what the key says; keys that an event does not need are passed over. */
 bool event_set(struct pickle *pickle, struct pickle_event *event, struct pickle_value key, struct pickle_value value);
