@@ -335,7 +335,8 @@ static bool fill(struct pickle *p, struct holder *holder, const struct pickle_va
         pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
     else
         holder->first = (uint32_t)p->pieces.count + 1;
-    pieces[p->pieces.count++] = (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
+    pieces[p->pieces.count++] =
+        (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
     holder->last = (uint32_t)p->pieces.count;
     return true;
 }

@@ -86,10 +86,9 @@ static bool place_frame(struct reading_snapshot *reading, struct pickle_value di
     if (!snapshot_count(reading, dict))
         return false;
     pickle_number(pickle_get(reading->pickle, dict, NAME_LINE), &line);
-    struct snapshot_frame frame = {
-        .function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
-        .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
-        .line = (int64_t)line};
+    struct snapshot_frame frame = {.function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
+                                   .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
+                                   .line = (int64_t)line};
     uint64_t hash = mix(mix(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
     bool known = addr_map_get(&reading->frame_of, hash, out);
     if (!known || !same_frame(&snapshot->frames[*out], &frame)) {

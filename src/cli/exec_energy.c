@@ -62,7 +62,7 @@ void exec_energy_end(struct exec_energy *energy, struct job *job)
         return;
     struct job_usage usage = job_usage(job);
     exec_marks_take(energy->marks, energy->measuring, true);
-    measuring_end(energy->measuring, usage.has_cpu ? usage.cpu_s : -1);
+    measuring_end(energy->measuring, &usage);
 }
 
 /* What is there already may be a device or a pipe, which is written in place. */

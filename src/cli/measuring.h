@@ -27,8 +27,8 @@ struct measuring_subject {
 /* The first moment, and the last. What begins before the meters are ready is read as soon as they are; the driver has
  * mostly kept the power of the seconds before. */
 void measuring_begin(struct measuring *measuring, const struct measuring_subject *subject);
-/* cpu_s: all the CPU time that a job used, if the caller knows, else negative. */
-void measuring_end(struct measuring *measuring, double cpu_s);
+/* usage: of a job that has ended, as the kernel tells it; NULL: not known. */
+void measuring_end(struct measuring *measuring, const struct job_usage *usage);
 
 bool measuring_has_ended(const struct measuring *measuring);
 

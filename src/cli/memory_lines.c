@@ -39,8 +39,8 @@ static bool is_python(const char *file)
 /* A folder or file of PyTorch's Python package, wherever it was built. */
 static bool is_of_torch(const char *file)
 {
-    static const char *const parts[] = {"_",    "amp/", "autograd/",     "cuda/", "distributed/", "functional.py", "fx/",
-                                        "jit/", "nn/",  "nested/", "optim/", "profiler/",  "utils/",        NULL};
+    static const char *const parts[] = {"_",    "amp/", "autograd/", "cuda/",  "distributed/", "functional.py", "fx/",
+                                        "jit/", "nn/",  "nested/",   "optim/", "profiler/",    "utils/",        NULL};
     for (const char *at = file; (at = strstr(at, "/torch/"));) {
         at += strlen("/torch/");
         for (size_t i = 0; parts[i]; i++)
@@ -53,9 +53,17 @@ static bool is_of_torch(const char *file)
 /* What every allocation comes through. */
 static bool is_allocator(const char *function)
 {
-    static const char *const fronts[] = {"c10::", "at::detail::", "at::_ops::", "at::cuda::", "at::native::empty",
-                                         "at::(anonymous namespace)::", "torch::unwind", "torch::CapturedTraceback",
-                                         "void c10::", "std::", NULL};
+    static const char *const fronts[] = {"c10::",
+                                         "at::detail::",
+                                         "at::_ops::",
+                                         "at::cuda::",
+                                         "at::native::empty",
+                                         "at::(anonymous namespace)::",
+                                         "torch::unwind",
+                                         "torch::CapturedTraceback",
+                                         "void c10::",
+                                         "std::",
+                                         NULL};
     for (size_t i = 0; fronts[i]; i++)
         if (strncmp(function, fronts[i], strlen(fronts[i])) == 0)
             return true;

@@ -142,8 +142,7 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
 {
     const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
-    struct pass pass = {
-        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = cpu_ns()};
+    struct pass pass = {.matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = cpu_ns()};
     if (needles->count == 0 || item->rest_dense) {
         try_every_line(&pass);
         item->rest_dense -= item->rest_dense > 0;

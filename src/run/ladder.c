@@ -255,8 +255,8 @@ static void add_cause(json_t *data, const struct oom_diagnosis *diagnosis)
     const char *error = json_string_value(json_object_get(data, "error"));
     if (!error || diagnosis->cause == OOM_CAUSE_UNKNOWN)
         return;
-    AUTO_FREE char *told = mem_printf("%s; %scause: %s", error, diagnosis->sure ? "" : "probable ",
-                                      oom_cause_text(diagnosis->cause));
+    AUTO_FREE char *told =
+        mem_printf("%s; %scause: %s", error, diagnosis->sure ? "" : "probable ", oom_cause_text(diagnosis->cause));
     json_object_set_new(data, "error", json_string(told));
 }
 
