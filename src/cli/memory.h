@@ -43,6 +43,8 @@ struct memory_report {
     struct growth growth;
     struct usage_group *at_peak, *at_end;
     size_t at_peak_count, at_end_count;
+    struct usage_oom *ooms; /* that were recorded */
+    size_t oom_count;
     struct memory_try *tries;
     size_t try_count;
     struct recommendation recommendation;
@@ -77,12 +79,18 @@ struct memory_place {
 };
 struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
 
-/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", the folder left out where it is wider than columns
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125" where that is wider than columns
  * (0: as wide as it is); NULL: no stack was recorded. */
 char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
 
 /* How it ended under a setting: "fits", "fails at event 5879: 21.3 MiB on stream 0 (...)". */
 char *memory_outcome_text(const struct memory_try *try);
+
+/* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
+char *memory_oom_text(const struct memory_report *report);
+
+/* The caveat of advice on a record in which memory ran out; NULL: it did not. */
+char *memory_beyond_text(const struct memory_report *report);
 
 /* Whether replays can be trusted, in a sentence. */
 char *memory_check_text(const struct memory_report *report);

@@ -156,7 +156,8 @@ char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t 
     AUTO_FREE char *via = frame_text(place.via, package_path(place.via->file));
     if (columns > 0 && strlen(at) + strlen(" via ") + strlen(via) > columns) {
         free(via);
-        via = frame_text(place.via, base_name(place.via->file));
+        const char *file = base_name(place.via->file);
+        via = mem_printf("%.*s:%" PRId64, NAME_SHOWN, file, place.via->line);
     }
     return mem_printf("%s via %s", at, via);
 }
@@ -189,6 +190,45 @@ char *memory_outcome_text(const struct memory_try *try)
                                : mem_strdup("");
     return mem_printf("%s: event %" PRIu32 " asks for %s (a segment of %s)%s; %s", heads[replay->outcome],
                       refusal->event, size, segment, more, why_not(replay->outcome, refusal->survivable));
+}
+
+/* Between the two, or one where they are the same as shown. */
+static char *range_text(uint64_t low, uint64_t high)
+{
+    AUTO_FREE char *from = memory_size_text(low), *to = memory_size_text(high);
+    return strcmp(from, to) == 0 ? mem_printf("of %s", to) : mem_printf("between %s and %s", from, to);
+}
+
+char *memory_oom_text(const struct memory_report *report)
+{
+    if (report->oom_count == 0)
+        return NULL;
+    const struct usage_oom *oom = &report->ooms[report->oom_count - 1];
+    AUTO_FREE char *requested = memory_size_text(oom->requested_bytes), *segment = memory_size_text(oom->segment_bytes);
+    AUTO_FREE char *reserved = memory_size_text(oom->reserved_bytes),
+                   *allocated = memory_size_text(oom->allocated_bytes);
+    AUTO_FREE char *free_bytes = memory_size_text(oom->device_free_bytes);
+    AUTO_FREE char *stack = memory_stack_text(report->snapshot, oom->stack, 0);
+    AUTO_FREE char *others =
+        report->oom_count > 1 ? mem_printf(" (%zu came before it)", report->oom_count - 1) : mem_strdup("");
+    AUTO_FREE char *limit = range_text(oom->limit_low_bytes, oom->limit_high_bytes);
+    AUTO_FREE char *why = oom->by_cap
+                              ? mem_printf("The GPU had %s free, so it was a cap %s that refused it", free_bytes, limit)
+                              : mem_printf("The GPU had %s free: PyTorch could have %s at most", free_bytes, limit + 3);
+    return mem_printf("Event %" PRIu32 "%s asked for %s (a segment of %s)%s%s, beside %s reserved, of which %s was "
+                      "allocated. %s.",
+                      oom->event, others, requested, segment, stack ? ", from " : "", stack ? stack : "", reserved,
+                      allocated, why);
+}
+
+char *memory_beyond_text(const struct memory_report *report)
+{
+    if (report->oom_count == 0)
+        return NULL;
+    return mem_printf("Memory ran out at event %" PRIu32
+                      " of %zu: what the training would have asked for after that is not in "
+                      "the record. All this is what it needs at least, as far as the record goes; it promises no fit.",
+                      report->ooms[report->oom_count - 1].event, report->snapshot->devices[report->device].count);
 }
 
 char *memory_check_text(const struct memory_report *report)

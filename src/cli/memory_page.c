@@ -107,6 +107,16 @@ static void add_state(const struct memory_report *report, struct text *out)
     text_add(out, "</table>\n");
 }
 
+static void add_oom(const struct memory_report *report, struct text *out)
+{
+    AUTO_FREE char *line = memory_oom_text(report);
+    if (!line)
+        return;
+    text_add(out, "<h2>Out of memory</h2>\n<p>");
+    add_escaped(out, line);
+    text_add(out, "</p>\n");
+}
+
 /* A closed shape under one of the curve's two lines. */
 static void add_area(const struct curve *curve, bool reserved, uint64_t top, struct text *out)
 {
@@ -299,6 +309,7 @@ void memory_page(const struct memory_report *report, struct text *out)
     text_addf(out, "</title>\n<style>%s</style>\n", style);
     add_heading(report, out);
     add_state(report, out);
+    add_oom(report, out);
     add_curve(report, out);
     add_map(report, out);
     add_pools(report, out);

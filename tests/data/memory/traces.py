@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small memory snapshots made by hand, as PyTorch writes them, and a plain replay of the allocator's common path to make larger ones.
 
-usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks,
+usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks, places, capped,
                                   leak, steady, wide, proto2, early
        traces.py big FILE EVENTS  a trace of that many events
        traces.py stacked FILE EVENTS FRAMES PROTOCOL [unlike]
@@ -189,6 +189,45 @@ def stacks():
     t.alloc(B + 2 * MIB, 2 * MIB, frames=second)
     t.segment(A, [(12 * MIB, 12 * MIB, "a")])
     t.segment(B, [(2 * MIB, 2 * MIB, "a"), (2 * MIB, 2 * MIB, "a"), (16 * MIB, 0, "i")])
+    return t
+
+
+TORCH = "/opt/venv/lib/python3.12/site-packages/torch"
+ALLOCATOR = [{"name": "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)", "filename": "??", "line": 0},
+             {"name": "c10::StorageImpl::StorageImpl()", "filename": "/pytorch/c10/core/StorageImpl.h", "line": 40},
+             {"name": "at::detail::empty_generic(long)", "filename": "??", "line": 0}]
+LINEAR = [{"name": "at::native::linear(at::Tensor const&)", "filename": "??", "line": 0},
+          {"name": "_PyEval_EvalFrameDefault", "filename": "/usr/src/Python/ceval.c", "line": 2},
+          {"name": "forward", "filename": f"{TORCH}/nn/modules/linear.py", "line": 125},
+          {"name": "_call_impl", "filename": f"{TORCH}/nn/modules/module.py", "line": 1750}]
+PLACES = [  # a stack from the innermost frame on, as stacks="all" records it
+    ALLOCATOR + LINEAR + [{"name": "step", "filename": "/home/me/torch/train.py", "line": 41},
+                          {"name": "<module>", "filename": "/home/me/torch/train.py", "line": 90},
+                          {"name": "run_path", "filename": "<frozen runpy>", "line": 286}],
+    ALLOCATOR + [{"name": "build", "filename": "/home/me/torch/model.py", "line": 7}],
+    ALLOCATOR + LINEAR + [{"name": "train", "filename": "/opt/venv/lib/python3.12/site-packages/trainer/loop.py", "line": 12},
+                          {"name": "run", "filename": "/usr/lib/python3.12/threading.py", "line": 1012}],
+    ALLOCATOR + [{"name": "at::native::(anonymous namespace)::conv_backward(at::Tensor const&, long)", "filename": "??", "line": 0},
+                 {"name": "torch::autograd::Engine::thread_main()", "filename": "??", "line": 0}],
+    ALLOCATOR,
+]
+
+
+def places():
+    """stacks="all": of the user's file, without a library between, of an installed trainer, of the backward pass, of nothing known."""
+    t = Trace()
+    for i, frames in enumerate(PLACES):
+        t.event("segment_alloc", A - i * 64 * MIB, 20 * MIB + 2 * i * MIB)
+        t.alloc(A - i * 64 * MIB, 20 * MIB + 2 * i * MIB, frames=frames)
+        t.segment(A - i * 64 * MIB, [(20 * MIB + 2 * i * MIB, 20 * MIB + 2 * i * MIB, "a")])
+    return t
+
+
+def capped():
+    """As `oom`, but the GPU has 7 GiB free: it was a cap, of at least the 50 MiB that were reserved and below 30 + 24."""
+    t = oom()
+    t.events[-1]["device_free"] = 7 << 30
+    t.events[-1]["frames"] = PLACES[0]
     return t
 
 
