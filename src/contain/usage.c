@@ -45,7 +45,8 @@ void job_usage_keep(struct job *job)
 
 void job_peak_keep(struct job *job, uint64_t bytes)
 {
-    if (bytes == 0 || job->usage.peak_of_cgroup || (job->usage.has_peak_memory && job->usage.peak_memory_bytes >= bytes))
+    if (bytes == 0 || job->usage.peak_of_cgroup ||
+        (job->usage.has_peak_memory && job->usage.peak_memory_bytes >= bytes))
         return;
     job->usage.peak_memory_bytes = bytes;
     job->usage.has_peak_memory = true;

@@ -157,7 +157,7 @@ static void equal_stacks_are_one_and_a_list_may_still_grow(void **state)
               "framesq\x02](");
     ADD(text, "}q\x03(X\x04\x00\x00\x00nameq\x04X\x01\x00\x00\x00"
               "fq\x05X\x04\x00\x00\x00lineq\x06K\x07u");
-    ADD(text, "}q\x07(h\x04h\x05h\x06K\x08ueu");    /* [f:7, f:8] */
+    ADD(text, "}q\x07(h\x04h\x05h\x06K\x08ueu"); /* [f:7, f:8] */
     ADD(text, "}(h\x00h\x01h\x02]q\x08(h\x03h\x07"
               "eu"); /* the same dictionaries in another list */
     ADD(text, "}(h\x00h\x01h\x02](h\x03}(h\x04X\x01\x00\x00\x00"

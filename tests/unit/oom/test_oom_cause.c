@@ -123,11 +123,12 @@ static void both_meanings_of_the_old_messages_come_to_one_diagnosis(void **state
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int old = 0; old < 2; old++) {
-            AUTO_FREE char *text = mem_printf(
-                "RuntimeError: CUDA out of memory. Tried to allocate %s (GPU 0; %s total capacity; %s already allocated; "
-                "%s free; %s %s)\n",
-                rows[i].requested, rows[i].total, rows[i].allocated, rows[i].free_bytes,
-                old ? rows[i].cached : rows[i].reserved, old ? "cached" : "reserved in total by PyTorch");
+            AUTO_FREE char *text =
+                mem_printf("RuntimeError: CUDA out of memory. Tried to allocate %s (GPU 0; %s total capacity; %s "
+                           "already allocated; "
+                           "%s free; %s %s)\n",
+                           rows[i].requested, rows[i].total, rows[i].allocated, rows[i].free_bytes,
+                           old ? rows[i].cached : rows[i].reserved, old ? "cached" : "reserved in total by PyTorch");
             struct oom_diagnosis diagnosis;
             diagnose(text, &nothing_known, &diagnosis);
             assert_string_equal(oom_cause_name(diagnosis.cause), oom_cause_name(rows[i].cause));
