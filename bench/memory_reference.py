@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 """What tare memory is measured against: CPython reading the same snapshot, and a plain replay of its trace (best fit by bisection,
-splitting, merging; nothing else) in Python. Prints "KEY VALUE" lines, seconds of processor time."""
+splitting, merging; nothing else) in Python. Prints "KEY VALUE" lines, seconds of processor time.
+
+usage: memory_reference.py SNAPSHOT [read]     read: no replay
+       memory_reference.py peak COMMAND...     the most that a command had in memory"""
 import bisect
 import pickle
+import resource
+import subprocess
 import sys
 import time
 
@@ -58,12 +63,24 @@ def replay(events):
     return peak
 
 
+def peak_kib(command):
+    """The most that the command had in memory, which must end well."""
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+
 def main():
+    if sys.argv[1] == "peak":
+        print(f"peak_bytes {peak_kib(sys.argv[2:]) * 1024}")
+        return
     began = time.process_time()
     with open(sys.argv[1], "rb") as file:
         snapshot = pickle.load(file)
     read = time.process_time() - began
     events = snapshot["device_traces"][0]
+    if "read" in sys.argv[2:]:
+        print(f"events {len(events)}\nread_seconds {read:.4f}")
+        return
     began = time.process_time()
     peak = replay(events)
     print(f"events {len(events)}\nread_seconds {read:.4f}\nreplay_seconds {time.process_time() - began:.4f}\npeak_reserved {peak}")

@@ -20,6 +20,12 @@ bool pickle_fail(struct pickle *p, const char *format, ...)
     return err_set(p->err, "byte %td: %s", p->opcode - p->bytes, text);
 }
 
+static bool fail_of_memory(struct pickle *p)
+{
+    return pickle_fail(p, "it would take more than %d bytes of memory for each byte read: no snapshot is written so",
+                       MEMORY_PER_BYTE);
+}
+
 bool array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
 {
     size_t wanted = array->capacity + array->capacity / 2 + 16;
@@ -27,13 +33,19 @@ bool array_grow(struct pickle *p, struct array *array, size_t more, size_t size)
         wanted = array->count + more;
     size_t held = p->held + (wanted - array->capacity) * size;
     if (held > p->held_max)
-        return pickle_fail(p,
-                           "it would take more than %d bytes of memory for each byte read: no snapshot is written so",
-                           MEMORY_PER_BYTE);
+        return fail_of_memory(p);
     array->data = mem_resize(array->data, wanted, size);
     array->capacity = wanted;
     p->held = held;
     return true;
+}
+
+bool run_index(struct pickle *p, uint64_t hash, uint32_t start)
+{
+    size_t before = p->run_of.capacity;
+    addr_map_set(&p->run_of, hash, start);
+    p->held += (p->run_of.capacity - before) * sizeof *p->run_of.entries;
+    return p->held <= p->held_max || fail_of_memory(p);
 }
 
 /* Protocol 0's opcodes are refused by name as well, so that the reason can be looked up. */
@@ -52,7 +64,7 @@ static const char *opcode_text(uint8_t opcode)
     return NULL;
 }
 
-static bool refuse(struct pickle *p)
+bool pickle_refuse(struct pickle *p)
 {
     uint8_t opcode = *p->opcode;
     const char *name = opcode_text(opcode);
@@ -84,20 +96,6 @@ static bool is_compressed(const uint8_t *bytes, size_t count, struct err *err)
     return false;
 }
 
-static bool read_all(struct pickle *p)
-{
-    while (!p->done) {
-        p->opcode = p->at;
-        if (p->at == p->end)
-            return pickle_fail(p,
-                               "the file ends before its last opcode (STOP): it is cut short, or still being written");
-        pickle_op *op = pickle_ops[*p->at++];
-        if (!(op ? op(p) : refuse(p)))
-            return false;
-    }
-    return true;
-}
-
 static void array_free(struct pickle *p, struct array *array, size_t size)
 {
     p->held -= array->capacity * size;
@@ -126,7 +124,7 @@ struct pickle *pickle_read(const void *bytes, size_t count, struct err *err)
     p->held_max =
         count > (SIZE_MAX - MEMORY_LEAST) / MEMORY_PER_BYTE ? SIZE_MAX : count * MEMORY_PER_BYTE + MEMORY_LEAST;
     names_init(&p->names);
-    if (!read_all(p)) {
+    if (!pickle_run(p)) {
         pickle_free(p);
         return NULL;
     }
@@ -146,6 +144,8 @@ void pickle_free(struct pickle *p)
     free(p->items.data);
     free(p->pieces.data);
     free(p->holders.data);
+    free(p->runs.data);
+    addr_map_fini(&p->run_of);
     free(p->events.data);
     free(p->streams.data);
     free(p);
@@ -174,7 +174,11 @@ bool pickle_next(struct pickle_walk *walk, struct pickle_value *out)
     if (walk->piece == 0)
         return false;
     const struct piece *piece = (const struct piece *)walk->pickle->pieces.data + walk->piece - 1;
-    *out = ((const struct pickle_value *)walk->pickle->items.data)[piece->start + walk->at];
+    if (piece->is_run)
+        *out = (struct pickle_value){.kind = PICKLE_DICT,
+                                     .index = ((const uint32_t *)walk->pickle->runs.data)[piece->start + walk->at]};
+    else
+        *out = ((const struct pickle_value *)walk->pickle->items.data)[piece->start + walk->at];
     if (++walk->at == piece->count)
         *walk = (struct pickle_walk){.pickle = walk->pickle, .piece = piece->next};
     return true;
@@ -190,6 +194,15 @@ size_t pickle_count(const struct pickle *p, struct pickle_value value)
         piece = found->next;
     }
     return count;
+}
+
+uint32_t *pickle_note(struct pickle *p, struct pickle_value list)
+{
+    const struct holder *holder = list.kind == PICKLE_LIST ? holder_of(p, list) : NULL;
+    if (!holder || holder->first == 0 || holder->first != holder->last)
+        return NULL;
+    const struct piece *piece = (const struct piece *)p->pieces.data + holder->first - 1;
+    return piece->is_run ? (uint32_t *)p->runs.data + piece->start - RUN_HEAD : NULL;
 }
 
 struct pickle_value pickle_get(const struct pickle *p, struct pickle_value dict, enum name key)

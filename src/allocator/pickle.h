@@ -67,6 +67,10 @@ struct pickle_walk pickle_walk(const struct pickle *pickle, struct pickle_value 
 bool pickle_next(struct pickle_walk *walk, struct pickle_value *out);
 size_t pickle_count(const struct pickle *pickle, struct pickle_value value); /* of a dictionary: twice its keys */
 
+/* A number of the caller's about the dictionaries in a list, 0 at first: one place for all lists of the very same ones.
+ * NULL: the list is empty, or has none. */
+uint32_t *pickle_note(struct pickle *pickle, struct pickle_value list);
+
 /* The value of a dictionary's key, PICKLE_ABSENT when it has none. The last one counts, as in Python. */
 struct pickle_value pickle_get(const struct pickle *pickle, struct pickle_value dict, enum name key);
 

@@ -187,7 +187,11 @@ static bool op_long1(struct pickle *p)
         return push(p, (struct pickle_value){.kind = PICKLE_UINT, .index = little_endian(bytes, 8)});
     if (length > 8)
         return pickle_fail(p, "a number has more than 64 bits");
-    number = little_endian(bytes, length);
+    /* All eight bytes at once where the file has as many: addresses and times are such numbers. */
+    if (length > 0 && p->end - bytes >= 8)
+        number = little_endian(bytes, 8) & UINT64_MAX >> (64 - 8 * length);
+    else
+        number = little_endian(bytes, length);
     if (length > 0 && length < 8 && (bytes[length - 1] & 0x80))
         number |= UINT64_MAX << (8 * length);
     return push_int(p, (int64_t)number);
@@ -253,18 +257,70 @@ static bool op_empty_tuple(struct pickle *p)
     return push_holder(p, PICKLE_TUPLE);
 }
 
+/* A run is worth its head for what begins a list, and for whole batches. */
+#define RUN_LEAST 16
+
+static bool can_be_run(const struct holder *holder, const struct pickle_value *values, size_t count)
+{
+    if (holder->last && count < RUN_LEAST)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind != PICKLE_DICT)
+            return false;
+    return true;
+}
+
+/* The stack of each event is a list of its own, of the same few frames: those that hold the very same dictionaries share
+ * one run. Two runs with one hash: the second is not shared. */
+static bool find_run(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->runs, count + RUN_HEAD, sizeof(uint32_t)))
+        return false;
+    if (p->runs.count + count + RUN_HEAD >= UINT32_MAX)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    uint32_t *runs = p->runs.data, *made = runs + p->runs.count + RUN_HEAD, found;
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        made[i] = (uint32_t)values[i].index;
+        hash = (hash ^ made[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    bool known = addr_map_get(&p->run_of, hash, &found);
+    if (known && runs[found - 1] == count && memcmp(runs + found, made, count * sizeof *made) == 0) {
+        *start = found;
+        return true;
+    }
+    made[-RUN_HEAD] = 0;
+    made[-1] = (uint32_t)count;
+    *start = p->runs.count + RUN_HEAD;
+    p->runs.count = *start + count;
+    return known || run_index(p, hash, (uint32_t)*start);
+}
+
+static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->items, count, sizeof *values))
+        return false;
+    *start = p->items.count;
+    memcpy((struct pickle_value *)p->items.data + *start, values, count * sizeof *values);
+    p->items.count += count;
+    return true;
+}
+
 /* Puts count values behind what the holder has. */
 static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values, size_t count)
 {
     if (count == 0)
         return true;
-    size_t start = p->items.count;
-    if (count > UINT32_MAX || !array_room(p, &p->items, count, sizeof *values))
-        return count <= UINT32_MAX ? false : pickle_fail(p, "a list is too long");
-    memcpy((struct pickle_value *)p->items.data + start, values, count * sizeof *values);
-    p->items.count += count;
+    if (count > UINT32_MAX)
+        return pickle_fail(p, "a list is too long");
+    size_t start = 0;
+    bool is_run = can_be_run(holder, values, count);
+    if (!(is_run ? find_run(p, values, count, &start) : put_items(p, values, count, &start)))
+        return false;
     struct piece *last = holder->last ? (struct piece *)p->pieces.data + holder->last - 1 : NULL;
-    if (last && last->start + last->count == start && last->count + (uint64_t)count <= UINT32_MAX) {
+    if (last && !is_run && !last->is_run && last->start + last->count == start &&
+        last->count + (uint64_t)count <= UINT32_MAX) {
         last->count += (uint32_t)count;
         return true;
     }
@@ -279,7 +335,8 @@ static bool fill(struct pickle *p, struct holder *holder, const struct pickle_va
         pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
     else
         holder->first = (uint32_t)p->pieces.count + 1;
-    pieces[p->pieces.count++] = (struct piece){.start = start, .count = (uint32_t)count};
+    pieces[p->pieces.count++] =
+        (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
     holder->last = (uint32_t)p->pieces.count;
     return true;
 }
@@ -408,11 +465,85 @@ static bool op_stop(struct pickle *p)
     return true;
 }
 
-pickle_op *const pickle_ops[256] = {
-    [0x80] = op_proto,      [0x95] = op_frame,      [0x94] = op_memoize, ['q'] = op_binput,     ['r'] = op_long_binput,
-    ['h'] = op_binget,      ['j'] = op_long_binget, ['('] = op_mark,     ['N'] = op_none,       [0x88] = op_true,
-    [0x89] = op_false,      ['J'] = op_binint,      ['K'] = op_binint1,  ['M'] = op_binint2,    [0x8a] = op_long1,
-    ['G'] = op_binfloat,    [0x8c] = op_short_text, ['X'] = op_text,     [']'] = op_empty_list, ['}'] = op_empty_dict,
-    [')'] = op_empty_tuple, ['a'] = op_append,      ['e'] = op_appends,  ['s'] = op_setitem,    ['u'] = op_setitems,
-    ['t'] = op_tuple,       [0x85] = op_tuple1,     [0x86] = op_tuple2,  [0x87] = op_tuple3,    ['.'] = op_stop,
-};
+/* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones in line: a trace has a
+ * hundred million of them. */
+static inline bool run_op(struct pickle *p, uint8_t opcode)
+{
+    switch (opcode) {
+    case 0x80:
+        return op_proto(p);
+    case 0x95:
+        return op_frame(p);
+    case 0x94:
+        return op_memoize(p);
+    case 'q':
+        return op_binput(p);
+    case 'r':
+        return op_long_binput(p);
+    case 'h':
+        return op_binget(p);
+    case 'j':
+        return op_long_binget(p);
+    case '(':
+        return op_mark(p);
+    case 'N':
+        return op_none(p);
+    case 0x88:
+        return op_true(p);
+    case 0x89:
+        return op_false(p);
+    case 'J':
+        return op_binint(p);
+    case 'K':
+        return op_binint1(p);
+    case 'M':
+        return op_binint2(p);
+    case 0x8a:
+        return op_long1(p);
+    case 'G':
+        return op_binfloat(p);
+    case 0x8c:
+        return op_short_text(p);
+    case 'X':
+        return op_text(p);
+    case ']':
+        return op_empty_list(p);
+    case '}':
+        return op_empty_dict(p);
+    case ')':
+        return op_empty_tuple(p);
+    case 'a':
+        return op_append(p);
+    case 'e':
+        return op_appends(p);
+    case 's':
+        return op_setitem(p);
+    case 'u':
+        return op_setitems(p);
+    case 't':
+        return op_tuple(p);
+    case 0x85:
+        return op_tuple1(p);
+    case 0x86:
+        return op_tuple2(p);
+    case 0x87:
+        return op_tuple3(p);
+    case '.':
+        return op_stop(p);
+    default:
+        return pickle_refuse(p);
+    }
+}
+
+bool pickle_run(struct pickle *p)
+{
+    while (!p->done) {
+        p->opcode = p->at;
+        if (p->at == p->end)
+            return pickle_fail(p,
+                               "the file ends before its last opcode (STOP): it is cut short, or still being written");
+        if (!run_op(p, *p->at++))
+            return false;
+    }
+    return true;
+}

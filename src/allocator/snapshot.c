@@ -27,7 +27,7 @@ static bool place_stream(struct reading_snapshot *reading, const struct pickle_e
 static bool read_event(struct reading_snapshot *reading, struct pickle_value dict, struct snapshot_event *out)
 {
     struct pickle_event event;
-    if (!pickle_event(reading->pickle, dict, &event, reading->err) || !snapshot_count(reading))
+    if (!snapshot_count(reading, dict) || !pickle_event(reading->pickle, dict, &event, reading->err))
         return false;
     *out = (struct snapshot_event){
         .addr = event.addr, .size_bytes = event.size, .time_us = event.time_us, .action = event.action};
@@ -66,7 +66,7 @@ static bool read_traces(struct reading_snapshot *reading, struct pickle_value li
     struct pickle_walk walk = pickle_walk(reading->pickle, list);
     struct pickle_value trace;
     while (pickle_next(&walk, &trace)) {
-        if (!snapshot_count(reading))
+        if (!snapshot_count(reading, trace))
             return false;
         out->devices = mem_resize(out->devices, out->device_count + 1, sizeof *out->devices);
         out->devices[out->device_count++] = (struct snapshot_device){0};
@@ -158,7 +158,12 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
         return false;
     bool good = read_root(&reading);
     out->read_memory_bytes = pickle_memory(reading.pickle);
-    free(reading.stack_of);
+    struct addr_map *maps[] = {&reading.stack_of_list, &reading.frame_of_dict, &reading.text_at,
+                               &reading.stack_of,      &reading.frame_of,      &reading.text_of};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        out->read_memory_bytes += maps[i]->capacity * sizeof *maps[i]->entries;
+        addr_map_fini(maps[i]);
+    }
     pickle_free(reading.pickle);
     if (!good)
         snapshot_fini(out);
@@ -191,12 +196,10 @@ void snapshot_fini(struct snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->device_count; i++)
         free(snapshot->devices[i].events);
-    for (size_t i = 0; i < snapshot->frame_count; i++) {
-        free(snapshot->frames[i].function);
-        free(snapshot->frames[i].file);
-    }
-    for (size_t i = 0; i < snapshot->mark_count; i++)
-        free(snapshot->marks[i].name);
+    for (size_t i = 0; i < snapshot->text_count; i++)
+        free(snapshot->texts[i]);
+    free(snapshot->texts);
+    free(snapshot->stack_frames);
     free(snapshot->devices);
     free(snapshot->segments);
     free(snapshot->blocks);

@@ -46,18 +46,19 @@ struct snapshot_device {
     size_t count;
 };
 
+/* Each is held once, and so are its texts: traces of real trainings name the same few frames millions of times. */
 struct snapshot_frame {
-    char *function, *file;
+    const char *function, *file;
     int64_t line;
 };
 
-/* Innermost call first. */
+/* Innermost call first; each is held once. */
 struct snapshot_stack {
-    size_t first_frame, frame_count;
+    size_t first_frame, frame_count; /* in stack_frames */
 };
 
 struct snapshot_mark {
-    char *name;
+    const char *name;
     int64_t time_us;
     uint16_t device;
     bool start; /* else its end */
@@ -74,6 +75,10 @@ struct snapshot {
     size_t stack_count;
     struct snapshot_frame *frames;
     size_t frame_count;
+    uint32_t *stack_frames; /* places in frames */
+    size_t stack_frame_count;
+    char **texts; /* of frames and marks */
+    size_t text_count;
     struct snapshot_mark *marks; /* by time */
     size_t mark_count;
     uint64_t *streams; /* rising; 0: the default stream */
@@ -88,6 +93,12 @@ bool snapshot_read(const void *bytes, size_t count, struct snapshot *out, struct
 
 /* Maps the file; refuses what is no regular file. */
 bool snapshot_load(const char *path, struct snapshot *out, struct err *err);
+
+/* The frame at a place of a stack: below its frame_count. */
+static inline const struct snapshot_frame *snapshot_frame(const struct snapshot *snapshot, uint32_t stack, size_t place)
+{
+    return &snapshot->frames[snapshot->stack_frames[snapshot->stacks[stack].first_frame + place]];
+}
 
 void snapshot_fini(struct snapshot *snapshot);
 

@@ -8,9 +8,10 @@
 #define DEVICES_MAX 4096
 #define STREAMS_MAX 4096
 
-bool snapshot_count(struct reading_snapshot *reading)
+bool snapshot_count(struct reading_snapshot *reading, struct pickle_value element)
 {
-    return reading->elements++ < reading->elements_max ||
+    reading->elements += 1 + (element.kind == PICKLE_DICT ? pickle_count(reading->pickle, element) : 0);
+    return reading->elements <= reading->elements_max ||
            err_set(reading->err, "the same lists are named over and over: no snapshot is written so");
 }
 
@@ -19,51 +20,152 @@ static char *copy_text(struct pickle_value value)
     return mem_strndup(value.kind == PICKLE_TEXT ? value.text : "", value.kind == PICKLE_TEXT ? value.length : 0);
 }
 
-static bool add_frame(struct reading_snapshot *reading, struct pickle_value dict)
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_text(const char *text, size_t length)
+{
+    uint64_t hash = length;
+    for (; length >= sizeof hash; text += sizeof hash, length -= sizeof hash) {
+        uint64_t word;
+        memcpy(&word, text, sizeof word);
+        hash = mix(hash, word);
+    }
+    for (; length > 0; text++, length--)
+        hash = mix(hash, (unsigned char)*text);
+    return hash;
+}
+
+/* Its place among the texts. What the pickle names again is at the same place in the file: its bytes are read once. Of two
+ * texts with one hash the later is held as often as it is written. */
+static uint32_t place_text(struct reading_snapshot *reading, const char *text, size_t length)
 {
     struct snapshot *out = reading->out;
+    uint32_t found;
+    if (addr_map_get(&reading->text_at, (uintptr_t)text, &found))
+        return found;
+    uint64_t hash = hash_text(text, length);
+    bool known = addr_map_get(&reading->text_of, hash, &found);
+    if (!known || strlen(out->texts[found]) != strnlen(text, length) ||
+        memcmp(out->texts[found], text, strlen(out->texts[found])) != 0) {
+        out->texts = mem_room(out->texts, out->text_count, &reading->text_room, sizeof *out->texts);
+        out->texts[out->text_count] = mem_strndup(text, length);
+        found = (uint32_t)out->text_count++;
+    }
+    if (!known)
+        addr_map_set(&reading->text_of, hash, found);
+    addr_map_set(&reading->text_at, (uintptr_t)text, found);
+    return found;
+}
+
+const char *snapshot_text(struct reading_snapshot *reading, struct pickle_value value)
+{
+    if (value.kind != PICKLE_TEXT || value.length == 0)
+        return "";
+    uint32_t place = place_text(reading, value.text, value.length);
+    return reading->out->texts[place];
+}
+
+static bool same_frame(const struct snapshot_frame *one, const struct snapshot_frame *two)
+{
+    return one->function == two->function && one->file == two->file && one->line == two->line;
+}
+
+/* One frame is held once: by its dictionary, which many stacks share, then by what it says. */
+static bool place_frame(struct reading_snapshot *reading, struct pickle_value dict, uint32_t *out)
+{
+    struct snapshot *snapshot = reading->out;
     uint64_t line = 0;
     if (dict.kind != PICKLE_DICT)
         return err_set(reading->err, "a frame is no dictionary");
-    if (!snapshot_count(reading))
+    if (addr_map_get(&reading->frame_of_dict, dict.index, out))
+        return true;
+    if (!snapshot_count(reading, dict))
         return false;
-    out->frames = mem_room(out->frames, out->frame_count, &reading->frame_room, sizeof *out->frames);
     pickle_number(pickle_get(reading->pickle, dict, NAME_LINE), &line);
-    out->frames[out->frame_count++] =
-        (struct snapshot_frame){.function = copy_text(pickle_get(reading->pickle, dict, NAME_NAME)),
-                                .file = copy_text(pickle_get(reading->pickle, dict, NAME_FILENAME)),
-                                .line = (int64_t)line};
+    struct snapshot_frame frame = {.function = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
+                                   .file = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_FILENAME)),
+                                   .line = (int64_t)line};
+    uint64_t hash = mix(mix(line, (uintptr_t)frame.function), (uintptr_t)frame.file);
+    bool known = addr_map_get(&reading->frame_of, hash, out);
+    if (!known || !same_frame(&snapshot->frames[*out], &frame)) {
+        snapshot->frames = mem_room(snapshot->frames, snapshot->frame_count, &reading->frame_room, sizeof frame);
+        snapshot->frames[snapshot->frame_count] = frame;
+        *out = (uint32_t)snapshot->frame_count++;
+    }
+    if (!known)
+        addr_map_set(&reading->frame_of, hash, *out);
+    addr_map_set(&reading->frame_of_dict, dict.index, *out);
     return true;
 }
 
-bool snapshot_stack(struct reading_snapshot *reading, struct pickle_value frames, uint32_t *out)
+/* Puts the frames of a list behind the others; they stay when their stack is a new one. */
+static bool add_frames(struct reading_snapshot *reading, struct pickle_value list, size_t *count, uint64_t *hash)
+{
+    struct snapshot *out = reading->out;
+    struct pickle_walk walk = pickle_walk(reading->pickle, list);
+    struct pickle_value dict;
+    *count = 0;
+    *hash = 0;
+    while (pickle_next(&walk, &dict)) {
+        size_t end = out->stack_frame_count + *count;
+        uint32_t place;
+        if (!snapshot_count(reading, (struct pickle_value){0}) || !place_frame(reading, dict, &place))
+            return false;
+        out->stack_frames = mem_room(out->stack_frames, end, &reading->stack_frame_room, sizeof place);
+        out->stack_frames[end] = place;
+        *hash = mix(*hash, place);
+        ++*count;
+    }
+    return true;
+}
+
+static bool same_stack(const struct snapshot *snapshot, uint32_t stack, size_t count)
+{
+    const uint32_t *frames = snapshot->stack_frames;
+    return snapshot->stacks[stack].frame_count == count &&
+           memcmp(frames + snapshot->stacks[stack].first_frame, frames + snapshot->stack_frame_count,
+                  count * sizeof *frames) == 0;
+}
+
+static bool place_stack(struct reading_snapshot *reading, struct pickle_value list, uint32_t *out)
 {
     struct snapshot *snapshot = reading->out;
-    struct pickle_value frame;
-    *out = 0;
-    if (frames.kind != PICKLE_LIST)
+    uint64_t hash;
+    size_t count;
+    if (!add_frames(reading, list, &count, &hash))
+        return false;
+    bool known = addr_map_get(&reading->stack_of, hash, out);
+    if (known && same_stack(snapshot, *out, count))
         return true;
-    if (frames.index >= reading->stack_of_count) {
-        size_t wanted = (size_t)frames.index + 1;
-        wanted += wanted / 2;
-        reading->stack_of = mem_resize(reading->stack_of, wanted, sizeof *reading->stack_of);
-        memset(reading->stack_of + reading->stack_of_count, 0,
-               (wanted - reading->stack_of_count) * sizeof *reading->stack_of);
-        reading->stack_of_count = wanted;
-    }
-    *out = reading->stack_of[frames.index];
-    struct pickle_walk walk = pickle_walk(reading->pickle, frames);
-    if (*out || walk.piece == 0)
-        return true;
-    struct snapshot_stack stack = {.first_frame = snapshot->frame_count};
-    while (pickle_next(&walk, &frame))
-        if (!add_frame(reading, frame))
-            return false;
-    stack.frame_count = snapshot->frame_count - stack.first_frame;
-    snapshot->stacks = mem_room(snapshot->stacks, snapshot->stack_count, &reading->stack_room, sizeof stack);
-    snapshot->stacks[snapshot->stack_count] = stack;
+    snapshot->stacks =
+        mem_room(snapshot->stacks, snapshot->stack_count, &reading->stack_room, sizeof *snapshot->stacks);
+    snapshot->stacks[snapshot->stack_count] =
+        (struct snapshot_stack){.first_frame = snapshot->stack_frame_count, .frame_count = count};
+    snapshot->stack_frame_count += count;
     *out = (uint32_t)snapshot->stack_count++;
-    reading->stack_of[frames.index] = *out;
+    if (!known)
+        addr_map_set(&reading->stack_of, hash, *out);
+    return true;
+}
+
+bool snapshot_stack(struct reading_snapshot *reading, struct pickle_value list, uint32_t *out)
+{
+    *out = 0;
+    if (list.kind != PICKLE_LIST || pickle_walk(reading->pickle, list).piece == 0)
+        return true;
+    uint32_t *note = pickle_note(reading->pickle, list);
+    if (note ? (*out = *note) != 0 : addr_map_get(&reading->stack_of_list, list.index, out))
+        return true;
+    if (!place_stack(reading, list, out))
+        return false;
+    if (note)
+        *note = *out;
+    else
+        addr_map_set(&reading->stack_of_list, list.index, *out);
     return true;
 }
 
@@ -108,7 +210,7 @@ static bool add_block(struct reading_snapshot *reading, struct pickle_value dict
     struct snapshot *out = reading->out;
     struct snapshot_block block = {.addr = *addr};
     uint64_t said;
-    if (!snapshot_count(reading) || !number_of(reading, dict, NAME_SIZE, &block.size_bytes))
+    if (!snapshot_count(reading, dict) || !number_of(reading, dict, NAME_SIZE, &block.size_bytes))
         return false;
     if (pickle_number(pickle_get(reading->pickle, dict, NAME_ADDRESS), &said) && said != *addr)
         return err_set(reading->err, "its blocks do not lie one after the other");
@@ -152,7 +254,7 @@ static bool read_segment(struct reading_snapshot *reading, struct pickle_value d
     uint64_t device = 0, stream, expandable = 0;
     if (dict.kind != PICKLE_DICT)
         return err_set(reading->err, "it is no dictionary");
-    if (!snapshot_count(reading) || !number_of(reading, dict, NAME_ADDRESS, &out->addr) ||
+    if (!snapshot_count(reading, dict) || !number_of(reading, dict, NAME_ADDRESS, &out->addr) ||
         !number_of(reading, dict, NAME_TOTAL_SIZE, &out->size_bytes) ||
         !number_of(reading, dict, NAME_STREAM, &stream) || !snapshot_stream(reading, stream, &out->stream))
         return false;
@@ -245,7 +347,7 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
     struct pickle_value dict;
     while (pickle_next(&walk, &dict)) {
         uint64_t time_us, device = 0;
-        if (!snapshot_count(reading))
+        if (!snapshot_count(reading, dict))
             return false;
         struct pickle_value stage = pickle_get(reading->pickle, dict, NAME_STAGE);
         if (!pickle_number(pickle_get(reading->pickle, dict, NAME_TIME_US), &time_us))
@@ -253,7 +355,7 @@ bool snapshot_read_marks(struct reading_snapshot *reading, struct pickle_value l
         pickle_number(pickle_get(reading->pickle, dict, NAME_DEVICE), &device);
         out->marks = mem_room(out->marks, out->mark_count, &reading->mark_room, sizeof *out->marks);
         out->marks[out->mark_count++] =
-            (struct snapshot_mark){.name = copy_text(pickle_get(reading->pickle, dict, NAME_NAME)),
+            (struct snapshot_mark){.name = snapshot_text(reading, pickle_get(reading->pickle, dict, NAME_NAME)),
                                    .time_us = (int64_t)time_us,
                                    .device = (uint16_t)device,
                                    .start = stage.kind == PICKLE_TEXT && stage.name == NAME_START};

@@ -2,22 +2,26 @@
 #ifndef TARE_ALLOCATOR_SNAPSHOT_PRIVATE_H
 #define TARE_ALLOCATOR_SNAPSHOT_PRIVATE_H
 
+#include "allocator/addr_map.h"
 #include "allocator/snapshot.h"
 
 struct reading_snapshot {
     struct pickle *pickle;
     struct snapshot *out;
-    size_t elements, elements_max; /* what was copied; at most as many as bytes: a list may be named many times */
-    uint32_t *stack_of;            /* by the holder of a frames list: its stack, or 0 */
-    size_t stack_of_count;
-    size_t stack_room, frame_room, block_room, mark_room;
+    size_t elements, elements_max; /* what was read; at most as many as bytes: a list may be named many times */
+    struct addr_map stack_of_list, frame_of_dict, text_at; /* by the index of a holder, by where a text begins */
+    struct addr_map stack_of, frame_of, text_of; /* by a hash of what they hold */
+    size_t stack_room, stack_frame_room, frame_room, text_room, block_room, mark_room;
     struct err *err;
 };
 
-/* One more element; false past the bound. */
-bool snapshot_count(struct reading_snapshot *reading);
+/* One more element, with what it holds when it is a dictionary; false past the bound. */
+bool snapshot_count(struct reading_snapshot *reading, struct pickle_value element);
 
-/* The stack of a list of frames, made when it is met first. */
+/* A text of the file, held once; "" for what is none. */
+const char *snapshot_text(struct reading_snapshot *reading, struct pickle_value value);
+
+/* The stack of a list of frames. */
 bool snapshot_stack(struct reading_snapshot *reading, struct pickle_value frames, uint32_t *out);
 
 bool snapshot_read_segments(struct reading_snapshot *reading, struct pickle_value list);

@@ -176,24 +176,85 @@ static void note_point(struct curve *curve, size_t events, size_t event, int64_t
         curve->peak_reserved = reserved;
 }
 
+/* What is allocated and reserved as the events come. */
+struct totals {
+    uint64_t allocated, reserved;
+};
+
+static struct totals totals_early(const struct snapshot *snapshot, const struct program *program)
+{
+    struct totals totals = {.reserved = program->early_reserved_bytes};
+    for (size_t i = 0; i < program->allocation_count; i++)
+        if (program->allocations[i].born == UINT32_MAX)
+            totals.allocated += model_round(&snapshot->settings, program->allocations[i].size);
+    return totals;
+}
+
+static void totals_add(struct totals *totals, const struct snapshot *snapshot, const struct snapshot_event *event)
+{
+    if (event->action == NAME_ALLOC)
+        totals->allocated += model_round(&snapshot->settings, event->size_bytes);
+    else if (event->action == NAME_FREE_REQUESTED)
+        totals->allocated -= model_round(&snapshot->settings, event->size_bytes);
+    else if (event->action == NAME_SEGMENT_ALLOC || event->action == NAME_SEGMENT_MAP)
+        totals->reserved += event->size_bytes;
+    else if (event->action == NAME_SEGMENT_FREE || event->action == NAME_SEGMENT_UNMAP)
+        totals->reserved -= event->size_bytes;
+}
+
+static struct usage_oom oom_of(const struct snapshot *snapshot, const struct snapshot_event *event, size_t at,
+                               const struct totals *totals, uint64_t peak_reserved)
+{
+    struct usage_oom oom = {.event = (uint32_t)at,
+                            .stack = event->stack,
+                            .time_us = event->time_us,
+                            .requested_bytes = event->size_bytes,
+                            .segment_bytes = model_segment_size(event->size_bytes),
+                            .device_free_bytes = event->addr,
+                            .reserved_bytes = totals->reserved,
+                            .allocated_bytes = totals->allocated};
+    oom.by_cap = oom.device_free_bytes >= oom.segment_bytes;
+    if (!oom.by_cap) {
+        oom.limit_low_bytes = oom.limit_high_bytes = oom.reserved_bytes + oom.device_free_bytes;
+        return oom;
+    }
+    /* Pages of an expandable segment may be mapped beyond a cap, but not a whole one. */
+    uint64_t beyond = snapshot->settings.expandable ? UINT64_C(20) << 20 : 0;
+    oom.limit_low_bytes = peak_reserved > beyond ? peak_reserved - beyond : 0;
+    oom.limit_high_bytes = oom.reserved_bytes + oom.segment_bytes - 1;
+    if (oom.limit_low_bytes > oom.limit_high_bytes) /* the cap was lowered meanwhile */
+        oom.limit_low_bytes = oom.reserved_bytes > beyond ? oom.reserved_bytes - beyond : 0;
+    return oom;
+}
+
+struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, const struct program *program,
+                             size_t *count)
+{
+    const struct snapshot_device *trace = &snapshot->devices[device];
+    struct totals totals = totals_early(snapshot, program);
+    struct usage_oom *ooms = NULL;
+    uint64_t peak_reserved = totals.reserved;
+    size_t capacity = 0;
+    *count = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        totals_add(&totals, snapshot, &trace->events[i]);
+        if (totals.reserved > peak_reserved)
+            peak_reserved = totals.reserved;
+        if (trace->events[i].action != NAME_OOM)
+            continue;
+        ooms = mem_room(ooms, *count, &capacity, sizeof *ooms);
+        ooms[(*count)++] = oom_of(snapshot, &trace->events[i], i, &totals, peak_reserved);
+    }
+    return ooms;
+}
+
 void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program, struct curve *out)
 {
     const struct snapshot_device *trace = &snapshot->devices[device];
-    uint64_t allocated = 0, reserved = program->early_reserved_bytes;
+    struct totals totals = totals_early(snapshot, program);
     *out = (struct curve){0};
-    for (size_t i = 0; i < program->allocation_count; i++)
-        if (program->allocations[i].born == UINT32_MAX)
-            allocated += model_round(&snapshot->settings, program->allocations[i].size);
     for (size_t i = 0; i < trace->count; i++) {
-        const struct snapshot_event *event = &trace->events[i];
-        if (event->action == NAME_ALLOC)
-            allocated += model_round(&snapshot->settings, event->size_bytes);
-        else if (event->action == NAME_FREE_REQUESTED)
-            allocated -= model_round(&snapshot->settings, event->size_bytes);
-        else if (event->action == NAME_SEGMENT_ALLOC || event->action == NAME_SEGMENT_MAP)
-            reserved += event->size_bytes;
-        else if (event->action == NAME_SEGMENT_FREE || event->action == NAME_SEGMENT_UNMAP)
-            reserved -= event->size_bytes;
-        note_point(out, trace->count, i, event->time_us, allocated, reserved);
+        totals_add(&totals, snapshot, &trace->events[i]);
+        note_point(out, trace->count, i, trace->events[i].time_us, totals.allocated, totals.reserved);
     }
 }

@@ -72,6 +72,22 @@ struct curve {
 /* Allocated as blocks are rounded, not as they are split: within 1 MiB a block of the figures of a self-check. */
 void usage_curve(const struct snapshot *snapshot, size_t device, const struct program *program, struct curve *out);
 
+/* A recorded out of memory. PyTorch looks how much the GPU has free after it gave back what it could: less than the segment that
+ * it wanted, and the GPU was full; else a cap forbade it (set_per_process_memory_fraction), which refuses what would make the
+ * reserved memory more than it (CUDACachingAllocator.cpp, alloc_block). */
+struct usage_oom {
+    uint32_t event, stack;
+    int64_t time_us;
+    uint64_t requested_bytes; /* rounded */
+    uint64_t segment_bytes;   /* what "Tried to allocate" says */
+    uint64_t device_free_bytes, reserved_bytes, allocated_bytes;
+    bool by_cap;
+    uint64_t limit_low_bytes, limit_high_bytes; /* the cap was between these, or at them; a full GPU: what PyTorch could have */
+};
+
+/* In the order of the record. The caller frees. */
+struct usage_oom *usage_ooms(const struct snapshot *snapshot, size_t device, const struct program *program, size_t *count);
+
 enum growth_source { GROWTH_NONE, GROWTH_EPOCHS, GROWTH_STEPS, GROWTH_PARTS };
 
 /* A stretch of the record: an epoch, some steps, or an equal part. */

@@ -148,7 +148,7 @@ static int nothing_answers(const struct watch *watch, const struct meters *meter
 {
     struct measured measured = {0};
     measuring_begin(watch->measuring, &(struct measuring_subject){0});
-    measuring_end(watch->measuring, -1, 0);
+    measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *missing =
         energy_text_missing(&(struct energy_page){.measured = &measured, .options = &meters->options});
@@ -184,7 +184,7 @@ static int measure(struct watch *watch, const struct meters *meters, bool as_jso
         cli_note("measuring; Ctrl-C ends it");
     while (by == GOES_ON)
         by = turn(watch);
-    measuring_end(watch->measuring, -1, 0);
+    measuring_end(watch->measuring, NULL, 0);
     measuring_finish(watch->measuring, &measured);
     AUTO_FREE char *until = until_text(watch, by);
     int code = show(watch, by,

@@ -63,7 +63,7 @@ void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns
         return;
     struct job_usage usage = job_usage(job);
     exec_marks_take(energy->marks, energy->measuring, true);
-    measuring_end(energy->measuring, usage.has_cpu ? usage.cpu_s : -1, end_ns);
+    measuring_end(energy->measuring, &usage, end_ns);
 }
 
 /* What is there already may be a device or a pipe, which is written in place. */

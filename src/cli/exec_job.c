@@ -165,7 +165,8 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
     if (usage.has_cpu)
         cli_note("cpu time: %.3f s", usage.cpu_s);
     if (usage.has_peak_memory)
-        cli_note("peak memory: %.1f MiB", (double)usage.peak_memory_bytes / 1048576);
+        cli_note("peak memory: %.1f MiB, %s", (double)usage.peak_memory_bytes / 1048576,
+                 usage.peak_of_cgroup ? "with its share of the file cache" : "of its largest process");
     if (usage.has_processes)
         cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);

@@ -115,11 +115,11 @@ void measuring_begin(struct measuring *measuring, const struct measuring_subject
     set_tick(measuring, measuring->start_ns);
 }
 
-void measuring_end(struct measuring *measuring, double cpu_s, int64_t end_ns)
+void measuring_end(struct measuring *measuring, const struct job_usage *usage, int64_t end_ns)
 {
     measuring->end_ns = end_ns > measuring->start_ns ? end_ns : clock_monotonic_ns();
     gauge_edge(measuring->gauge);
-    gauge_end(measuring->gauge, cpu_s);
+    gauge_end(measuring->gauge, usage);
 }
 
 bool measuring_has_ended(const struct measuring *measuring)

@@ -27,8 +27,8 @@ struct measuring_subject {
 /* The first moment, and the last. What begins before the meters are ready is read as soon as they are; the driver has
  * mostly kept the power of the seconds before. */
 void measuring_begin(struct measuring *measuring, const struct measuring_subject *subject);
-/* cpu_s: all the CPU time that a job used, if the caller knows, else negative. end_ns: when it ended (CLOCK_MONOTONIC); 0: now. */
-void measuring_end(struct measuring *measuring, double cpu_s, int64_t end_ns);
+/* usage: of a job that has ended, as the kernel tells it; NULL: not known. end_ns: when it ended (CLOCK_MONOTONIC); 0: now. */
+void measuring_end(struct measuring *measuring, const struct job_usage *usage, int64_t end_ns);
 
 bool measuring_has_ended(const struct measuring *measuring);
 

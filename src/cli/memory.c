@@ -40,6 +40,7 @@ static bool look_at_trace(struct memory_report *report, struct err *err)
         return false;
     usage_curve(snapshot, device, &report->program, &report->curve);
     usage_growth(snapshot, device, &report->program, &report->growth);
+    report->ooms = usage_ooms(snapshot, device, &report->program, &report->oom_count);
     report->at_peak = usage_alive(&report->program, report->curve.peak_event, &report->at_peak_count);
     report->at_end = usage_alive(&report->program, UINT32_MAX - 1, &report->at_end_count);
     check_run(snapshot, device, &report->program, question->recorded_cap_bytes, 0, &report->check);
@@ -74,6 +75,7 @@ void memory_report_fini(struct memory_report *report)
     usage_layout_fini(&report->layout);
     usage_growth_fini(&report->growth);
     recommend_fini(&report->recommendation);
+    free(report->ooms);
     free(report->at_peak);
     free(report->at_end);
     free(report->tries);

@@ -43,6 +43,8 @@ struct memory_report {
     struct growth growth;
     struct usage_group *at_peak, *at_end;
     size_t at_peak_count, at_end_count;
+    struct usage_oom *ooms; /* that were recorded */
+    size_t oom_count;
     struct memory_try *tries;
     size_t try_count;
     struct recommendation recommendation;
@@ -69,11 +71,26 @@ void memory_size_cell(struct table *table, uint64_t bytes);
 void memory_count_cell(struct table *table, uint64_t count);
 char *memory_conf_text(const struct alloc_settings *settings); /* "default" when nothing is set */
 
-/* "backward (train.py:31)": the innermost frame outside of PyTorch itself; NULL: no stack was recorded. */
-char *memory_stack_text(const struct snapshot *snapshot, uint32_t at);
+/* Where an allocation was made: the innermost frame in a Python file of the user's own, past the allocator's C++, and the
+ * library's function that was called there (NULL: none). Without such a file: of another library than PyTorch, of PyTorch's
+ * Python, of compiled code that is not the allocator's, any. frame NULL: no stack was recorded. */
+struct memory_place {
+    const struct snapshot_frame *frame, *via;
+};
+struct memory_place memory_place(const struct snapshot *snapshot, uint32_t stack);
+
+/* "step (train.py:41) via forward (torch/nn/modules/linear.py:125)", or "... via linear.py:125" where that is wider than columns
+ * (0: as wide as it is); NULL: no stack was recorded. */
+char *memory_stack_text(const struct snapshot *snapshot, uint32_t stack, size_t columns);
 
 /* How it ended under a setting: "fits", "fails at event 5879: 21.3 MiB on stream 0 (...)". */
 char *memory_outcome_text(const struct memory_try *try);
+
+/* The last out of memory that was recorded, and what limited it, in sentences; NULL: none was. */
+char *memory_oom_text(const struct memory_report *report);
+
+/* The caveat of advice on a record in which memory ran out; NULL: it did not. */
+char *memory_beyond_text(const struct memory_report *report);
 
 /* Whether replays can be trusted, in a sentence. */
 char *memory_check_text(const struct memory_report *report);

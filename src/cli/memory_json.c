@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+enum { FRAMES_MOST = 1024, TEXT_MOST = 4096 }; /* of a stack, of a name in it */
+
 static json_t *bytes_json(uint64_t bytes)
 {
     return json_integer((json_int_t)bytes);
@@ -70,20 +72,36 @@ static json_t *segments_json(const struct memory_report *report)
     return segments;
 }
 
+static json_t *frame_json(const struct snapshot_frame *frame)
+{
+    json_t *json = json_object();
+    AUTO_FREE char *function = mem_strndup(frame->function, TEXT_MOST), *file = mem_strndup(frame->file, TEXT_MOST);
+    set(json, "function", json_text_or_null(function));
+    set(json, "file", json_text_or_null(file));
+    set(json, "line", json_integer(frame->line));
+    return json;
+}
+
+/* The frame that the text and the page name, with the library's function that was called there. */
+static json_t *place_json(const struct snapshot *snapshot, uint32_t stack)
+{
+    struct memory_place place = memory_place(snapshot, stack);
+    if (!place.frame)
+        return json_null();
+    json_t *json = frame_json(place.frame);
+    set(json, "via", place.via ? frame_json(place.via) : json_null());
+    return json;
+}
+
+/* Bounded: a small file may name one frame again and again. */
 static json_t *stack_json(const struct snapshot *snapshot, uint32_t at)
 {
     if (at == 0 || at >= snapshot->stack_count)
         return json_null();
     const struct snapshot_stack *stack = &snapshot->stacks[at];
     json_t *frames = json_array();
-    for (size_t i = 0; i < stack->frame_count; i++) {
-        const struct snapshot_frame *frame = &snapshot->frames[stack->first_frame + i];
-        json_t *json = json_object();
-        set(json, "function", json_text_or_null(frame->function));
-        set(json, "file", json_text_or_null(frame->file));
-        set(json, "line", json_integer(frame->line));
-        json_array_append_new(frames, json);
-    }
+    for (size_t i = 0; i < stack->frame_count && i < FRAMES_MOST; i++)
+        json_array_append_new(frames, frame_json(snapshot_frame(snapshot, at, i)));
     return frames;
 }
 
@@ -95,6 +113,7 @@ static json_t *groups_json(const struct memory_report *report, const struct usag
         set(json, "bytes", bytes_json(groups[i].bytes));
         set(json, "count", json_integer((json_int_t)groups[i].count));
         set(json, "each_bytes", bytes_json(groups[i].size_bytes));
+        set(json, "place", place_json(report->snapshot, groups[i].stack));
         set(json, "stack", stack_json(report->snapshot, groups[i].stack));
         json_array_append_new(list, json);
     }
@@ -150,6 +169,7 @@ static json_t *growth_json(const struct memory_report *report)
         set(one, "from_size_bytes", bytes_json(suspect->size_low));
         set(one, "to_size_bytes", bytes_json(suspect->size_high));
         set(one, "last_event", json_integer(suspect->last_event));
+        set(one, "place", place_json(report->snapshot, suspect->stack));
         set(one, "stack", stack_json(report->snapshot, suspect->stack));
         json_array_append_new(suspects, one);
     }
@@ -182,6 +202,7 @@ static json_t *refusal_json(const struct memory_report *report, const struct rep
     set(json, "segment_bytes", bytes_json(replay->refusal.segment_bytes));
     set(json, "stream", bytes_json(report->snapshot->streams[replay->refusal.stream]));
     set(json, "survivable", json_boolean(replay->refusal.survivable));
+    set(json, "place", place_json(report->snapshot, replay->refusal.stack));
     set(json, "stack", stack_json(report->snapshot, replay->refusal.stack));
     return json;
 }
@@ -197,6 +218,29 @@ static void add_replay(json_t *json, const struct memory_report *report, const s
     set(json, "refusals", json_integer((json_int_t)replay->refusals));
     set(json, "refused", refusal_json(report, replay));
     set(json, "beyond_record", json_boolean(replay->beyond));
+}
+
+static json_t *ooms_json(const struct memory_report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < report->oom_count && i < report->question->rows; i++) {
+        const struct usage_oom *oom = &report->ooms[report->oom_count - 1 - i];
+        json_t *json = json_object();
+        set(json, "event", json_integer(oom->event));
+        set(json, "time_us", json_integer(oom->time_us));
+        set(json, "requested_bytes", bytes_json(oom->requested_bytes));
+        set(json, "segment_bytes", bytes_json(oom->segment_bytes));
+        set(json, "device_free_bytes", bytes_json(oom->device_free_bytes));
+        set(json, "reserved_bytes", bytes_json(oom->reserved_bytes));
+        set(json, "allocated_bytes", bytes_json(oom->allocated_bytes));
+        set(json, "limit", json_string(oom->by_cap ? "cap" : "gpu"));
+        set(json, "limit_low_bytes", bytes_json(oom->limit_low_bytes));
+        set(json, "limit_high_bytes", bytes_json(oom->limit_high_bytes));
+        set(json, "place", place_json(report->snapshot, oom->stack));
+        set(json, "stack", stack_json(report->snapshot, oom->stack));
+        json_array_append_new(list, json);
+    }
+    return list;
 }
 
 static json_t *tries_json(const struct memory_report *report)
@@ -232,7 +276,9 @@ static json_t *advice_json(const struct memory_report *report)
         set(json, "within_bytes", bytes_json(advice->step_bytes));
         set(json, "alloc_retries", bytes_json(advice->retries));
         set(json, "unbounded_peak_reserved_bytes", bytes_json(advice->free_run.stats.reserved.peak));
-        set(json, "smallest_gpu_gb", gpu ? json_integer(gpu->gib) : json_null());
+        /* What is enough for a part of the training is no size to buy. */
+        set(json, "beyond_record", json_boolean(report->oom_count > 0));
+        set(json, "smallest_gpu_gb", gpu && report->oom_count == 0 ? json_integer(gpu->gib) : json_null());
         json_array_append_new(list, json);
     }
     return list;
@@ -264,6 +310,7 @@ json_t *memory_json(const struct memory_report *report)
     set(end, "alive", groups_json(report, report->at_end, report->at_end_count));
     set(json, "end", end);
     set(json, "peak", report->has_trace ? peak_json(report) : json_null());
+    set(json, "out_of_memory", report->has_trace ? ooms_json(report) : json_null());
     set(json, "pools", pools_json(report));
     set(json, "segments", segments_json(report));
     set(json, "curve", curve_json(&report->curve));

@@ -107,6 +107,16 @@ static void add_state(const struct memory_report *report, struct text *out)
     text_add(out, "</table>\n");
 }
 
+static void add_oom(const struct memory_report *report, struct text *out)
+{
+    AUTO_FREE char *line = memory_oom_text(report);
+    if (!line)
+        return;
+    text_add(out, "<h2>Out of memory</h2>\n<p>");
+    add_escaped(out, line);
+    text_add(out, "</p>\n");
+}
+
 /* A closed shape under one of the curve's two lines. */
 static void add_area(const struct curve *curve, bool reserved, uint64_t top, struct text *out)
 {
@@ -173,7 +183,7 @@ static char *block_title(const struct memory_report *report, const struct snapsh
                          const struct snapshot_block *block, size_t more)
 {
     AUTO_FREE char *size = memory_size_text(block->size_bytes), *whole = memory_size_text(segment->size_bytes);
-    AUTO_FREE char *stack = memory_stack_text(report->snapshot, block->stack);
+    AUTO_FREE char *stack = memory_stack_text(report->snapshot, block->stack, 0);
     AUTO_FREE char *others = more ? mem_printf(" and %zu smaller beside it", more) : mem_strdup("");
     static const char *const states[] = {"free", "allocated", "awaited"};
     return mem_printf("%s %s%s%s%s; in a segment of %s, stream %" PRIu64 ", at 0x%" PRIx64, states[block->state], size,
@@ -268,7 +278,7 @@ static void add_groups(const struct memory_report *report, const char *title, co
     text_addf(out, "<h2>%s</h2>\n<div class=scroll><table>\n<tr><th>bytes<th>count<th>each<th class=l>from</tr>\n",
               title);
     for (size_t i = 0; i < count && i < report->question->rows; i++) {
-        AUTO_FREE char *stack = memory_stack_text(report->snapshot, groups[i].stack);
+        AUTO_FREE char *stack = memory_stack_text(report->snapshot, groups[i].stack, 0);
         text_add(out, "<tr>");
         add_size(out, groups[i].bytes);
         text_addf(out, "<td>%zu</td>", groups[i].count);
@@ -299,6 +309,7 @@ void memory_page(const struct memory_report *report, struct text *out)
     text_addf(out, "</title>\n<style>%s</style>\n", style);
     add_heading(report, out);
     add_state(report, out);
+    add_oom(report, out);
     add_curve(report, out);
     add_map(report, out);
     add_pools(report, out);

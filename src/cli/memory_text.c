@@ -61,6 +61,15 @@ static void add_state(const struct memory_report *report, struct text *out)
     }
 }
 
+static void add_oom(const struct memory_report *report, struct text *out)
+{
+    AUTO_FREE char *line = memory_oom_text(report);
+    if (!line)
+        return;
+    text_add(out, "\nOut of memory\n");
+    text_wrap(out, line, 2, 78);
+}
+
 /* Short: the table has to fit. */
 static char *pool_name(const struct usage_pool *pool)
 {
@@ -119,7 +128,7 @@ static void add_pools(const struct memory_report *report, struct text *out)
 
 static char *stack_cell(const struct memory_report *report, uint32_t stack)
 {
-    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack);
+    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack, STACK_COLUMNS);
     if (!text)
         return mem_strdup("-");
     return strlen(text) <= STACK_COLUMNS ? steal_ptr(text) : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
@@ -222,6 +231,7 @@ void memory_text(const struct memory_report *report, struct text *out)
 {
     add_head(report, out);
     add_state(report, out);
+    add_oom(report, out);
     add_pools(report, out);
     if (report->has_trace) {
         text_add(out, "\nOver the trace (█ allocated, ░ reserved beside it)\n");

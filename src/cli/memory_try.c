@@ -48,7 +48,7 @@ static void add_notes(const struct memory_report *report, struct text *out)
         AUTO_FREE char *name = try_name(try);
         if (replay->outcome != REPLAY_FITS || replay->beyond) {
             AUTO_FREE char *outcome = memory_outcome_text(try);
-            AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack);
+            AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack, 0);
             AUTO_FREE char *line = mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
             text_wrap(out, line, 2, 78);
         }
@@ -95,7 +95,8 @@ static struct table *advice_table(const struct memory_report *report)
         AUTO_FREE char *conf = memory_conf_text(&advice->settings);
         AUTO_FREE char *name = short_text(conf, SHOWN_CONF - 4);
         AUTO_FREE char *shown = mem_printf("%s%s", name, advice->recorded ? " *" : "");
-        AUTO_FREE char *size = gpu ? mem_printf("%u GB", gpu->gib) : mem_strdup("none");
+        AUTO_FREE char *size =
+            gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "") : mem_strdup("none");
         table_add_row(table);
         table_add_cell(table, shown, NULL);
         memory_size_cell(table, advice->least_bytes);
@@ -123,10 +124,29 @@ static const struct advice *recorded_advice(const struct recommendation *recomme
     return NULL;
 }
 
+/* Where memory ran out, what is enough for the record is not enough for the training: that run failed with as much. */
+static bool add_lower_bound(const struct memory_report *report, const struct advice *best, const struct advice *now,
+                            struct text *out)
+{
+    AUTO_FREE char *beyond = memory_beyond_text(report);
+    if (!beyond)
+        return false;
+    AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
+    AUTO_FREE char *conf = memory_conf_text(&best->settings);
+    AUTO_FREE char *line =
+        best == now || best->least_bytes + best->step_bytes >= now->least_bytes
+            ? mem_printf("Up to there no setting needs noticeably less than its %s.", had)
+            : mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it is set now.", conf,
+                         need, had);
+    text_wrap(out, beyond, 2, 78);
+    text_wrap(out, line, 2, 78);
+    return true;
+}
+
 static void add_verdict(const struct memory_report *report, struct text *out)
 {
     const struct advice *best = best_advice(&report->recommendation), *now = recorded_advice(&report->recommendation);
-    if (!best || !now)
+    if (!best || !now || add_lower_bound(report, best, now, out))
         return;
     const struct gpu_size *gpu = gpu_size_for(best->least_bytes);
     AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
@@ -160,4 +180,6 @@ void memory_text_advice(const struct memory_report *report, struct text *out)
         "the nominal size, less 0.7 GiB for the CUDA context and libraries. garbage_collection_threshold works "
         "only under torch.cuda.set_per_process_memory_fraction().",
         2, 78);
+    if (report->oom_count > 0)
+        text_wrap(out, "+: at least; the record ends where memory ran out, or goes on another way from there.", 2, 78);
 }

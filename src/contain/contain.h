@@ -153,6 +153,7 @@ struct job_usage {
     bool has_cpu;
     uint64_t peak_memory_bytes; /* of the cgroup; without a memory controller of the largest process that was reaped or seen alive */
     bool has_peak_memory;
+    bool peak_of_cgroup; /* of the whole tree, with its share of the file cache */
     uint64_t processes; /* created in the tree up to the command's end (init not counted; threads are: pids of the namespace). Only a pid
                          * namespace counts them, and only when the command ended before the init was killed. */
     bool has_processes;

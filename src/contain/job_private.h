@@ -22,7 +22,6 @@ struct job {
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
     struct job_usage usage; /* what is known for good; job_usage adds what can be read now */
-    bool peak_of_cgroup;    /* usage.peak_memory_bytes is the tree's, not the largest process's */
 };
 
 struct tree_seed job_seed(const struct job *job);

@@ -36,7 +36,7 @@ void job_usage_keep(struct job *job)
     }
     if (job->identity.cgroup && cgroup_peak_memory(job->identity.cgroup, &peak)) {
         job->usage.peak_memory_bytes = peak;
-        job->usage.has_peak_memory = job->peak_of_cgroup = true;
+        job->usage.has_peak_memory = job->usage.peak_of_cgroup = true;
     }
     uint64_t kills = 0;
     if (job->identity.cgroup && cgroup_oom_kills(job->identity.cgroup, &kills))
@@ -45,7 +45,8 @@ void job_usage_keep(struct job *job)
 
 void job_peak_keep(struct job *job, uint64_t bytes)
 {
-    if (bytes == 0 || job->peak_of_cgroup || (job->usage.has_peak_memory && job->usage.peak_memory_bytes >= bytes))
+    if (bytes == 0 || job->usage.peak_of_cgroup ||
+        (job->usage.has_peak_memory && job->usage.peak_memory_bytes >= bytes))
         return;
     job->usage.peak_memory_bytes = bytes;
     job->usage.has_peak_memory = true;
@@ -75,7 +76,7 @@ struct job_usage job_usage(struct job *job)
 {
     if (!job->proven)
         job_usage_keep(job);
-    if (!job->proven && !job->reaped && !job->peak_of_cgroup)
+    if (!job->proven && !job->reaped && !job->usage.peak_of_cgroup)
         members_peak_keep(job);
     return job->usage;
 }

@@ -20,6 +20,7 @@ struct joblog {
     struct matcher matcher;
     int64_t start_ns, now_ns;
     uint64_t line_offset; /* where the open line begins */
+    uint64_t newlines;    /* before the open line */
     bool after_cr;        /* a \n that comes next belongs to the line end before it */
     bool open;            /* bytes of a line without an end have arrived */
     bool ended;
@@ -56,7 +57,7 @@ static const char *next_end(struct ends *ends, const char *from)
 
 static void match_batch(struct joblog *log)
 {
-    matcher_take(&log->matcher, log->batch, log->batched, log->totals.lines - log->batched + 1, log->now_ns);
+    matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
     for (size_t i = 0; i < log->batched; i++)
         log->totals.limited_lines += log->batch[i].limited;
     log->batched = 0;
@@ -65,11 +66,11 @@ static void match_batch(struct joblog *log)
 /* The line is complete. Its bytes must stay where they are until match_batch. */
 static void add_line(struct joblog *log, const char *start, size_t length)
 {
-    log->totals.lines++;
+    uint64_t number = log->newlines + 1;
     if (!log->log.cap || log->line_offset < log->log.cap)
-        times_add(&log->times, log->totals.lines, log->now_ns - log->start_ns, log->line_offset);
+        times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
     uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
-    log->batch[log->batched++] = (struct line){.start = start, .length = used};
+    log->batch[log->batched++] = (struct line){.start = start, .length = used, .number = number};
     if (log->batched == BATCH_LINES)
         match_batch(log);
 }
@@ -101,6 +102,7 @@ static void split_lines(struct joblog *log, const char *bytes, size_t count, uin
         if (*at == '\n') {
             at++;
             log->line_offset++;
+            log->newlines++;
         }
     }
     struct ends ends = {end, find_byte(at, end, '\n'), find_byte(at, end, '\r')};
@@ -121,6 +123,7 @@ static void split_lines(struct joblog *log, const char *bytes, size_t count, uin
             at++;
         else if (*stop == '\r' && at == end)
             log->after_cr = true;
+        log->newlines += at[-1] == '\n';
         log->line_offset = offset + (uint64_t)(at - bytes);
     }
     match_batch(log);
@@ -179,6 +182,7 @@ bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t no
     log->totals.kept = log->log.kept;
     log->totals.capped = log->log.capped;
     split_lines(log, bytes, count, offset);
+    log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
     bool times_written = times_flush(&log->times, now_ns, false, &times_err);
     return report(log_written, times_written, &log_err, &times_err, err);
 }
@@ -229,7 +233,7 @@ struct joblog_totals joblog_totals(const struct joblog *log)
 
 void joblog_last_words(const struct joblog *log, struct joblog_words *out)
 {
-    tail_words(&log->tail, log->totals.lines + log->open, out);
+    tail_words(&log->tail, log->totals.lines, out);
 }
 
 size_t joblog_result_count(const struct joblog *log)

@@ -30,7 +30,7 @@ struct joblog_result {
     uint64_t matches;
     bool has_number;
     double number;
-    uint64_t line;              /* of the last match, from 1 */
+    uint64_t line;              /* of the last match, from 1, as grep -n and editors count: each \n begins one */
     /* What the last match's group held, or for success, error and sign the line, cut to fit; what is no UTF-8, and control
      * characters other than the tab, replaced by U+FFFD. */
     char text[JOBLOG_TEXT_MAX];
@@ -53,7 +53,7 @@ struct joblog_words {
 struct joblog_totals {
     uint64_t bytes;         /* arrived */
     uint64_t kept;          /* written to the file */
-    uint64_t lines;         /* ended or, at the end, the last open one */
+    uint64_t lines;         /* as grep -n and editors count: ended by \n, and the last open one */
     uint64_t limited_lines; /* on which a pattern hit its match limit */
     bool capped;            /* cap_bytes was reached: bytes went on being counted and matched, not kept */
 };

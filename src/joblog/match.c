@@ -20,7 +20,6 @@ struct pass {
     struct matcher_item *item;
     struct line *lines;
     size_t count;
-    uint64_t first;
     size_t tried;
     size_t tried_bytes; /* since the clock was read */
     size_t told_bytes;  /* already accounted for */
@@ -139,13 +138,11 @@ static void keep_text(struct joblog_result *result, const struct line *line, str
         utf8_copy_legible(line->start, line->length, result->text, sizeof result->text);
 }
 
-static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count,
-                        uint64_t first)
+static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count)
 {
     const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
-    struct pass pass = {
-        .matcher = matcher, .item = item, .lines = lines, .count = count, .first = first, .clock_ns = cpu_ns()};
+    struct pass pass = {.matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = cpu_ns()};
     if (needles->count == 0 || item->rest_dense) {
         try_every_line(&pass);
         item->rest_dense -= item->rest_dense > 0;
@@ -157,7 +154,7 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
     size_t all = (size_t)(end - lines[0].start);
     account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
     if (pass.last) {
-        item->result.line = first + (uint64_t)(pass.last - lines);
+        item->result.line = pass.last->number;
         keep_text(&item->result, pass.last, pass.last_match);
     }
 }
@@ -188,12 +185,12 @@ static void tell_marks(struct matcher *matcher, const struct line *lines, int64_
     matcher->mark_count = 0;
 }
 
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first, int64_t now_ns)
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
 {
     if (count == 0)
         return;
     for (size_t i = 0; i < matcher->count; i++)
-        match_batch(matcher, &matcher->items[i], lines, count, first);
+        match_batch(matcher, &matcher->items[i], lines, count);
     tell_marks(matcher, lines, now_ns);
 }
 

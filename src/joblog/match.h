@@ -14,6 +14,7 @@ struct line {
     const char *start; /* borrowed */
     uint32_t length;   /* at most JOBLOG_LINE_MAX */
     bool limited;      /* set by the matcher: a pattern hit its limit here */
+    uint64_t number;   /* as grep -n and editors count: of the \n before it, from 1 */
 };
 
 struct matcher_item {
@@ -45,8 +46,7 @@ struct matcher {
 bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err);
 void matcher_fini(struct matcher *matcher);
 
-/* Lines that stand one behind the other in one buffer, whose numbers begin with first, and which all were complete at
- * now_ns. */
-void matcher_take(struct matcher *matcher, struct line *lines, size_t count, uint64_t first, int64_t now_ns);
+/* Lines that stand one behind the other in one buffer, and which all were complete at now_ns. */
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns);
 
 #endif

@@ -39,25 +39,12 @@ void tail_add(struct tail *tail, const char *bytes, size_t count)
     tail->used = tail->used + count < WORDS_TAIL ? tail->used + count : WORDS_TAIL;
 }
 
-/* An end of line, and how many bytes it has: \r\n is one. */
-static size_t end_length(const char *at, const char *end)
-{
-    if (at[0] == '\r')
-        return at + 1 < end && at[1] == '\n' ? 2 : 1;
-    return at[0] == '\n';
-}
-
-/* How many lines begin before place. */
+/* Lines that begin before place, as grep -n and editors count them: \r begins none. */
 static uint64_t lines_before(const char *text, const char *place)
 {
-    uint64_t lines = 0;
-    bool begins = true;
-    for (const char *at = text; at < place;) {
-        size_t length = end_length(at, place);
-        lines += begins;
-        begins = length > 0;
-        at += length ? length : 1;
-    }
+    uint64_t lines = place > text && place[-1] != '\n';
+    for (const char *at = text; at < place && (at = memchr(at, '\n', (size_t)(place - at))); at++)
+        lines++;
     return lines;
 }
 

@@ -274,10 +274,10 @@ size_t gauge_beside(struct gauge *gauge, const struct job_identity *job)
     return gauge->host ? watched(gauge, host_meter_watch(gauge->host, job)) : 0;
 }
 
-void gauge_beside_end(struct gauge *gauge, size_t number, double cpu_s)
+void gauge_beside_end(struct gauge *gauge, size_t number, const struct job_usage *usage)
 {
     if (gauge->host)
-        host_meter_end(gauge->host, number, cpu_s);
+        host_meter_end(gauge->host, number, usage);
 }
 
 static void order_edges(struct gauge *gauge)
@@ -333,11 +333,11 @@ void gauge_edge(struct gauge *gauge)
     tell_counters(gauge);
 }
 
-void gauge_end(struct gauge *gauge, double cpu_s)
+void gauge_end(struct gauge *gauge, const struct job_usage *usage)
 {
     if (!gauge->host || !gauge->has_job)
         return;
-    host_meter_end(gauge->host, gauge->job, cpu_s);
+    host_meter_end(gauge->host, gauge->job, usage);
     gauge->has_job = false;
     host_meter_edge(gauge->host, &gauge->to);
 }

@@ -68,20 +68,20 @@ size_t gauge_reader(const struct gauge *gauge);
 void gauge_rest(struct gauge *gauge);
 
 /* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
- * measured is no job). end: cpu_s as host_meter_end takes it. */
+ * measured is no job). end: usage as host_meter_end takes it. */
 void gauge_begin(struct gauge *gauge, const struct job_identity *job);
 /* of a process that is no job, and its descendants */
 void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time);
 void gauge_edge(struct gauge *gauge);
-void gauge_end(struct gauge *gauge, double cpu_s);
+void gauge_end(struct gauge *gauge, const struct job_usage *usage);
 
 /* Asks every GPU for the processes on it. */
 void gauge_users(struct gauge *gauge);
 
-/* A job beside the one that is measured: what it uses of the host is not others'. Its number, for the end (cpu_s as
+/* A job beside the one that is measured: what it uses of the host is not others'. Its number, for the end (usage as
  * host_meter_end takes it). */
 size_t gauge_beside(struct gauge *gauge, const struct job_identity *job);
-void gauge_beside_end(struct gauge *gauge, size_t number, double cpu_s);
+void gauge_beside_end(struct gauge *gauge, size_t number, const struct job_usage *usage);
 
 /* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own. GPUs' are not, as a
  * call takes milliseconds; their trace tells the course between two readings. */

@@ -158,14 +158,27 @@ size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start
     return watch(meter, host_job_new_tree(meter->sysroot, pid, start_time));
 }
 
-void host_meter_end(struct host_meter *meter, size_t job, double cpu_s)
+/* The larger of what was seen and what the kernel counted. */
+static void raise_to(struct reading *seen, bool counted, double value)
+{
+    if (counted && (!seen->valid || value > seen->value))
+        *seen = (struct reading){value, true};
+}
+
+void host_meter_end(struct host_meter *meter, size_t job, const struct job_usage *usage)
 {
     struct watched *watched = &meter->jobs[job];
     host_job_free(watched->job);
     watched->job = NULL;
     watched->figures.processes = watched->figures.memory_bytes = (struct reading){0};
-    if (cpu_s >= 0 && (!watched->figures.cpu_s.valid || cpu_s > watched->figures.cpu_s.value))
-        watched->figures.cpu_s = (struct reading){cpu_s, true};
+    if (!usage)
+        return;
+    raise_to(&watched->figures.cpu_s, usage->has_cpu, usage->cpu_s);
+    /* Of one process both are the same but for what the kernel's own counting is late by. */
+    struct host_job_figures *figures = &watched->figures;
+    if (usage->has_peak_memory && !figures->memory_charged && !(figures->processes_peak.value > 1))
+        figures->memory_peak_bytes.valid = false;
+    raise_to(&figures->memory_peak_bytes, usage->has_peak_memory, (double)usage->peak_memory_bytes);
 }
 
 static bool own_read(const struct host_meter *meter, pid_t pid, struct proc_stat *out)

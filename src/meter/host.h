@@ -36,10 +36,10 @@ size_t host_meter_readers(const struct host_meter *meter);
 void host_meter_watch_for(struct host_meter *meter, size_t job, size_t reader);
 void host_meter_readers_cpu(const struct host_meter *meter, double *out_s);
 
-/* Watches this job: its number, from 0. end: it is proven gone; cpu_s is all it used if the caller knows (job_usage),
- * else negative. */
+/* Watches this job: its number, from 0. end: it is proven gone; usage is what the kernel counted for it in all (NULL:
+ * the caller does not know): what came and went between two samples is in it. */
 size_t host_meter_watch(struct host_meter *meter, const struct job_identity *identity);
-void host_meter_end(struct host_meter *meter, size_t job, double cpu_s);
+void host_meter_end(struct host_meter *meter, size_t job, const struct job_usage *usage);
 
 /* The same of a process that is nobody's job, and its descendants (host_job_new_tree). */
 size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start_time);

@@ -10,7 +10,8 @@
 struct host_job_figures {
     struct reading cpu_s;             /* since the job began; never falls */
     struct reading memory_bytes;      /* now */
-    struct reading memory_peak_bytes; /* the highest so far: of the kernel, or of our samples */
+    struct reading memory_peak_bytes; /* the highest so far: of the kernel, or of our samples; at the end not less than that of
+                                         the largest process, whom no sample may have met */
     bool memory_charged;              /* by the cgroup; else resident sizes added up: what is shared counts for each */
     struct reading read_bytes;        /* from and to storage since the job began; never fall */
     struct reading written_bytes;

@@ -58,7 +58,10 @@ static const struct clause {
     {"", "allocatedinprivatepools", OOM_PRIVATE},
     {"privatepools:", "", OOM_PRIVATE},
     {"", "reservedintotalbypytorch", OOM_RESERVED},
-    {"", "cached", OOM_RESERVED},
+    /* 1.0 to 1.3: "memory held by the allocator but not used by the program" (pytorch/pytorch pull request 13751, which
+     * brought the message), not all that is reserved. 1.4 replaced it by "reserved in total". */
+    {"", "cached", OOM_UNALLOCATED},
+    {"cached:", "", OOM_UNALLOCATED},
     {"reservedintotalbypytorch:", "", OOM_RESERVED},
     {"reservedbypytorch:", "", OOM_RESERVED},
     {"reservedintotal:", "", OOM_RESERVED},

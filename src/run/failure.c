@@ -62,8 +62,7 @@ static void take_line(struct failure *failure, uint64_t line, const char *text)
     snprintf(failure->text, sizeof failure->text, "%s", text);
 }
 
-/* The sign that stands last, near the end. */
-static const struct joblog_result *find_sign(const struct outcome_facts *facts)
+const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts)
 {
     const struct joblog_result *found = NULL;
     for (size_t i = 0; i < facts->result_count; i++) {
@@ -77,7 +76,7 @@ static const struct joblog_result *find_sign(const struct outcome_facts *facts)
 
 static bool take_sign(const struct outcome_facts *facts, struct failure *out)
 {
-    const struct joblog_result *sign = find_sign(facts);
+    const struct joblog_result *sign = failure_sign_shown(facts);
     if (!sign)
         return false;
     out->cause = strcmp(sign->name, disk_sign) == 0 ? FAILURE_DISK_FULL : FAILURE_OUT_OF_MEMORY;

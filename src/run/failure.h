@@ -37,6 +37,9 @@ const char *failure_cause_name(enum failure_cause cause); /* "out_of_memory" */
 void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
                   struct failure *out);
 
+/* The last line near the end of the log that tells of memory or space that ran out; NULL: none. */
+const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts);
+
 /* {cause, line, text, why}, or null for none. A new reference. */
 json_t *failure_json(const struct failure *failure);
 

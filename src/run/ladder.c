@@ -249,6 +249,17 @@ static bool decide(struct lane *lane, const struct oom_diagnosis *diagnosis, jso
     return action != RETRY_NONE;
 }
 
+/* The cause belongs to what is told of the attempt, where there is one. */
+static void add_cause(json_t *data, const struct oom_diagnosis *diagnosis)
+{
+    const char *error = json_string_value(json_object_get(data, "error"));
+    if (!error || diagnosis->cause == OOM_CAUSE_UNKNOWN)
+        return;
+    AUTO_FREE char *told =
+        mem_printf("%s; %scause: %s", error, diagnosis->sure ? "" : "probable ", oom_cause_text(diagnosis->cause));
+    json_object_set_new(data, "error", json_string(told));
+}
+
 bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
 {
     struct oom message;
@@ -263,6 +274,7 @@ bool ladder_judge(struct lane *lane, json_t *data, bool may_retry)
     json_t *oom = oom_message_json(&message, &diagnosis);
     json_object_set_new(oom, "allocator_setting", json_text_or_null(setting_now(lane)));
     json_object_set_new(data, "oom", oom);
+    add_cause(data, &diagnosis);
     if (may_retry)
         may_retry = decide(lane, &diagnosis, data);
     oom_diagnosis_fini(&diagnosis);

@@ -177,7 +177,7 @@ static enum outcome close_loop(struct lane *lane, char **error)
     gpu_memory_judge(lane, loop, &told);
     say_held(lane);
     if (loop->gate_open && lane->gauge)
-        gauge_beside_end(lane->gauge, background->gauge_number, loop->usage.has_cpu ? loop->usage.cpu_s : -1);
+        gauge_beside_end(lane->gauge, background->gauge_number, &loop->usage);
     if (loop->log_failed && !failed_before)
         log_lost(lane, &loop->log_err);
     return outcome;

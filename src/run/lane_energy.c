@@ -126,7 +126,7 @@ void lane_energy_finish(struct lane *lane)
         return;
     }
     lane_energy_edge(lane);
-    gauge_end(lane->gauge, usage->has_cpu ? usage->cpu_s : -1);
+    gauge_end(lane->gauge, usage);
     energy->waiting = true;
     lane_after(lane, ANSWER_US, lane_guard_postflight);
     lane_energy_look(lane);

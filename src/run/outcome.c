@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "run/failure.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -138,9 +139,20 @@ static bool say_patterns(const struct outcome_facts *facts, struct text *why)
     return told;
 }
 
+/* What ran out says more than the last words of whoever started the training: "Training command failed with exit code 0". */
+static bool say_shortage(const struct outcome_facts *facts, struct text *why)
+{
+    const struct joblog_result *sign = failure_sign_shown(facts);
+    if (!sign || why->length == 0)
+        return false;
+    if (!strstr(text_get(why), sign->text))
+        text_addf(why, "; the log says: %s", sign->text);
+    return true;
+}
+
 static void say_words(const struct outcome_facts *facts, struct text *why)
 {
-    if (!facts->words || why->length == 0)
+    if (say_shortage(facts, why) || !facts->words || why->length == 0)
         return;
     switch (facts->words->kind) {
     case JOBLOG_WORDS_NONE:
@@ -168,7 +180,9 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
         else
             text_add(why, "how it ended is not known");
     }
-    if (!say_patterns(facts, why))
+    if (say_patterns(facts, why))
+        say_shortage(facts, why);
+    else
         say_words(facts, why);
 }
 

@@ -402,3 +402,16 @@ traced() {
         if grep -E 'nanosleep\(|poll\(NULL' "$DIR/calls"; then false; fi
     done
 }
+
+@test "one process has one figure of memory, however short it lives" {
+    for command in true "python3 -c pass"; do
+        # shellcheck disable=SC2086 # words
+        "$TARE" exec -e -v -- $command 2>"$BATS_TEST_TMPDIR/told"
+        # Of a cgroup's own counter nothing is left to be said twice either.
+        local counted measured
+        counted=$(sed -nE 's/^tare: peak memory: ([0-9.]+ MiB).*/\1/p' "$BATS_TEST_TMPDIR/told")
+        measured=$(sed -nE 's/^ *([0-9.]+ MiB)  memory at most, .*/\1/p' "$BATS_TEST_TMPDIR/told")
+        [ -n "$counted" ]
+        [ "$counted" = "$measured" ]
+    done
+}

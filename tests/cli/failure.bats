@@ -46,6 +46,22 @@ echo cleaning up; exit 1'
         "'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 1 GiB'"
 }
 
+@test "memory that ran out is told with its line, as grep numbers it, and its cause, whatever the launcher says last" {
+    job 'i=0; while [ $i -lt 40 ]; do printf "epoch $i\n 10%%\r 60%%\r"; i=$((i + 1)); done
+echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.15 GiB. GPU 0 has a total capacity of 44.53 GiB of which 3.84 GiB is free. Including non-PyTorch memory, this process has 40.68 GiB memory in use. Of the allocated memory 40.34 GiB is allocated by PyTorch, and 10.00 MiB is reserved by PyTorch but unallocated."
+echo; echo "Training command failed with exit code 0"; exit 1'
+    run_one
+    is "$(failure 'f["cause"], f["line"]')" \
+        "('out_of_memory', $(grep -n 'CUDA out of memory' "$(run_dir)/repo_net_001/training.log" | cut -d: -f1))"
+    is "$(failure 'f["line"]')" 41
+    local told
+    told=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["error_message"])' \
+        "$(run_dir)/repo_net_001/experiment.json")
+    [[ "$told" == "exit code 1; the log says: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.15 GiB."* ]]
+    [[ "$told" == *"; cause: capacity: the training needs more than there is" ]]
+    [[ "$told" != *"Training command failed"* ]]
+}
+
 @test "memory that ran out and was survived long ago is not the cause" {
     job 'echo "CUDA out of memory. Tried to allocate 20.00 MiB"
 i=0; while [ $i -lt 250 ]; do echo "epoch $i"; i=$((i + 1)); done; exit 4'

@@ -103,6 +103,101 @@ END
     [[ "$output" == *"4.0 MiB      2   2.0 MiB  main (train.py:80)"* ]]
 }
 
+@test "of all stacks the place is the user's own line, with the library's function that was called there" {
+    make places
+    "$TARE" memory places.pickle --html page.html --json > told.json
+    # By hand from PLACES in traces.py; the largest first.
+    python3 - told.json <<'END'
+import json, sys
+alive = json.load(open(sys.argv[1]))["end"]["alive"]
+places = [(p["function"], p["file"], p["line"], p["via"] and (p["via"]["function"], p["via"]["file"].split("/")[-1], p["via"]["line"]))
+          for p in (group["place"] for group in alive)]
+assert places == [
+    ("c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)", "??", 0, None),
+    ("at::native::(anonymous namespace)::conv_backward(at::Tensor const&, long)", "??", 0, None),
+    ("train", "/opt/venv/lib/python3.12/site-packages/trainer/loop.py", 12, ("forward", "linear.py", 125)),
+    ("build", "/home/me/torch/model.py", 7, None),
+    ("step", "/home/me/torch/train.py", 41, ("forward", "linear.py", 125))], places
+assert len(alive[4]["stack"]) == 10
+END
+    run "$TARE" memory places.pickle
+    [[ "$output" == *"step (train.py:41) via linear.py:125"* ]]
+    [[ "$output" == *"build (model.py:7)"* ]]
+    [[ "$output" == *"at::native::(anonymous namespace)::conv_b"* ]]
+    grep -q 'step (train.py:41) via forward (torch/nn/modules/linear.py:125)' page.html
+    grep -q 'train (loop.py:12) via forward (torch/nn/modules/linear.py:125)' page.html
+}
+
+@test "the recorded out of memory is told, and what limited it" {
+    # 30 MiB held, 7 MiB free, 24 MiB asked for: 37 MiB was all that it could have
+    run "$TARE" memory "$DATA/oom.pickle"
+    [[ "$(tr -s ' \n' ' ' <<< "$output")" == *"Event 7 asked for 24.0 MiB (a segment of 24.0 MiB), beside 30.0 MiB reserved, of which \
+30.0 MiB was allocated. The GPU had 7.0 MiB free: PyTorch could have 37.0 MiB at most."* ]]
+    "$TARE" memory "$DATA/oom.pickle" --json > told.json
+    [ "$(json '[(o["limit"], o["limit_low_bytes"], o["limit_high_bytes"], o["device_free_bytes"]) for o in d["out_of_memory"]]' \
+        < told.json)" = "[('gpu', $((37 * MIB)), $((37 * MIB)), $((7 * MIB)))]" ]
+    make capped
+    "$TARE" memory capped.pickle --html page.html --json > told.json
+    [ "$(json '[(o["event"], o["requested_bytes"], o["segment_bytes"], o["limit"], o["limit_low_bytes"], o["limit_high_bytes"],
+        o["place"]["line"]) for o in d["out_of_memory"]]' < told.json)" = \
+        "[(7, $((24 * MIB)), $((24 * MIB)), 'cap', $((50 * MIB)), $((54 * MIB - 1)), 41)]" ]
+    grep -q 'The GPU had 7.00 GiB free, so it was a cap between 50.0 MiB and 54.0 MiB that refused it' page.html
+    "$TARE" memory "$DATA/split.pickle" --json > told.json
+    [ "$(json 'd["out_of_memory"]' < told.json)" = "[]" ]
+}
+
+@test "recorded caps lie within what the recorded out of memory says" {
+    archive=${TARE_SHARED:-$ROOT/../shared}/data/memory/allocator-traces.tar.xz
+    [ -f "$archive" ] || skip "no recorded traces here"
+    tar xJf "$archive"
+    for outcome in $(grep -lE '"num_ooms": [1-9]' ./*.json); do
+        "$TARE" memory "${outcome%.json}.pickle" --json > told
+        python3 - "$outcome" told <<'END'
+import json, re, sys
+truth, told = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))
+last = told["out_of_memory"][0]
+assert len(told["out_of_memory"]) == truth["num_ooms"]
+assert last["limit"] == "cap" and last["limit_low_bytes"] <= truth["cap_gib"] * 2**30 <= last["limit_high_bytes"], (truth, last)
+size, unit = re.search(r"Tried to allocate ([0-9.]+) ([MG])iB", truth["oom"]).groups()
+assert abs(last["segment_bytes"] / {"M": 1 << 20, "G": 1 << 30}[unit] - float(size)) <= 0.0051, last
+END
+    done
+}
+
+@test "a recommendation from a record in which memory ran out promises no fit" {
+    for name in oom capped; do
+        make $name
+        "$TARE" memory $name.pickle --recommend --html page.html > told
+        ! grep -qE 'it fits in|that it fits on|Keep the setting' told page.html
+        [[ "$(tr -s ' \n' ' ' < told)" == *"Memory ran out at event 7 of 8: what the training would have asked for after that is not \
+in the record. All this is what it needs at least, as far as the record goes; it promises no fit."* ]]
+        grep -q 'Memory ran out at event 7 of 8' page.html
+        grep -qE ' 8 GB\+$' told
+        "$TARE" memory $name.pickle --recommend --json > told.json
+        [ "$(json '{(a["beyond_record"], a["smallest_gpu_gb"]) for a in d["recommended"]}' < told.json)" = "{(True, None)}" ]
+    done
+    "$TARE" memory "$DATA/cap.pickle" --recommend --json > told.json
+    [ "$(json '{(a["beyond_record"], a["smallest_gpu_gb"]) for a in d["recommended"]}' < told.json)" = "{(False, 8)}" ]
+}
+
+@test "stacks of every event are read in memory bounded by the file, and named again and again too" {
+    # peak KiB of a command that must end well
+    peak() { python3 -c 'import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+assert code == 0, code
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"; }
+    local base
+    base=$(peak "$TARE" memory "$DATA/split.pickle")
+    for row in "25 4" "60 4" "25 2" "25 4 unlike"; do
+        # shellcheck disable=SC2086 # words
+        python3 "$DATA/traces.py" stacked s.pickle 30000 $row
+        [ $(($(peak "$TARE" memory s.pickle) - base)) -le $((4 * $(stat -c %s s.pickle) / 1024)) ]
+    done
+    # 386 kB that name two names of 150 kB in 40,000 frames: 12 GB, were they copied
+    make hostile
+    [ $(($(peak "$TARE" memory hostile.pickle --json) - base)) -le $((48 * 1024)) ]
+}
+
 @test "growth is seen over marked epochs, with what stays behind" {
     make leak
     "$TARE" memory leak.pickle --json > told.json

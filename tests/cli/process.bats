@@ -10,12 +10,12 @@ log_of() { cat "$(run_dir)/$1/training.log"; }
     settings 1
     tare_run
     printf 'a\000b\377\r50%%\r100%%\nto stderr\nno end' | cmp - "$(run_dir)/repo_net_001/training.log"
-    # Lines: a\0b\377, 50%, 100%, to stderr, no end.
+    # Lines: a\0b\377 50% 100% are parts of the first, then to stderr, no end.
     is "$(tail -n +2 "$(run_dir)/repo_net_001/training.times.csv" | cut -d, -f1,3)" "1,0
-2,5
-3,9
-4,14
-5,24"
+1,5
+1,9
+2,14
+3,24"
 }
 
 @test "no shell sees the command line" {

@@ -12,7 +12,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct expected {
-    uint64_t lines, matches, last, limited;
+    uint64_t newlines, lines, matches, last, limited; /* lines: as grep -n counts them */
 };
 
 /* Every line that matched, in order and at the time it was complete. */
@@ -33,11 +33,10 @@ static const char *split(const char *bytes, size_t size)
 static void expect_line(struct pattern *pattern, const char *line, size_t length, struct expected *expected)
 {
     struct pattern_match match = pattern_find(pattern, line, length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
-    expected->lines++;
     expected->limited += match.limited;
     expected->matches += match.matched;
     if (match.matched)
-        expected->last = expected->lines;
+        expected->last = expected->newlines + 1;
 }
 
 static struct expected expect(struct pattern *pattern, const char *bytes, size_t size)
@@ -51,9 +50,11 @@ static struct expected expect(struct pattern *pattern, const char *bytes, size_t
         if (bytes[i] == '\r' && i + 1 < size && bytes[i + 1] == '\n')
             i++;
         start = i + 1;
+        expected.newlines += bytes[i] == '\n';
     }
     if (start < size)
         expect_line(pattern, bytes + start, size - start, &expected);
+    expected.lines = expected.newlines + (size > 0 && bytes[size - 1] != '\n');
     return expected;
 }
 

@@ -26,7 +26,9 @@ static void check_events(const struct snapshot *snapshot)
             check(event->stream < snapshot->stream_count && event->stack < snapshot->stack_count);
         }
     for (size_t i = 0; i < snapshot->stack_count; i++)
-        check(snapshot->stacks[i].first_frame + snapshot->stacks[i].frame_count <= snapshot->frame_count);
+        check(snapshot->stacks[i].first_frame + snapshot->stacks[i].frame_count <= snapshot->stack_frame_count);
+    for (size_t i = 0; i < snapshot->stack_frame_count; i++)
+        check(snapshot->stack_frames[i] < snapshot->frame_count);
     for (size_t i = 1; i < snapshot->stream_count; i++)
         check(snapshot->streams[i - 1] < snapshot->streams[i]);
 }

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Small memory snapshots made by hand, as PyTorch writes them, and a plain replay of the allocator's common path to make larger ones.
 
-usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks,
+usage: traces.py NAME FILE        NAME: split, emptied, cap, workspace, oom, expandable, streams, stacks, places, capped,
                                   leak, steady, wide, proto2, early
        traces.py big FILE EVENTS  a trace of that many events
+       traces.py stacked FILE EVENTS FRAMES PROTOCOL [unlike]
+                                  the same with a stack of so many frames for each event, as stacks="all" records them: a list of
+                                  its own for each event, of dictionaries that all of them share. PROTOCOL: 4, as Python's pickler
+                                  writes it, or 2, as PyTorch's C++ writer does. unlike: no two stacks are the same
+       traces.py hostile FILE     some 400 kB: a stack of one frame with long names, named over and over
 """
 import pickle
 import struct
@@ -187,6 +192,45 @@ def stacks():
     return t
 
 
+TORCH = "/opt/venv/lib/python3.12/site-packages/torch"
+ALLOCATOR = [{"name": "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)", "filename": "??", "line": 0},
+             {"name": "c10::StorageImpl::StorageImpl()", "filename": "/pytorch/c10/core/StorageImpl.h", "line": 40},
+             {"name": "at::detail::empty_generic(long)", "filename": "??", "line": 0}]
+LINEAR = [{"name": "at::native::linear(at::Tensor const&)", "filename": "??", "line": 0},
+          {"name": "_PyEval_EvalFrameDefault", "filename": "/usr/src/Python/ceval.c", "line": 2},
+          {"name": "forward", "filename": f"{TORCH}/nn/modules/linear.py", "line": 125},
+          {"name": "_call_impl", "filename": f"{TORCH}/nn/modules/module.py", "line": 1750}]
+PLACES = [  # a stack from the innermost frame on, as stacks="all" records it
+    ALLOCATOR + LINEAR + [{"name": "step", "filename": "/home/me/torch/train.py", "line": 41},
+                          {"name": "<module>", "filename": "/home/me/torch/train.py", "line": 90},
+                          {"name": "run_path", "filename": "<frozen runpy>", "line": 286}],
+    ALLOCATOR + [{"name": "build", "filename": "/home/me/torch/model.py", "line": 7}],
+    ALLOCATOR + LINEAR + [{"name": "train", "filename": "/opt/venv/lib/python3.12/site-packages/trainer/loop.py", "line": 12},
+                          {"name": "run", "filename": "/usr/lib/python3.12/threading.py", "line": 1012}],
+    ALLOCATOR + [{"name": "at::native::(anonymous namespace)::conv_backward(at::Tensor const&, long)", "filename": "??", "line": 0},
+                 {"name": "torch::autograd::Engine::thread_main()", "filename": "??", "line": 0}],
+    ALLOCATOR,
+]
+
+
+def places():
+    """stacks="all": of the user's file, without a library between, of an installed trainer, of the backward pass, of nothing known."""
+    t = Trace()
+    for i, frames in enumerate(PLACES):
+        t.event("segment_alloc", A - i * 64 * MIB, 20 * MIB + 2 * i * MIB)
+        t.alloc(A - i * 64 * MIB, 20 * MIB + 2 * i * MIB, frames=frames)
+        t.segment(A - i * 64 * MIB, [(20 * MIB + 2 * i * MIB, 20 * MIB + 2 * i * MIB, "a")])
+    return t
+
+
+def capped():
+    """As `oom`, but the GPU has 7 GiB free: it was a cap, of at least the 50 MiB that were reserved and below 30 + 24."""
+    t = oom()
+    t.events[-1]["device_free"] = 7 << 30
+    t.events[-1]["frames"] = PLACES[0]
+    return t
+
+
 class Small:
     """The allocator's small and large pools with best fit over free blocks, splitting and merging: enough for made-up runs."""
 
@@ -277,58 +321,137 @@ def wide(events, end=False):
     return t
 
 
-def write_big(path, events):
-    """The same stretch over and over, byte for byte as Python's pickler writes it, but a thousand events at a time."""
+def number(n, long_bytes=0):
+    """long_bytes: the C++ writer gives every long number 8 bytes."""
+    if 0 <= n < 256:
+        return b"K" + bytes([n])
+    if 0 <= n < 65536:
+        return b"M" + struct.pack("<H", n)
+    if -(1 << 31) <= n < 1 << 31:
+        return b"J" + struct.pack("<i", n)
+    length = long_bytes or n.bit_length() // 8 + 1
+    return b"\x8a" + bytes([length]) + n.to_bytes(length, "little", signed=True)
+
+
+def make_frames():
+    """Of the allocator, of PyTorch's operators and Python, of a user's file: 1,200 of them, names as long as real ones."""
+    frames = [{"name": f"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::step{i}(unsigned long, CUstream_st*)",
+               "filename": "??", "line": 0} for i in range(20)]
+    frames += [{"name": f"at::_ops::operator_{i}::call(at::Tensor const&, at::Tensor const&, std::optional<at::Tensor> const&)",
+                "filename": "??", "line": 0} for i in range(580)]
+    frames += [{"name": "forward", "filename": f"/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module_{i}.py",
+                "line": 100 + i} for i in range(300)]
+    return frames + [{"name": f"step_{i}", "filename": "/home/me/project/train.py", "line": i} for i in range(300)]
+
+
+def write_big(path, events, depth=0, protocol=4, unlike=False):
+    """The same stretch over and over, byte for byte as the writers do it, but a thousand events at a time."""
     base = wide(20000, end=True)
-    words = ["action", "addr", "time_us", "compile_context", "user_metadata", "", "alloc", "free_requested", "free_completed",
-             "segment_alloc"]
-    out = bytearray(b"\x80\x04}\x94(")
-    short = lambda text: b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94"
-    # Memos 0 to 4, then others up to 299, as a real file has its segments before the events: their words come late, and need
-    # the long form.
-    out += short("words") + b"]\x94(" + short("size") + short("stream")
-    for i in range(295):
-        out += short(f"memo {i}")
-    for word in words:
-        out += short(word)
-    out += b"e" + short("segments") + b"]\x94" + short("device_traces") + b"]\x94(]\x94"
-    early = {"size": 3, "stream": 4}
-    word = lambda text: b"h" + bytes([early[text]]) if text in early else b"j" + struct.pack("<I", 300 + words.index(text))
+    out, memos = bytearray(b"\x80" + bytes([protocol])), 0
+    seed = 1
 
-    def number(n):
-        if n < 256:
-            return b"K" + bytes([n])
-        if n < 65536:
-            return b"M" + struct.pack("<H", n)
-        if n < 1 << 31:
-            return b"J" + struct.pack("<i", n)
-        length = n.bit_length() // 8 + 1
-        return b"\x8a" + bytes([length]) + n.to_bytes(length, "little", signed=True)
+    def memo():
+        nonlocal memos
+        memos += 1
+        if protocol == 4:
+            return b"\x94"
+        return b"q" + bytes([memos - 1]) if memos <= 256 else b"r" + struct.pack("<I", memos - 1)
 
-    made = [b"}\x94(" + word("action") + word(e["action"]) + word("addr") + number(e["addr"]) + word("size") + number(e["size"]) +
-            word("stream") + number(0) + word("time_us") + number(e["time_us"]) + word("compile_context") + short("N/A") +
-            word("user_metadata") + word("") + b"u" for e in base.events]
-    made = [b"(" + b"".join(made[i:i + 1000]) + b"e" for i in range(0, len(made) // 1000 * 1000, 1000)]
+    def text(words):
+        data = words.encode()
+        return (b"\x8c" + bytes([len(data)]) if protocol == 4 else b"X" + struct.pack("<I", len(data))) + data + memo()
+
+    def get(place):
+        return b"h" + bytes([place]) if place < 256 else b"j" + struct.pack("<I", place)
+
+    def put(container, inside):
+        """Python's pickler remembers a container before it is filled, PyTorch's writer after."""
+        if protocol == 4:
+            return container[:1] + memo() + container[1:2] + inside() + container[2:]
+        return container + inside() + (b"u" if container[:1] == b"}" else b"e") + memo()
+
+    # A real file has its segments before the events: their words come late, and need the long form.
+    words = ["size", "stream"] + [f"memo {i}" for i in range(297)]
+    words += ["action", "addr", "time_us", "compile_context", "user_metadata", "", "N/A", "frames", "name", "filename", "line", "alloc",
+              "free_requested", "free_completed", "segment_alloc"]
+    place = {}
+
+    def remember(words):
+        place[words] = memos
+        return text(words)
+
+    word = lambda name: get(place[name])
+    fields = lambda event: (word("action") + word(event["action"]) + word("addr") + number(event["addr"]) + word("size") +
+                            number(event["size"]) + word("stream") + number(0) + word("time_us") + number(event["time_us"]) +
+                            word("compile_context") +
+                            (text("N/A") if protocol == 4 else word("N/A")) +  # made anew for each event
+                            word("user_metadata") + word(""))
+    out += b"}" + (memo() if protocol == 4 else b"") + b"("
+    out += text("words") + b"]" + (memo() if protocol == 4 else b"") + b"(" + b"".join(remember(w) for w in words)
+    frames = []
+    for frame in make_frames() if depth else []:
+        files = place.get(frame["filename"])
+        head = b"}" + memo() + b"(" if protocol == 4 else b"}("
+        at = memos - 1
+        head += word("name") + text(frame["name"]) + word("filename")
+        head += get(files) if files else remember(frame["filename"])
+        out += head + word("line") + number(frame["line"]) + b"u" + (memo() if protocol == 2 else b"")
+        frames.append(get(at if protocol == 4 else memos - 1))
+    out += b"e" + (memo() if protocol == 2 else b"")
+    out += text("segments") + b"]" + memo() + text("device_traces")
+    out += b"]\x94(]\x94" if protocol == 4 else b"](]"
+
+    def stack():
+        """The allocator's frames, then operators, PyTorch's Python, the user's file: as deep as asked for."""
+        nonlocal seed
+        chosen = []
+        for i in range(depth):
+            seed = (seed * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+            part, width = ((0, 20), (20, 580), (600, 300), (900, 300))[min(3, i * 4 // depth)]
+            chosen.append(frames[part + (seed >> 40) % width])
+        return b"".join(chosen)
+
+    stacks = [stack() for _ in range(300 if depth else 0)]
+
+    def made(i, event):
+        inside = fields(event)
+        if depth:
+            mine = stack() if unlike else stacks[i % 300]
+            if protocol == 4:
+                inside += word("frames") + b"]\x94(" + mine + b"e"
+            else:
+                inside += word("frames") + b"](" + mine + b"e" + memo()
+        return b"}\x94(" + inside + b"u" if protocol == 4 else b"}(" + inside + b"u" + memo()
+
+    count = len(base.events) // 1000 * 1000
+    ready = None if unlike or protocol == 2 else [made(i, base.events[i]) for i in range(count)]
     with open(path, "wb") as file:
         file.write(out)
-        for i in range(events // 1000):
-            file.write(made[i % len(made)])
-        file.write(b"eu.")
+        for i in range(0, events // 1000 * 1000, 1000):
+            part = [ready[j % count] if ready else made(j, base.events[j % count]) for j in range(i, i + 1000)]
+            file.write(b"(" + b"".join(part) + b"e")
+        file.write(b"eu." if protocol == 4 else memo() + b"e" + memo() + b"u" + memo() + b".")
+
+
+def write_hostile(path):
+    """{"segments": [], "device_traces": [[...]]}: a frame whose names have 150 kB each, and stacks that name it again and again, each
+    with another frame at its end."""
+    short = lambda words: b"\x8c" + bytes([len(words)]) + words.encode() + b"\x94"
+    long = lambda letter: b"X" + struct.pack("<I", 150000) + letter * 150000 + b"\x94"
+    out = b"\x80\x04}\x94(" + short("name") + long(b"f") + short("filename") + long(b"g")  # memos 1 to 4
+    out += short("frames") + short("action") + short("snapshot") + short("line")  # 5 to 8
+    out += short("frame") + b"}\x94(h\x01h\x02h\x03h\x04h\x08K\x01u"  # 9, 10
+    out += short("segments") + b"]\x94" + short("device_traces") + b"]\x94(]\x94("
+    for i in range(200):
+        out += b"}\x94(h\x06h\x07h\x05]\x94(" + b"h\x0a" * 200
+        out += b"}\x94(h\x01h\x02h\x03h\x04h\x08M" + struct.pack("<H", i) + b"ueu"
+    with open(path, "wb") as file:
+        file.write(out + b"eeu.")
 
 
 def write_proto2(value, out):
     """As PyTorch's C++ writer does: protocol 2, every number above 2**31 in LONG1 of 8 bytes, tuples by MARK and TUPLE."""
     memo = {}
-
-    def number(n):
-        if 0 <= n < 256:
-            out.extend(b"K" + struct.pack("<B", n))
-        elif 0 <= n < 65536:
-            out.extend(b"M" + struct.pack("<H", n))
-        elif -(1 << 31) <= n < 1 << 31:
-            out.extend(b"J" + struct.pack("<i", n))
-        else:
-            out.extend(b"\x8a\x08" + struct.pack("<q", n))
 
     def text(s):
         if s in memo:
@@ -345,7 +468,7 @@ def write_proto2(value, out):
         elif isinstance(v, bool):
             out.extend(b"\x88" if v else b"\x89")
         elif isinstance(v, int):
-            number(v)
+            out.extend(number(v, 8))
         elif isinstance(v, float):
             out.extend(b"G" + struct.pack(">d", v))
         elif isinstance(v, str):
@@ -374,6 +497,12 @@ def main():
         write_proto2(split().root(), data)
     elif name == "big":
         write_big(path, int(sys.argv[3]))
+        return
+    elif name == "stacked":
+        write_big(path, int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]), "unlike" in sys.argv[6:])
+        return
+    elif name == "hostile":
+        write_hostile(path)
         return
     elif name == "wide":
         data = pickle.dumps(wide(3000).root(), protocol=4)

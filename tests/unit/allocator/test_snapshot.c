@@ -87,11 +87,11 @@ static void stacks_are_shared_and_innermost_first(void **state)
     assert_int_equal(events[0].stack, 0);
     assert_int_equal(events[3].stack, events[4].stack);
     assert_int_not_equal(events[1].stack, events[3].stack);
-    const struct snapshot_stack *first = &got.stacks[events[1].stack];
-    assert_int_equal(first->frame_count, 2);
-    assert_string_equal(got.frames[first->first_frame].function, "empty");
-    assert_string_equal(got.frames[first->first_frame + 1].file, "/home/me/train.py");
-    assert_int_equal(got.frames[first->first_frame + 1].line, 31);
+    uint32_t first = events[1].stack;
+    assert_int_equal(got.stacks[first].frame_count, 2);
+    assert_string_equal(snapshot_frame(&got, first, 0)->function, "empty");
+    assert_string_equal(snapshot_frame(&got, first, 1)->file, "/home/me/train.py");
+    assert_int_equal(snapshot_frame(&got, first, 1)->line, 31);
     snapshot_fini(&got);
 }
 
@@ -141,6 +141,68 @@ static void shared_lists_are_not_multiplied(void **state)
     text_fini(&text);
 }
 
+/* {"segments": [], "device_traces": [[event, event, event]]}; frames: a list, an equal one of other dictionaries, and the
+ * first one again, to which a frame is appended after the second event was written. As Python has it all events that
+ * hold that list have the longer one. */
+static void equal_stacks_are_one_and_a_list_may_still_grow(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct err err = {0};
+    struct snapshot got;
+    ADD(text, "\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00"
+              "device_traces](](");
+    ADD(text, "}(X\x06\x00\x00\x00"
+              "actionq\x00X\x08\x00\x00\x00snapshotq\x01X\x06\x00\x00\x00"
+              "framesq\x02](");
+    ADD(text, "}q\x03(X\x04\x00\x00\x00nameq\x04X\x01\x00\x00\x00"
+              "fq\x05X\x04\x00\x00\x00lineq\x06K\x07u");
+    ADD(text, "}q\x07(h\x04h\x05h\x06K\x08ueu"); /* [f:7, f:8] */
+    ADD(text, "}(h\x00h\x01h\x02]q\x08(h\x03h\x07"
+              "eu"); /* the same dictionaries in another list */
+    ADD(text, "}(h\x00h\x01h\x02](h\x03}(h\x04X\x01\x00\x00\x00"
+              "fh\x06K\x08ueu"); /* the same by what they say */
+    ADD(text, "}(h\x00h\x01h\x02h\x08h\x03"
+              "au"); /* the second list again, with f:7 behind it now */
+    ADD(text, "eeu.");
+    if (!snapshot_read(text.data, text.length, &got, &err))
+        fail_msg("%s", err.text);
+    const struct snapshot_event *events = got.devices[0].events;
+    assert_int_equal(got.devices[0].count, 4);
+    assert_int_equal(got.stack_count, 3); /* none, and two */
+    assert_int_equal(got.frame_count, 2);
+    assert_int_equal(got.text_count, 1);
+    assert_int_equal(events[0].stack, events[2].stack);
+    assert_int_equal(events[1].stack, events[3].stack);
+    assert_int_equal(got.stacks[events[0].stack].frame_count, 2);
+    assert_int_equal(got.stacks[events[1].stack].frame_count, 3);
+    assert_int_equal(snapshot_frame(&got, events[0].stack, 1)->line, 8);
+    assert_int_equal(snapshot_frame(&got, events[1].stack, 2)->line, 7);
+    assert_string_equal(snapshot_frame(&got, events[1].stack, 2)->function, "f");
+    snapshot_fini(&got);
+    text_fini(&text);
+}
+
+/* A dictionary of 20,000 keys is an event, 10,000 times: each would have to be searched. */
+static void shared_dictionaries_are_not_searched_over_and_over(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct err err = {0};
+    struct snapshot got;
+    ADD(text, "\x80\x02}(X\x08\x00\x00\x00segments]X\x0d\x00\x00\x00"
+              "device_traces](](}q\x00(");
+    for (size_t i = 0; i < 20000; i++)
+        ADD(text, "NN");
+    ADD(text, "u");
+    for (size_t i = 1; i < 10000; i++)
+        ADD(text, "h\x00");
+    ADD(text, "eeu.");
+    assert_false(snapshot_read(text.data, text.length, &got, &err));
+    assert_non_null(strstr(err.text, "named over and over"));
+    text_fini(&text);
+}
+
 static void files_that_cannot_be_read_say_why(void **state)
 {
     (void)state;
@@ -162,6 +224,8 @@ int main(void)
         cmocka_unit_test(stacks_are_shared_and_innermost_first),
         cmocka_unit_test(what_is_no_snapshot_is_refused),
         cmocka_unit_test(shared_lists_are_not_multiplied),
+        cmocka_unit_test(equal_stacks_are_one_and_a_list_may_still_grow),
+        cmocka_unit_test(shared_dictionaries_are_not_searched_over_and_over),
         cmocka_unit_test(files_that_cannot_be_read_say_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,10 +22,19 @@ struct reference {
     bool error; /* PCRE2 gave up: nothing can be said */
 };
 
+/* A line also begins behind \r; its number is one more than the \n before it. */
 struct reference_lines {
     uint64_t count;
-    uint64_t *offsets; /* where each begins */
+    uint64_t *offsets, *numbers; /* where each begins */
+    uint64_t newlines;
+    bool open; /* the log does not end with \n */
 };
+
+static inline void reference_lines_fini(struct reference_lines *lines)
+{
+    free(lines->offsets);
+    free(lines->numbers);
+}
 
 static inline bool reference_init(struct reference *reference, const char *source)
 {
@@ -91,16 +100,19 @@ static inline void reference_line(struct reference *reference, const char *start
 static inline void reference_take_line(struct reference *references, size_t count, struct reference_lines *lines,
                                        const char *bytes, size_t start, size_t end)
 {
-    if ((lines->count & (lines->count + 1)) == 0) /* room runs out at 0, 1, 3, 7 ... */
+    if ((lines->count & (lines->count + 1)) == 0) { /* room runs out at 0, 1, 3, 7 ... */
         lines->offsets = realloc(lines->offsets, (2 * lines->count + 1) * sizeof *lines->offsets);
-    if (!lines->offsets)
+        lines->numbers = realloc(lines->numbers, (2 * lines->count + 1) * sizeof *lines->numbers);
+    }
+    if (!lines->offsets || !lines->numbers)
         abort();
-    lines->offsets[lines->count++] = start;
+    lines->offsets[lines->count] = start;
+    lines->numbers[lines->count++] = lines->newlines + 1;
     for (size_t i = 0; i < count; i++)
-        reference_line(&references[i], bytes + start, end - start, lines->count);
+        reference_line(&references[i], bytes + start, end - start, lines->newlines + 1);
 }
 
-/* The caller frees the offsets. */
+/* The caller calls reference_lines_fini. */
 static inline struct reference_lines reference_run(struct reference *references, size_t count, const char *bytes,
                                                    size_t size)
 {
@@ -115,9 +127,11 @@ static inline struct reference_lines reference_run(struct reference *references,
         if (bytes[i] == '\r' && i + 1 < size && bytes[i + 1] == '\n')
             i++;
         start = i + 1;
+        lines.newlines += bytes[i] == '\n';
     }
     if (start < size)
         reference_take_line(references, count, &lines, bytes, start, size);
+    lines.open = size > 0 && bytes[size - 1] != '\n';
     return lines;
 }
 

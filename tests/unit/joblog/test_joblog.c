@@ -40,39 +40,67 @@ static void take(struct joblog *log, const char *text)
     assert_true(joblog_take(log, text, strlen(text), 0, NULL));
 }
 
-static uint64_t lines_of(const char *first, const char *second)
+/* numbered: as grep -c '' counts; matched: each of them also begins behind \r. */
+static void assert_lines(const char *first, const char *second, uint64_t numbered, uint64_t matched)
 {
-    struct joblog *log = made(NULL, 0, NULL);
+    const struct joblog_pattern every = {JOBLOG_SIGN, "every", "^"};
+    struct joblog *log = made(&every, 1, NULL);
     take(log, first);
     take(log, second);
     assert_true(joblog_end(log, 0, NULL));
-    uint64_t lines = joblog_totals(log).lines;
+    assert_int_equal(joblog_totals(log).lines, numbered);
+    assert_int_equal(joblog_result(log, 0)->matches, matched);
     assert_int_equal(joblog_totals(log).bytes, strlen(first) + strlen(second));
     joblog_free(log);
-    return lines;
 }
 
 static void lines_end_with_newline_carriage_return_or_both(void **state)
 {
     (void)state;
-    assert_int_equal(lines_of("", ""), 0);
-    assert_int_equal(lines_of("a\nb\n", ""), 2);
-    assert_int_equal(lines_of("a\rb\r", ""), 2);
-    assert_int_equal(lines_of("a\r\nb\r\n", ""), 2);
-    assert_int_equal(lines_of("a\n\rb", ""), 3); /* a, nothing, b */
-    assert_int_equal(lines_of("a\r\r\n", ""), 2);
-    assert_int_equal(lines_of("\n", ""), 1);
-    assert_int_equal(lines_of("open", " line"), 1);
+    assert_lines("", "", 0, 0);
+    assert_lines("a\nb\n", "", 2, 2);
+    assert_lines("a\rb\r", "", 1, 2);
+    assert_lines("a\r\nb\r\n", "", 2, 2);
+    assert_lines("a\n\rb", "", 2, 3);
+    assert_lines("a\r\r\n", "", 1, 2);
+    assert_lines("\n", "", 1, 1);
+    assert_lines("open", " line", 1, 1);
 }
 
 static void a_line_end_cut_in_two_is_one_line_end(void **state)
 {
     (void)state;
-    assert_int_equal(lines_of("a\r", "\nb\n"), 2);
-    assert_int_equal(lines_of("a\r", "b\n"), 2);
-    assert_int_equal(lines_of("a\r", ""), 1);
-    assert_int_equal(lines_of("a\r\n", "\n"), 2);
-    assert_int_equal(lines_of("a\r", "\n"), 1);
+    assert_lines("a\r", "\nb\n", 2, 2);
+    assert_lines("a\r", "b\n", 1, 2);
+    assert_lines("a\r", "", 1, 1);
+    assert_lines("a\r\n", "\n", 2, 2);
+    assert_lines("a\r", "\n", 1, 1);
+}
+
+/* 330 by the carriage returns of a progress bar, 327 by grep -n: the number is where an editor goes. */
+static void a_line_has_the_number_that_grep_gives_it(void **state)
+{
+    (void)state;
+    static const size_t pieces[] = {1, 2, 7, 4096};
+    AUTO_TEXT struct text bytes = {0};
+    for (int i = 1; i < 327; i++)
+        text_addf(&bytes, i == 100 ? " 25%%\r 50%%\r100%%\r\n" : i % 2 ? "epoch %d\n" : "epoch %d\r\n", i);
+    text_add(&bytes, "CUDA out of memory\nbye\r");
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        const struct joblog_pattern pattern = {JOBLOG_SIGN, "memory", "out of memory"};
+        struct joblog *log = made(&pattern, 1, NULL);
+        for (size_t at = 0; at < bytes.length; at += pieces[i]) {
+            size_t count = bytes.length - at < pieces[i] ? bytes.length - at : pieces[i];
+            assert_true(joblog_take(log, bytes.data + at, count, 0, NULL));
+        }
+        struct joblog_words words;
+        assert_true(joblog_end(log, 0, NULL));
+        joblog_last_words(log, &words);
+        assert_int_equal(joblog_result(log, 0)->line, 327);
+        assert_int_equal(words.line, 327);
+        assert_int_equal(joblog_totals(log).lines, 328);
+        joblog_free(log);
+    }
 }
 
 static void a_metric_takes_its_last_match(void **state)
@@ -159,7 +187,8 @@ static void a_line_is_matched_as_soon_as_it_ends_and_the_last_without_an_end(voi
     assert_int_equal(joblog_result(log, 0)->matches, 1);
     assert_true(joblog_end(log, 0, NULL));
     assert_true(joblog_result(log, 0)->number == 3);
-    assert_int_equal(joblog_result(log, 0)->line, 2);
+    assert_int_equal(joblog_result(log, 0)->matches, 2);
+    assert_int_equal(joblog_result(log, 0)->line, 1); /* no \n came */
     joblog_free(log);
 }
 
@@ -258,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_end_with_newline_carriage_return_or_both),
         cmocka_unit_test(a_line_end_cut_in_two_is_one_line_end),
+        cmocka_unit_test(a_line_has_the_number_that_grep_gives_it),
         cmocka_unit_test(a_metric_takes_its_last_match),
         cmocka_unit_test(a_match_that_is_no_number_leaves_the_number_before_it),
         cmocka_unit_test(a_metric_that_never_matched_has_nothing),

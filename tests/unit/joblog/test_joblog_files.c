@@ -68,7 +68,7 @@ static void times_say_when_a_line_was_complete_and_where_it_begins(void **state)
 {
     (void)state;
     const int64_t start = 5 * NS_PER_S;
-    static const char expected[] = "line,seconds,offset\n1,0.500000,0\n2,1.250000,4\n3,1.250000,7\n4,3600.000001,8\n";
+    static const char expected[] = "line,seconds,offset\n1,0.500000,0\n1,1.250000,4\n2,1.250000,7\n3,3600.000001,8\n";
     AUTO_CLOSE int times = temporary();
     struct joblog *log = made(-1, copy_of(times), start, 0);
     assert_true(joblog_take(log, "one\r", 4, start + 500 * NS_PER_MS, NULL));

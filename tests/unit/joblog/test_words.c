@@ -107,14 +107,15 @@ static void assert_line(const char *end_of_log, uint64_t lines, const char *text
     free(tail);
 }
 
-/* Lines end with \n, \r or both together; of a long log only the end is kept. */
+/* Lines end with \n, \r or both together, but \r alone does not count, as with grep -n; of a long log only the end is kept. */
 static void the_line_that_is_told_has_its_number_in_the_whole_log(void **state)
 {
     (void)state;
     assert_line("one\ntwo\n", 2, "two", 2);
     assert_line("one\ntwo\n\n \n", 4, "two", 2);
     assert_line("one\r\nan error\r\nthree\r\n", 3, "an error", 2);
-    assert_line("10 %\r20 %\r30 %\rfailed\rbye", 5, "failed", 4);
+    assert_line("10 %\r20 %\r30 %\rfailed\rbye", 1, "failed", 1);
+    assert_line("one\n10 %\r20 %\r\nfailed\r\nbye\n", 4, "failed", 3);
     assert_line("half a line\nfatal\nbye\n", 1000, "fatal", 999);
     assert_line("Traceback (most recent call last):\n  f()\nValueError: bad\nbye\n", 54, "ValueError: bad", 53);
 }

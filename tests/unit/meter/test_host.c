@@ -183,7 +183,12 @@ static void an_edge_reads_the_machine_and_its_jobs(void **state)
     size_t job = host_meter_watch(meter, &(struct job_identity){.pid = 5000001, .cgroup = leaf});
     host_meter_tick(meter);
     assert_true(host_meter_job(meter, job)->cpu_s.valid && host_meter_job(meter, job)->cpu_s.value == 2.5);
-    host_meter_end(meter, job, 3.5);
+    /* What came and went between two samples is in what the kernel counted. */
+    const struct job_usage usage = {
+        .cpu_s = 3.5, .has_cpu = true, .peak_memory_bytes = UINT64_C(5) << 30, .has_peak_memory = true};
+    host_meter_end(meter, job, &usage);
+    assert_true(host_meter_job(meter, job)->memory_peak_bytes.valid);
+    assert_true(host_meter_job(meter, job)->memory_peak_bytes.value == 5.0 * (1 << 30));
     stat_file(root, 2000, 10);
     AUTO_FREE char *own = mem_printf("%s/proc/77/stat", root->top);
     assert_int_equal(unlink(own), 0);
@@ -196,7 +201,7 @@ static void an_edge_reads_the_machine_and_its_jobs(void **state)
     size_t unseen = host_meter_watch(meter, &(struct job_identity){.pid = 5000002, .cgroup = nowhere});
     host_meter_edge(meter, &to);
     assert_false(to.jobs_cpu_s.valid);
-    host_meter_end(meter, unseen, -1);
+    host_meter_end(meter, unseen, NULL);
     host_meter_edge(meter, &to);
     assert_true(to.jobs_cpu_s.valid);
     assert_int_equal(to.jobs_unseen, 1);

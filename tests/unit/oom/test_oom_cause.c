@@ -98,6 +98,47 @@ static void memory_in_pieces_is_fragmentation(void **state)
     oom_diagnosis_fini(&diagnosis);
 }
 
+/* The same GPU as PyTorch 1.0 to 1.3 tells of it ("cached": reserved and in no tensor) and as 1.4 to 2.0 does ("reserved in
+ * total"): one diagnosis. Allocated and cached are what is reserved. */
+static void both_meanings_of_the_old_messages_come_to_one_diagnosis(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *requested, *total, *allocated, *free_bytes, *cached, *reserved;
+        double missing_mib, reserved_mib, unlisted_mib;
+        enum oom_cause cause;
+    } rows[] = {
+        /* 12.00 + 179 KiB reserved; 16 GiB would never fit */
+        {"16.00 GiB", "11.93 GiB", "4.00 GiB", "7.33 GiB", "179.00 KiB", "4.00 GiB", 8878.08, 4096, 614, //
+         OOM_CAUSE_CAPACITY},
+        /* 245 MiB of 10003.72 MiB are 2.4 %: less than a twentieth */
+        {"20.00 MiB", "10.76 GiB", "9.53 GiB", "9.44 MiB", "245.00 MiB", "9.77 GiB", 10.56, 10003.72, 1005, //
+         OOM_CAUSE_CAPACITY},
+        /* 500 + 3.2 GiB hold 1.5 GiB, in pieces */
+        {"1.50 GiB", "15.75 GiB", "11.20 GiB", "500.00 MiB", "3.20 GiB", "14.40 GiB", 1036, 14745.6, 882, //
+         OOM_CAUSE_FRAGMENTATION},
+        /* 10.76 GiB, of which this program has 2.50 and 0.50 GiB free: the other 7.76 GiB are somebody's */
+        {"1.00 GiB", "10.76 GiB", "2.25 GiB", "512.00 MiB", "256.00 MiB", "2.50 GiB", 512, 2560, 7946.24, //
+         OOM_CAUSE_OTHERS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int old = 0; old < 2; old++) {
+            AUTO_FREE char *text =
+                mem_printf("RuntimeError: CUDA out of memory. Tried to allocate %s (GPU 0; %s total capacity; %s "
+                           "already allocated; "
+                           "%s free; %s %s)\n",
+                           rows[i].requested, rows[i].total, rows[i].allocated, rows[i].free_bytes,
+                           old ? rows[i].cached : rows[i].reserved, old ? "cached" : "reserved in total by PyTorch");
+            struct oom_diagnosis diagnosis;
+            diagnose(text, &nothing_known, &diagnosis);
+            assert_string_equal(oom_cause_name(diagnosis.cause), oom_cause_name(rows[i].cause));
+            assert_near(diagnosis.reserved, rows[i].reserved_mib * MIB, 11 * MIB);
+            assert_near(diagnosis.missing, rows[i].missing_mib * MIB, 11 * MIB);
+            assert_near(diagnosis.unlisted, rows[i].unlisted_mib * MIB, 22 * MIB);
+            oom_diagnosis_fini(&diagnosis);
+        }
+}
+
 static void expandable_segments_are_not_advised_where_they_are_on(void **state)
 {
     (void)state;
@@ -309,6 +350,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_in_pieces_is_fragmentation),
+        cmocka_unit_test(both_meanings_of_the_old_messages_come_to_one_diagnosis),
         cmocka_unit_test(expandable_segments_are_not_advised_where_they_are_on),
         cmocka_unit_test(fragmentation_ends_where_the_pieces_would_not_do),
         cmocka_unit_test(a_little_slack_on_a_full_gpu_is_capacity),
