@@ -118,6 +118,7 @@ struct dataset_experiment {
     struct reading recorded[RECORDED_COUNT];
     char *error; /* why it failed, or NULL */
     bool judged; /* it has ended and something of it can be judged */
+    bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
     struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
     struct dataset_evidence *evidence;

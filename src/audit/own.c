@@ -108,6 +108,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->id = mem_strdup(result->id);
     experiment->has_success = experiment->judged = ended;
     experiment->success = result->outcome == OUTCOME_SUCCEEDED;
+    experiment->unwatched = experiment->success && result->verdict == VERDICT_NONE;
     experiment->has_end = result->ended_realtime_ns > 0;
     experiment->end_local_ns = experiment->has_end ? local_ns(result->ended_realtime_ns) : 0;
     experiment->duration_s = (struct reading){result->duration_s, item->has_duration};

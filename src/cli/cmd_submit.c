@@ -224,7 +224,7 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     }
     if (rerun && !only) {
         if (!json)
-            printf("nothing to repeat: no result in %s is suspect or contaminated\n", submitted.path);
+            printf("nothing to repeat: no result in %s has a verdict that is not clean\n", submitted.path);
         return fflush(stdout) == 0 ? CLI_OK : CLI_BROKEN;
     }
     if (slurm_config_read(env, &config, &err))

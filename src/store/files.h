@@ -6,7 +6,7 @@
 #include "store/db.h"
 #include "store/store.h"
 
-/* summary.csv: all experiments that ended for good, in the plan's order; summary_safe.csv: those of them that are clean. */
+/* summary.csv: all experiments that ended for good, in the plan's order; summary_safe.csv: those of them that are safe (verdict_is_safe). */
 bool files_write_summary(int dir, sqlite3 *db, const struct plan *plan, struct err *err);
 
 /* What stands in it; NULL: err says why. */

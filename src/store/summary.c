@@ -210,13 +210,13 @@ struct summary {
     struct columns columns;
 };
 
-static bool write_rows(int dir, const char *name, const struct summary *summary, bool only_clean, struct err *err)
+static bool write_rows(int dir, const char *name, const struct summary *summary, bool only_safe, struct err *err)
 {
     AUTO_TEXT struct text out = {0};
     add_header(&out, &summary->columns);
     for (size_t i = 0; i < summary->plan->count; i++) {
         const struct result *item = &summary->items[i];
-        if (has_row(item) && (!only_clean || item->verdict == VERDICT_CLEAN))
+        if (has_row(item) && (!only_safe || verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED)))
             add_row(&out, &summary->plan->experiments[i], item, &summary->extras[i], &summary->columns);
     }
     return fs_write_atomic(dir, name, text_get(&out), out.length, err);

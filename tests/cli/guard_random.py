@@ -13,7 +13,8 @@ tare, library, folder, runs, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(s
 
 CONTAMINATED = {"foreign_process", "gpu_busy_before", "memory_not_empty", "hot_start", "brake_before", "hw_thermal",
                 "hw_power_brake", "hw_slowdown", "xid"}
-SUSPECT = {"went_on_after_wait", "processes_unseen", "sw_thermal", "memory_leaked", "possibly_delegated"}
+UNVERIFIED = {"processes_unseen"}
+SUSPECT = {"went_on_after_wait", "sw_thermal", "memory_leaked", "possibly_delegated"}
 HARMLESS = {"foreign_after", "xid_program", "leftover_processes"}
 # Of the meter: a machine that stands still for seconds has them.
 METER = {"sampling_gap", "energy_disagrees", "cpu_shared", "energy_file", "counter_stood", "counter_jumped"}
@@ -241,9 +242,9 @@ class Run:
 
 
 def verdict_of(kinds):
-    strange = kinds - CONTAMINATED - SUSPECT - HARMLESS - METER
+    strange = kinds - CONTAMINATED - SUSPECT - UNVERIFIED - HARMLESS - METER
     assert not strange, strange
-    return "contaminated" if kinds & CONTAMINATED else "suspect" if kinds & SUSPECT else "clean"
+    return "contaminated" if kinds & CONTAMINATED else "suspect" if kinds & SUSPECT else "unverified" if kinds & UNVERIFIED else "clean"
 
 
 wrong = 0
