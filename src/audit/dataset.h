@@ -173,10 +173,6 @@ struct reading dataset_metric(const struct dataset_experiment *experiment, const
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
 
-/* How many epochs it trained for, by the hyperparameter that says so (epochs, num_epochs, n_epochs, max_epochs,
- * nb_epochs, max_iter). */
-struct reading dataset_epochs(const struct dataset_experiment *experiment);
-
 /* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was
  * recorded. */
 struct reading dataset_energy(const struct dataset_experiment *experiment);

@@ -74,7 +74,7 @@ static void what_a_clean_experiment_says_is_taken_whole(void **state)
     assert_true(plain->success && !plain->parallel && parallel->parallel);
     near(plain->duration_s.value, 60, 0);
     near(dataset_metric(plain, "loss").value, 0.25, 0);
-    near(dataset_epochs(plain).value, 2, 0);
+    near(dataset_param_number(plain, "epochs").value, 2, 0);
     near(plain->cpu_j.value, 1733.17, 0);
     near(plain->dram_j.value, 57.13, 0);
     dataset_format_time(plain->end_local_ns, end);
