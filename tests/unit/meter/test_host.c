@@ -47,28 +47,78 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     assert_near(window.others_share, 0.045); /* 20 - 18 - 0.2 of 40 s */
     assert_near(window.stolen_share, 0.025);
     /* 4.5 % alone would be none; with what the other guests took it is 7 %. */
-    assert_true(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     assert_string_equal(text_get(&text),
                         "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
                         "of the hypervisor)");
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
     text_clear(&text);
-    assert_false(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
     assert_int_equal(text.length, 0);
 }
 
-static void a_part_of_a_second_is_no_evidence(void **state)
+/* A tenth of a second of four processors: 0.4 s in all, of which 5 % are two ticks. */
+static void a_tenth_of_a_second(struct host_edge *from, struct host_edge *to)
+{
+    *from = (struct host_edge){.has_cpu = true, .cpu.cpus = 4, .jobs_cpu_s = {1, true}};
+    *to = *from;
+    to->t_ns = from->t_ns + 100000000;
+    to->jobs_cpu_s.value += 0.1;
+    to->cpu.busy_ticks += 10;
+    to->others_s = (struct reading){0.001, true};
+}
+
+static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void **state)
 {
     (void)state;
     struct host_edge from, to;
     struct host_window window;
     AUTO_TEXT struct text text = {0};
-    ten_seconds(&from, &to);
-    to.t_ns = from.t_ns + 900000000;
+    a_tenth_of_a_second(&from, &to);
     host_window_between(&from, &to, &window);
-    assert_true(window.others_share.valid && window.others_share.value > 0.05);
-    assert_false(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
+    to.others_s.value = 0.03; /* of 0.4 s */
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+    assert_string_equal(text_get(&text), "others took 7.5 % of the machine's CPU time (7.5 % other processes)");
+    /* One tick in the wrong place is no evidence; thirty are. */
+    to.others_s.value = 0;
+    to.cpu.busy_ticks += 3;
+    host_window_between(&from, &to, &window);
+    text_clear(&text);
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
+    to.cpu.busy_ticks += 27;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+}
+
+static void what_nobody_could_see_is_said_to_be_unknown(void **state)
+{
+    (void)state;
+    struct host_edge from, to;
+    struct host_window window;
+    AUTO_TEXT struct text text = {0};
+    a_tenth_of_a_second(&from, &to);
+    to.others_s.valid = false;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
+    assert_non_null(strstr(text_get(&text), "0.1 s are too short"));
+    /* Of ten seconds ticks would tell it, were they told. */
+    ten_seconds(&from, &to);
+    from.has_cpu = to.has_cpu = false;
+    host_window_between(&from, &to, &window);
+    text_clear(&text);
+    assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
+    assert_non_null(strstr(text_get(&text), "/proc/stat cannot be read"));
+    /* With many processors few ticks are few per cent: half a second of 256 has 12,800. */
+    ten_seconds(&from, &to);
+    from.cpu.cpus = to.cpu.cpus = 256;
+    to.t_ns = from.t_ns + 500000000;
+    to.cpu.busy_ticks = from.cpu.busy_ticks + 1900;
+    to.cpu.stolen_ticks = from.cpu.stolen_ticks;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
 }
 
 static void ticks_that_were_counted_late_make_nothing_negative(void **state)
@@ -235,7 +285,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),
-        cmocka_unit_test(a_part_of_a_second_is_no_evidence),
+        cmocka_unit_test(what_is_too_short_for_ticks_is_judged_by_what_each_process_used),
+        cmocka_unit_test(what_nobody_could_see_is_said_to_be_unknown),
         cmocka_unit_test(ticks_that_were_counted_late_make_nothing_negative),
         cmocka_unit_test(others_are_unknown_where_the_jobs_are),
         cmocka_unit_test(waiting_and_sleep_are_told),
