@@ -10,9 +10,7 @@ setup() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpu-test.XXXXXX")
     export XDG_STATE_HOME=$WORK/state TARE_SYSROOT=$WORK/machine TARE_LOCK_DIR=$WORK/locks
     cd "$WORK" || return 1
-    # A machine tells what its processors do: these did nothing since.
-    mkdir -p machine/proc
-    printf 'cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 500 0 500 50000 0 0 0 0 0 0\ncpu1 500 0 500 50000 0 0 0 0 0 0\n' >machine/proc/stat
+    idle_machine
 }
 
 teardown() {
