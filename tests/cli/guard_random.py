@@ -118,6 +118,9 @@ class Run:
             script = self.path("repo/" + name)
             self.write(script, text % {"job": self.rng.randint(100, 40000) << 20, "users": self.users, "last": last})
             os.chmod(script, 0o755)
+        # Of the processors: nobody does anything.
+        os.makedirs(self.path("machine/proc"), exist_ok=True)
+        self.write(self.path("machine/proc/stat"), "cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 1000 0 1000 100000 0 0 0 0 0 0\n")
         environment = dict(os.environ, TARE_SYSROOT=self.path("machine"), TARE_LOCK_DIR=self.path("locks"),
                            XDG_STATE_HOME=self.path("state"), TARE_NVML=library, TARE_FAKE_NVML=self.path("scenario"),
                            TERM="dumb")
