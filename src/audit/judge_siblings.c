@@ -66,8 +66,8 @@ static struct dataset_experiment *member(const struct kind *kind, size_t i)
     return &kind->dataset->items[kind->items[i]];
 }
 
-/* Experiments whose time, energy and power can be compared directly: what they depend on is the same, as far as it is known. Where
- * nobody knows the GPU, those of one folder alone. */
+/* Experiments whose time, energy and power can be compared directly: what they depend on is the same, as far as it is
+ * known. Where nobody knows the GPU, those of one folder alone. */
 static char *likeness_of(const struct dataset_experiment *experiment)
 {
     const char *gpu = experiment->facts[FACT_GPU_MODEL], *limit = experiment->facts[FACT_POWER_LIMIT];
@@ -176,8 +176,9 @@ static bool is_contaminated(const struct dataset_experiment *experiment)
     return false;
 }
 
-/* Only successes: a training that stopped early is no measure of one that did not; nor is one that something else is known to have
- * taken part in. However many comparisons there are, some clean one is named in one folder of two hundred at most. */
+/* Only successes: a training that stopped early is no measure of one that did not; nor is one that something else is
+ * known to have taken part in. However many comparisons there are, some clean one is named in one folder of two
+ * hundred at most. */
 static void judge_outliers(struct dataset *dataset)
 {
     AUTO_FREE struct alike *list = mem_array(dataset->count + 1, sizeof *list);

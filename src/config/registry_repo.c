@@ -12,9 +12,10 @@
 
 enum { LONGEST_NAME = 100, MOST_MODELS = 10000 };
 
-/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left there without
- * ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a launcher's prefix ("[rank0]: ").
- * Behind other words it is quoted: a program that logs an exception which it handled goes on. */
+/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left
+ * there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a
+ * launcher's prefix ("[rank0]: "). Behind other words it is quoted: a program that logs an exception which it handled
+ * goes on. */
 #define DEFAULT_ERROR_PATTERN                                                                                          \
     "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"                                               \
     "(?:\\]:?\\s*|[^\\s\"'(])Traceback \\(most recent call last\\):\\s*$"

@@ -48,8 +48,8 @@ bool verdict_parse(const char *name, enum verdict *out);
  * kind makes of CLEAN. */
 enum verdict verdict_with(enum verdict before, const char *kind);
 
-/* The verdict on what ended, of all its evidence: a training that did not succeed has no result that could be clean (NONE), whatever
- * its machine was like; what speaks against that still does. */
+/* The verdict on what ended, of all its evidence: a training that did not succeed has no result that could be clean
+ * (NONE), whatever its machine was like; what speaks against that still does. */
 enum verdict verdict_of_end(enum verdict seen, bool succeeded);
 
 /* The one rule for what counts as safe: rows of summary_safe.csv and audit_safe.csv, and what headlines count. */

@@ -48,9 +48,10 @@ size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start
 /* A process of our own beside this one (meters, guardian): its CPU time is not others'. */
 void host_meter_own(struct host_meter *meter, pid_t pid);
 
-/* The CPU time of processes that are not this one's descendants, exact, as the kernel accounts it to each process: what a stretch too short
- * for /proc/stat's clock ticks is judged by. begin: they are looked at. seconds: what they used since then, as far as they still
- * live; absent where processes of others are hidden (another pid namespace, hidepid). Costs some microseconds a process. */
+/* The CPU time of processes that are not this one's descendants, exact, as the kernel accounts it to each process:
+ * what a stretch too short for /proc/stat's clock ticks is judged by. begin: they are looked at. seconds: what they
+ * used since then, as far as they still live; absent where processes of others are hidden (another pid namespace,
+ * hidepid). Costs some microseconds a process. */
 struct host_others;
 struct host_others *host_others_new(const char *sysroot);
 void host_others_free(struct host_others *others);
@@ -108,9 +109,9 @@ struct host_window {
 };
 void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out);
 
-/* Whether others took more than 5 % of the CPU time (other processes and other guests together); the text says so, or why it is not
- * known. Of a second and more the machine's clock ticks tell it; a shorter window has too few of them to be sure, and is judged by what
- * each other process used, where it is seen. */
+/* Whether others took more than 5 % of the CPU time (other processes and other guests together); the text says so,
+ * or why it is not known. Of a second and more the machine's clock ticks tell it; a shorter window has too few of
+ * them to be sure, and is judged by what each other process used, where it is seen. */
 enum host_use { HOST_ALONE, HOST_SHARED, HOST_UNKNOWN };
 enum host_use host_window_use(const struct host_window *window, struct text *out);
 

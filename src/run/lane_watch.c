@@ -18,7 +18,8 @@ static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
 /* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
 
-/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk for a moment. */
+/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
+ * for a moment. */
 static const double PRESSURE_LEAST_S = 1;
 
 /* Of one that never began, nothing. */

@@ -18,9 +18,10 @@ double stats_quantile(const double *sorted, size_t n, double p);
 void stats_sort(double *x, size_t n);
 
 /* Which of the values are outliers (out: n, true where one is; returned: how many), by Rosner's generalized extreme
- * Studentized deviate test (Technometrics 25, 1983): each candidate is measured by the mean and deviation of the others, so that
- * up to most of them do not hide one another. In a normal sample one or more is called an outlier with about the probability alpha
- * (> 0), and for few values at most with alpha times most. None of fewer than STATS_OUTLIERS_LEAST values. */
+ * Studentized deviate test (Technometrics 25, 1983): each candidate is measured by the mean and deviation of the
+ * others, so that up to most of them do not hide one another. In a normal sample one or more is called an outlier
+ * with about the probability alpha (> 0), and for few values at most with alpha times most. None of fewer than
+ * STATS_OUTLIERS_LEAST values. */
 #define STATS_OUTLIERS_LEAST 5
 size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool *out);
 
