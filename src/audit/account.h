@@ -9,7 +9,7 @@ struct account_row {
     char *name;
     int64_t from_local_ns; /* timeline: where the span begins */
     size_t total, succeeded, failed; /* the rest of total: not known or not ended */
-    size_t verdicts[VERDICT_CONTAMINATED + 1]; /* by enum verdict */
+    size_t verdicts[VERDICTS]; /* by enum verdict */
     double energy_j;       /* of those whose energy is known */
     size_t with_energy;
     double duration_s;

@@ -98,7 +98,7 @@ static json_t *row_json(const struct account_row *row)
     json_set_count(out, "succeeded", row->succeeded);
     json_set_count(out, "failed", row->failed);
     json_set_reading(out, "success_rate", account_success_rate(row));
-    for (int i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
+    for (int i = VERDICT_CLEAN; i < VERDICTS; i++)
         json_set_count(out, verdict_name((enum verdict)i), row->verdicts[i]);
     json_set_count(out, "with_energy", row->with_energy);
     json_object_set_new(out, "gpu_energy_j", row->with_energy ? json_real(row->energy_j) : json_null());

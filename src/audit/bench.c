@@ -66,6 +66,7 @@ static void take_command(struct bench *bench, struct bench_command *command)
         command->planned++;
         command->ran += experiment->judged;
         command->failed += experiment->judged && !experiment->success;
+        command->unverified += experiment->success && experiment->verdict == VERDICT_UNVERIFIED;
         command->suspect += experiment->success && experiment->verdict == VERDICT_SUSPECT;
         command->contaminated += experiment->success && experiment->verdict == VERDICT_CONTAMINATED;
     }

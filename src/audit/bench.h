@@ -13,7 +13,7 @@ struct bench_command {
     const char *name;    /* its repository; borrowed from the options */
     const char *command; /* as typed; borrowed */
     const struct figures_group *group; /* of those that count; NULL: it never ran */
-    size_t planned, ran, failed, suspect, contaminated;
+    size_t planned, ran, failed, unverified, suspect, contaminated;
     struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
     bool compared;        /* else it is the one that the others are compared with, or too little is known */
     struct versus versus; /* of it (b) to that one (a) */

@@ -45,6 +45,7 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     json_set_count(out, "planned", command->planned);
     json_set_count(out, "ran", command->ran);
     json_set_count(out, "failed", command->failed);
+    json_set_count(out, "unverified", command->unverified);
     json_set_count(out, "suspect", command->suspect);
     json_set_count(out, "contaminated", command->contaminated);
     json_set_count(out, "n", command->group ? command->group->count : 0);

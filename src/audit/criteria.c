@@ -90,6 +90,11 @@ static struct reading suspect(const struct dataset *dataset, char why[300])
     return count_verdict(dataset, VERDICT_SUSPECT, why);
 }
 
+static struct reading unverified(const struct dataset *dataset, char why[300])
+{
+    return count_verdict(dataset, VERDICT_UNVERIFIED, why);
+}
+
 static struct reading contaminated(const struct dataset *dataset, char why[300])
 {
     return count_verdict(dataset, VERDICT_CONTAMINATED, why);
@@ -149,15 +154,11 @@ static const struct {
     const char *name;
     measure_fn *measure;
 } measures[] = {
-    {"power_cv_between", power_cv},
-    {"energy_cv_between", energy_cv},
-    {"duration_cv_between", duration_cv},
-    {"clean", clean},
-    {"suspect", suspect},
-    {"contaminated", contaminated},
-    {"clean_share", clean_share},
-    {"success_rate", success_rate},
-    {"sampled_share", sampled_share},
+    {"power_cv_between", power_cv},       {"energy_cv_between", energy_cv},
+    {"duration_cv_between", duration_cv}, {"clean", clean},
+    {"unverified", unverified},           {"suspect", suspect},
+    {"contaminated", contaminated},       {"clean_share", clean_share},
+    {"success_rate", success_rate},       {"sampled_share", sampled_share},
     {"differences", differences},
 };
 
@@ -171,7 +172,7 @@ static bool parse_name(const char *text, size_t length, size_t *out, struct err 
     return err_set(
         err,
         "--expect knows no '%.*s' (it knows power_cv_between, energy_cv_between, duration_cv_between, clean, "
-        "suspect, contaminated, clean_share, success_rate, sampled_share, differences)",
+        "unverified, suspect, contaminated, clean_share, success_rate, sampled_share, differences)",
         (int)length, text);
 }
 

@@ -199,17 +199,6 @@ struct reading dataset_param_number(const struct dataset_experiment *experiment,
     return (struct reading){0};
 }
 
-struct reading dataset_epochs(const struct dataset_experiment *experiment)
-{
-    static const char *const names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", "nb_epochs", "max_iter"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct reading epochs = dataset_param_number(experiment, names[i]);
-        if (epochs.valid && epochs.value > 0)
-            return epochs;
-    }
-    return (struct reading){0};
-}
-
 struct reading dataset_energy(const struct dataset_experiment *experiment)
 {
     if (experiment->gpu.energy_j.valid || experiment->gpu.source)

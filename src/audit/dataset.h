@@ -123,6 +123,7 @@ struct dataset_experiment {
     struct reading recorded[RECORDED_COUNT];
     char *error; /* why it failed, or NULL */
     bool judged; /* it has ended and something of it can be judged */
+    bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
     struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
     struct dataset_evidence *evidence;
@@ -189,10 +190,6 @@ void dataset_metrics(const struct dataset *dataset, struct strv *out);
 struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
 const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
 struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
-
-/* How many epochs it trained for, by the hyperparameter that says so (epochs, num_epochs, n_epochs, max_epochs,
- * nb_epochs, max_iter). */
-struct reading dataset_epochs(const struct dataset_experiment *experiment);
 
 /* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was
  * recorded. */

@@ -40,7 +40,8 @@ static bool counts(const struct dataset_experiment *experiment, const struct fig
         return false;
     if (options->all_verdicts)
         return true;
-    return options->clean_only ? experiment->verdict == VERDICT_CLEAN : experiment->verdict != VERDICT_CONTAMINATED;
+    return options->clean_only ? verdict_is_safe(experiment->verdict, experiment->success)
+                               : experiment->verdict != VERDICT_CONTAMINATED;
 }
 
 static void take_members(const struct dataset *dataset, const size_t *order, size_t count,

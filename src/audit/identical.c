@@ -19,8 +19,8 @@ static int compare_params(const void *a, const void *b)
     return strcmp((*left)->name, (*right)->name);
 }
 
-/* The same text for the same hyperparameters and for no others: lengths stand before what they are of. */
-static char *key_of(const struct dataset_experiment *experiment)
+/* Lengths stand before what they are of. */
+char *audit_params_key(const struct dataset_experiment *experiment)
 {
     AUTO_TEXT struct text key = {0};
     AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
@@ -54,7 +54,7 @@ static void chain(const struct dataset *dataset, const size_t *items, size_t cou
 {
     AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
     for (size_t i = 0; i < count; i++)
-        keys[i] = (struct keyed){mixed ? mem_strdup("") : key_of(&dataset->items[items[i]]), i};
+        keys[i] = (struct keyed){mixed ? mem_strdup("") : audit_params_key(&dataset->items[items[i]]), i};
     qsort(keys, count, sizeof *keys, compare_keys);
     for (size_t i = 0; i < count; i++) {
         first[keys[i].index] = i == 0 || strcmp(keys[i].key, keys[i - 1].key) != 0;

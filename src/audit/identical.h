@@ -18,4 +18,7 @@ struct audit_spread {
 struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
                                     audit_figure *figure, const void *context);
 
+/* The same text for the same hyperparameters but for the seed, and for no others; fresh. */
+char *audit_params_key(const struct dataset_experiment *experiment);
+
 #endif

@@ -202,8 +202,10 @@ void audit_judge(struct dataset *dataset)
     judge_siblings(dataset);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        experiment->verdict = experiment->judged ? VERDICT_CLEAN : VERDICT_NONE;
+        bool watched = experiment->judged && !experiment->unwatched;
+        experiment->verdict = watched ? VERDICT_CLEAN : VERDICT_NONE;
         for (size_t k = 0; experiment->judged && k < experiment->evidence_count; k++)
             experiment->verdict = verdict_with(experiment->verdict, experiment->evidence[k].kind);
+        experiment->verdict = verdict_of_end(experiment->verdict, experiment->success);
     }
 }

@@ -1,5 +1,6 @@
 #include "audit/judge_siblings.h"
 
+#include "audit/identical.h"
 #include "audit/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -8,9 +9,9 @@
 #include <string.h>
 
 /* docs/audit.md gives the reason for each. */
-enum { OTHERS_LEAST = 2 };
-static const double far_share = 0.1, step_explained = 0.5, step_power_share = 0.25, step_power_least_w = 20,
-                    step_utilisation_points = 20;
+enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
+static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
+                    step_power_least_w = 20, step_utilisation_points = 20;
 static const struct reading none = {0};
 
 /* Same repository, model and mode. */
@@ -65,52 +66,135 @@ static struct dataset_experiment *member(const struct kind *kind, size_t i)
     return &kind->dataset->items[kind->items[i]];
 }
 
-typedef struct reading figure_fn(const struct dataset_experiment *experiment);
-
-static struct reading per_epoch(struct reading figure, const struct dataset_experiment *experiment)
+/* Experiments whose time, energy and power can be compared directly: what they depend on is the same, as far as it is
+ * known. Where nobody knows the GPU, those of one folder alone. */
+static char *likeness_of(const struct dataset_experiment *experiment)
 {
-    struct reading epochs = dataset_epochs(experiment);
-    if (!figure.valid || !epochs.valid)
-        return (struct reading){0};
-    return (struct reading){figure.value / epochs.value, true};
+    const char *gpu = experiment->facts[FACT_GPU_MODEL], *limit = experiment->facts[FACT_POWER_LIMIT];
+    AUTO_FREE char *params = audit_params_key(experiment);
+    AUTO_FREE char *background =
+        experiment->background_job ? json_dumps(experiment->background_job, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+    return mem_printf("%s\n%s\n%d\n%s\n%s\n%s\n%zu\n%s", experiment->repo, experiment->model, experiment->parallel,
+                      background               ? background
+                      : experiment->background ? experiment->background
+                                               : "",
+                      gpu ? gpu : "", limit ? limit : "", gpu ? 0 : experiment->folder + 1, params);
 }
 
-static struct reading energy_per_epoch(const struct dataset_experiment *experiment)
+struct alike {
+    char *likeness;
+    struct dataset_experiment *experiment;
+};
+
+static int compare_alike(const void *a, const void *b)
 {
-    return per_epoch(dataset_energy(experiment), experiment);
+    const struct alike *left = a, *right = b;
+    int order = strcmp(left->likeness, right->likeness);
+    return order ? order : (left->experiment > right->experiment) - (left->experiment < right->experiment);
 }
 
-static struct reading duration_per_epoch(const struct dataset_experiment *experiment)
+static struct reading duration_of(const struct dataset_experiment *experiment)
 {
-    return per_epoch(experiment->duration_s, experiment);
+    return experiment->duration_s;
 }
 
-/* Only successes: a training that stopped early is no measure of one that did not. */
-static void judge_outliers(const struct kind *kind, figure_fn *figure, const char *name, const char *unit)
+static const struct {
+    struct reading (*of)(const struct dataset_experiment *experiment);
+    const char *name, *unit;
+} figures[] = {{dataset_power, "power", "W"}, {dataset_energy, "energy", "J"}, {duration_of, "duration", "s"}};
+
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+/* Of one figure, those of a group that have it. */
+struct values {
+    double *value;
+    struct dataset_experiment **who;
+    size_t count;
+};
+
+static void take_values(const struct alike *group, size_t count, size_t figure, struct values *out)
 {
-    AUTO_FREE double *values = mem_array(kind->count, sizeof *values);
-    AUTO_FREE size_t *who = mem_array(kind->count, sizeof *who);
+    out->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct reading value = figures[figure].of(group[i].experiment);
+        /* A figure that is doubted already is no measure. */
+        bool doubted =
+            figures[figure].of == duration_of && dataset_has_evidence(group[i].experiment, "duration_differs");
+        if (!value.valid || doubted)
+            continue;
+        out->value[out->count] = value.value;
+        out->who[out->count++] = group[i].experiment;
+    }
+}
+
+/* Of a group: names those that stand out. */
+static void tell_outliers(const struct values *values, size_t figure, double alpha)
+{
+    AUTO_FREE bool *outlier = mem_array(values->count + 1, sizeof *outlier);
+    AUTO_FREE double *others = mem_array(values->count + 1, sizeof *others);
     size_t n = 0;
-    for (size_t i = 0; i < kind->count; i++) {
-        struct reading value = figure(member(kind, i));
-        if (!value.valid || !member(kind, i)->success)
-            continue;
-        values[n] = value.value;
-        who[n++] = i;
+    size_t most = values->count / OUTLIERS_SHARE;
+    if (stats_outliers(values->value, values->count, most, alpha / (double)most, outlier) == 0)
+        return;
+    for (size_t i = 0; i < values->count; i++)
+        if (!outlier[i])
+            others[n++] = values->value[i];
+    double median = stats_median(others, n).value;
+    for (size_t i = 0; i < values->count; i++)
+        if (outlier[i] && fabs(values->value[i] - median) > far_share * fabs(median))
+            dataset_evidence(values->who[i], "outlier", none, none,
+                             "%s of %.4g %s, where the median of %zu others with the same hyperparameters is %.4g %s",
+                             figures[figure].name, values->value[i], figures[figure].unit, n, median,
+                             figures[figure].unit);
+}
+
+/* Calls tell_outliers, or with alpha 0 only counts how often that will be. */
+static size_t each_group(struct alike *list, size_t count, double alpha)
+{
+    AUTO_FREE double *value = mem_array(count + 1, sizeof *value);
+    AUTO_FREE struct dataset_experiment **who = mem_array(count + 1, sizeof *who);
+    size_t tests = 0;
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && strcmp(list[from].likeness, list[to].likeness) == 0;)
+            to++;
+        for (size_t figure = 0; figure < FIGURES; figure++) {
+            struct values values = {value, who, 0};
+            take_values(list + from, to - from, figure, &values);
+            tests += values.count >= STATS_OUTLIERS_LEAST;
+            if (alpha > 0 && values.count >= STATS_OUTLIERS_LEAST)
+                tell_outliers(&values, figure, alpha);
+        }
     }
-    double limit = stats_outlier_limit(n);
-    struct stats_robust robust = stats_robust(values, n);
-    double median = robust.median;
-    for (size_t i = 0; i < n && isfinite(limit); i++) {
-        if (fabs(values[i] - median) <= far_share * fabs(median))
-            continue;
-        struct reading z = stats_modified_z(&robust, values[i]);
-        if (!z.valid || fabs(z.value) <= limit)
-            continue;
-        dataset_evidence(member(kind, who[i]), "outlier", none, none,
-                         "%s of %.4g %s, where the median of its %zu siblings is %.4g %s (modified z %.3g, limit %.3g)",
-                         name, values[i], unit, n, median, unit, z.value, limit);
+    return tests;
+}
+
+static bool is_contaminated(const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        if (evidence_weight(experiment->evidence[i].kind) == EVIDENCE_CONTAMINATED)
+            return true;
+    return false;
+}
+
+/* Only successes: a training that stopped early is no measure of one that did not; nor is one that something else is
+ * known to have taken part in. However many comparisons there are, some clean one is named in one folder of two
+ * hundred at most. */
+static void judge_outliers(struct dataset *dataset)
+{
+    AUTO_FREE struct alike *list = mem_array(dataset->count + 1, sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->success && !is_contaminated(experiment))
+            list[count++] = (struct alike){likeness_of(experiment), experiment};
     }
+    if (count > 1)
+        qsort(list, count, sizeof *list, compare_alike);
+    size_t tests = each_group(list, count, 0);
+    if (tests > 0)
+        each_group(list, count, false_share / (double)tests);
+    for (size_t i = 0; i < count; i++)
+        free(list[i].likeness);
 }
 
 static bool matters(const struct dataset_step *step, bool power)
@@ -192,12 +276,10 @@ void judge_siblings(struct dataset *dataset)
     size_t count = audit_group(dataset, &order, &groups);
     for (size_t g = 0; g < count; g++) {
         struct kind kind = {dataset, order + groups[g], groups[g + 1] - groups[g]};
-        judge_outliers(&kind, dataset_power, "power", "W");
-        judge_outliers(&kind, energy_per_epoch, "energy per epoch", "J");
-        judge_outliers(&kind, duration_per_epoch, "duration per epoch", "s");
         for (size_t i = 0; i < kind.count; i++)
             if (!judge_step(&kind, i, true))
                 judge_step(&kind, i, false);
         judge_metrics(&kind);
     }
+    judge_outliers(dataset);
 }

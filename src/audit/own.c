@@ -110,6 +110,7 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     experiment->id = mem_strdup(result->id);
     experiment->has_success = experiment->judged = ended;
     experiment->success = result->outcome == OUTCOME_SUCCEEDED;
+    experiment->unwatched = experiment->success && result->verdict == VERDICT_NONE;
     experiment->has_end = result->ended_realtime_ns > 0;
     experiment->end_local_ns = experiment->has_end ? result->ended_realtime_ns + result->utc_offset_s * NS_PER_S : 0;
     experiment->has_utc_offset = experiment->has_end && result->has_utc_offset;

@@ -62,7 +62,7 @@ json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct str
     json_t *settings = json_object(), *entries = json_array();
     for (size_t i = 0; i < dataset->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[i];
-        if (experiment->verdict != VERDICT_SUSPECT && experiment->verdict != VERDICT_CONTAMINATED)
+        if (experiment->verdict <= VERDICT_CLEAN)
             continue;
         if (*experiment->repo && *experiment->model && (!experiment->parallel || experiment->background_job))
             json_array_append_new(entries, entry_of(dataset, experiment));

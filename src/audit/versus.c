@@ -20,7 +20,8 @@ static bool counts(const struct versus *versus, const struct dataset_experiment 
         return false;
     if (versus->all_verdicts)
         return true;
-    return versus->clean_only ? experiment->verdict == VERDICT_CLEAN : experiment->verdict != VERDICT_CONTAMINATED;
+    return versus->clean_only ? verdict_is_safe(experiment->verdict, true)
+                              : experiment->verdict != VERDICT_CONTAMINATED;
 }
 
 const char *versus_condition_name(enum versus_condition condition)

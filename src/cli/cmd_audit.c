@@ -54,7 +54,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_REPEAT] = {.long_name = "--repeat",
                        .argument = "FILE",
                        .type = CLI_FILE,
-                       .help = "write settings for 'run' that do again what is suspect or contaminated, with the same "
+                       .help = "write settings for 'run' that do again what is not clean, with the same "
                                "hyperparameters"},
     [OPTION_FORCE] = {.long_name = "--force",
                       .help = "with --write and --repeat: replace files that an audit did not write"},
@@ -258,14 +258,16 @@ static const char *const usage[] = {"audit DIR... [options]", NULL};
 
 static const char *const description[] = {
     "Reads results folders, of this program or in the study's layout, and says for each experiment whether its "
-    "measurement can be believed: clean, suspect or contaminated, with the evidence. GPU energy is computed anew from "
+    "measurement can be believed: clean, unverified, suspect or contaminated, with the evidence. GPU energy is "
+    "computed anew from "
     "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
     "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/audit.md.",
     "What is not clean is repeated by 'run --rerun-contaminated' in a run of this program; --repeat writes settings "
     "that do "
     "it for other results, whose registry 'run' then needs.",
     "Criteria: power_cv_between, energy_cv_between, duration_cv_between (of runs with identical hyperparameters, the "
-    "greatest of all kinds), clean, suspect, contaminated (experiments), clean_share, success_rate, sampled_share (the "
+    "greatest of all kinds), clean, unverified, suspect, contaminated (experiments), clean_share, success_rate, "
+    "sampled_share (the "
     "smallest), differences (of GPUs and nodes, that make figures not comparable); each with <, <=, >, >= or = and a "
     "number or a percentage.",
     NULL};

@@ -389,7 +389,8 @@ static const char *const description[] = {
     "wait, who holds it.",
     "Ctrl-C ends the job, records the experiment as interrupted and stops; a second Ctrl-C stops at once. A lost "
     "terminal does not stop a run. An interrupted run is finished by --resume.",
-    "Each result gets a verdict from the evidence that was found: clean, suspect or contaminated; summary_safe.csv "
+    "Each result gets a verdict from the evidence that was found: clean, unverified, suspect or contaminated; "
+    "summary_safe.csv "
     "holds the "
     "clean rows. --rerun-contaminated repeats the others in the same run: each keeps its row until its new result has "
     "come, "

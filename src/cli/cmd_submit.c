@@ -228,7 +228,7 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
     }
     if (rerun && !only) {
         if (!json)
-            message_printf("nothing to repeat: no result in %s is suspect or contaminated\n", submitted.path);
+            message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", submitted.path);
         return CLI_OK;
     }
     if (slurm_config_read(env, &config, &err))

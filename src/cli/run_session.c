@@ -349,7 +349,7 @@ static int nothing_to_repeat(struct session *session)
 {
     struct err err = {0};
     if (!session->wish->quiet && !session->wish->json)
-        message_printf("nothing to repeat: no result in %s is suspect or contaminated\n", session->dir_path);
+        message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", session->dir_path);
     if (session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
                  session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",

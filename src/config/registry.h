@@ -100,7 +100,7 @@ struct repo {
     size_t module_count;
     bool memory_snapshot;
     struct strv success; /* patterns, all of which must match; default none */
-    struct strv errors;  /* patterns, none of which may match; default: ^Traceback \(most recent call last\) */
+    struct strv errors;  /* patterns, none of which may match; default: the head of a Python traceback */
     bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
 };
 

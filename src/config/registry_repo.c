@@ -13,7 +13,13 @@
 
 enum { LONGEST_NAME = 100, MOST_MODELS = 10000 };
 
-#define DEFAULT_ERROR_PATTERN "^Traceback \\(most recent call last\\)"
+/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left
+ * there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a
+ * launcher's prefix ("[rank0]: "). Behind other words it is quoted: a program that logs an exception which it handled
+ * goes on. */
+#define DEFAULT_ERROR_PATTERN                                                                                          \
+    "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"                                               \
+    "(?:\\]:?\\s*|[^\\s\"'(])Traceback \\(most recent call last\\):\\s*$"
 
 static const char *const exit_codes[] = {"required", "ignored", NULL};
 
@@ -95,7 +101,7 @@ static const struct field repo_rows[] = {
     {.key = "errors",
      .kind = FIELD_PATTERNS,
      .offset = offsetof(struct repo, errors),
-     .initial = DEFAULT_ERROR_PATTERN,
+     .initial = "the head of a Python traceback",
      .help = "patterns none of which may match a line of the output; [] for none"},
 };
 

@@ -25,9 +25,12 @@ static const struct evidence_kind kinds[] = {
     {"went_on_after_wait", EVIDENCE_SUSPECT,
      "The machine was not clean, did not become so in the time allowed, and the experiment was begun all the same.",
      "Repeat it on a clean machine, lengthen the wait, or let the settings refuse instead."},
-    {"processes_unseen", EVIDENCE_SUSPECT,
+    {"processes_unseen", EVIDENCE_UNVERIFIED,
      "Which processes use the GPU could not be seen, so nobody can say that there was no other.",
      "Run outside the container, or let it share the host's process numbers (--pid=host), or without hidepid."},
+    {"gpu_state_unchecked", EVIDENCE_UNVERIFIED,
+     "Whether the GPU was idle and empty before the experiment could not be seen: the driver does not tell what that takes.",
+     "Run on a GPU, and with a driver, that tells its utilisation or power and its memory (nvidia-smi -q shows what it tells)."},
     {"baseline_unknown", EVIDENCE_RECORDED,
      "What the empty GPU draws could not be measured, so there is no energy net of the idle draw.",
      "Nothing needs to be done unless net energies are wanted: lengthen the pause, or look why the sensor gave nothing."},
@@ -75,6 +78,9 @@ static const struct evidence_kind kinds[] = {
     {"cpu_shared", EVIDENCE_SUSPECT,
      "Other programs, or other guests of the same machine, took more than 5 % of the CPU time.",
      "Stop what else runs on the machine, and repeat the experiment."},
+    {"cpu_unchecked", EVIDENCE_UNVERIFIED,
+     "Whether other programs used the processors meanwhile could not be seen.",
+     "Run outside the container (--pid=host) and without hidepid, where /proc can be read; or let the training last a second."},
     {"cpu_contended", EVIDENCE_SUSPECT,
      "Programs had to wait for a processor, while the run's other experiments, on other GPUs, used a good part of them.",
      "Give the trainings fewer workers, run fewer at a time, or keep this one alone (\"isolation\": \"exclusive\")."},
@@ -184,7 +190,7 @@ static const struct evidence_kind kinds[] = {
     {"load_step", EVIDENCE_CONTAMINATED,
      "Power or utilisation changed for good in the middle, and in no other experiment of its kind.",
      "Something else began or ended on the GPU: repeat the experiment."},
-    {"outlier", EVIDENCE_SUSPECT,
+    {"outlier", EVIDENCE_RECORDED,
      "A figure lies far from those of the other experiments of its kind.",
      "Look for a cause before leaving it out, or repeat the experiment."},
     {"value_missing", EVIDENCE_SUSPECT,
@@ -210,8 +216,8 @@ static const struct evidence_kind kinds[] = {
 
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static const char *const weight_names[] = {"recorded", "suspect", "contaminated"};
-static const char *const verdict_names[] = {"none", "clean", "suspect", "contaminated"};
+static const char *const weight_names[] = {"recorded", "unverified", "suspect", "contaminated"};
+static const char *const verdict_names[VERDICTS] = {"none", "clean", "unverified", "suspect", "contaminated"};
 
 const struct evidence_kind *evidence_kinds(size_t *count)
 {
@@ -245,7 +251,7 @@ const char *verdict_name(enum verdict verdict)
 
 bool verdict_parse(const char *name, enum verdict *out)
 {
-    for (unsigned i = 0; name && i < sizeof verdict_names / sizeof *verdict_names; i++)
+    for (unsigned i = 0; name && i < VERDICTS; i++)
         if (strcmp(verdict_names[i], name) == 0) {
             *out = (enum verdict)i;
             return true;
@@ -255,7 +261,17 @@ bool verdict_parse(const char *name, enum verdict *out)
 
 enum verdict verdict_with(enum verdict before, const char *kind)
 {
-    static const enum verdict of_weight[] = {VERDICT_CLEAN, VERDICT_SUSPECT, VERDICT_CONTAMINATED};
+    static const enum verdict of_weight[] = {VERDICT_CLEAN, VERDICT_UNVERIFIED, VERDICT_SUSPECT, VERDICT_CONTAMINATED};
     enum verdict alone = of_weight[evidence_weight(kind)];
     return alone > before ? alone : before;
+}
+
+enum verdict verdict_of_end(enum verdict seen, bool succeeded)
+{
+    return seen == VERDICT_CLEAN && !succeeded ? VERDICT_NONE : seen;
+}
+
+bool verdict_is_safe(enum verdict verdict, bool succeeded)
+{
+    return succeeded && verdict == VERDICT_CLEAN;
 }

@@ -75,6 +75,12 @@ static void look_at_memory(const struct preflight_settings *settings, const stru
                            const struct guard_look *look, struct guard_findings *out)
 {
     struct reading excess = guard_excess_bytes(look, known);
+    if (look->readings && !guard_reading(look, GPU_MEMORY_USED_BYTES).valid)
+        guard_findings_add(out, (struct guard_finding){
+                                    .kind = "gpu_state_unchecked",
+                                    .text = mem_printf("%s does not tell how much of its memory is in use: that it was "
+                                                       "empty before was not checked",
+                                                       look->device)});
     for (size_t i = 0; excess.valid && i < look->user_count; i++) {
         const struct guard_user *user = &look->users[i];
         if (!guard_is_foreign(user))
@@ -103,6 +109,12 @@ static void look_at_load(const struct preflight_settings *settings, const struct
     if (known->idle_power_w.valid)
         most_w = known->idle_power_w.value * (1 + POWER_SHARE) + POWER_W;
     char *text = NULL;
+    if (look->readings && !utilisation.valid && (!power.valid || most_w == 0))
+        guard_findings_add(
+            out, (struct guard_finding){.kind = "gpu_state_unchecked",
+                                        .text = mem_printf("%s tells neither how busy it is nor what it draws: that it "
+                                                           "was idle before was not checked",
+                                                           look->device)});
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)
         text = mem_printf("%s is busy: %.0f %% of the time", look->device, utilisation.value);
     else if (power.valid && most_w > 0 && power.value > most_w)

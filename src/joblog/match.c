@@ -134,8 +134,11 @@ static void keep_text(struct joblog_result *result, const struct line *line, str
 {
     if (result->role == JOBLOG_METRIC || is_mark(result->role))
         utf8_copy_legible(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
-    else
-        utf8_copy_legible(line->start, line->length, result->text, sizeof result->text);
+    else {
+        /* Behind a long progress bar, what matched is what a person wants to see. */
+        size_t from = match.end < sizeof result->text ? 0 : match.start;
+        utf8_copy_legible(line->start + from, line->length - from, result->text, sizeof result->text);
+    }
 }
 
 static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count)

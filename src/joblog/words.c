@@ -105,28 +105,47 @@ static bool complains(struct line_span line)
     return false;
 }
 
-/* Behind the head of a traceback come its indented lines, then the exception. Launchers of several processes put the
- * same prefix before each line. */
-static bool find_exception(struct line_span head, const char *end, struct line_span *out)
+/* An end of line, and how many bytes it has: \r\n is one. */
+static size_t end_length(const char *at, const char *end)
 {
-    const char *mark = memmem(head.start, head.length, traceback, sizeof traceback - 1);
-    if (!mark)
-        return false;
-    size_t prefix = (size_t)(mark - head.start);
-    const char *at = head.start + head.length;
+    if (at[0] == '\r')
+        return at + 1 < end && at[1] == '\n' ? 2 : 1;
+    return at[0] == '\n';
+}
+
+/* The first line behind at that begins with the prefix and has no blank behind it. repeated: whether any line begins so. */
+static bool find_unindented(const char *at, const char *end, struct line_span prefix, bool *repeated,
+                            struct line_span *out)
+{
+    *repeated = false;
     while (at < end) {
-        at++;
+        at += end_length(at, end);
         size_t length = 0;
         while (at + length < end && at[length] != '\n' && at[length] != '\r')
             length++;
-        bool same = length > prefix && memcmp(at, head.start, prefix) == 0;
-        if (same && !is_blank(at[prefix])) {
-            *out = trimmed((struct line_span){at + prefix, length - prefix});
+        bool same = length > prefix.length && memcmp(at, prefix.start, prefix.length) == 0;
+        *repeated |= same;
+        if (same && !is_blank(at[prefix.length])) {
+            *out = trimmed((struct line_span){at + prefix.length, length - prefix.length});
             return true;
         }
         at += length;
     }
     return false;
+}
+
+/* Behind the head of a traceback come its indented lines, then the exception. Launchers of several processes put the
+ * same prefix before each line; what a progress bar left before the head is there once. */
+static bool find_exception(struct line_span head, const char *end, struct line_span *out)
+{
+    const char *mark = memmem(head.start, head.length, traceback, sizeof traceback - 1);
+    if (!mark)
+        return false;
+    const char *behind = head.start + head.length;
+    struct line_span prefix = {head.start, (size_t)(mark - head.start)}, none = {head.start, 0};
+    bool repeated;
+    return find_unindented(behind, end, prefix, &repeated, out) ||
+           (!repeated && find_unindented(behind, end, none, &repeated, out));
 }
 
 static void take(const char *text, struct line_span line, enum joblog_words_kind kind, struct joblog_words *out)

@@ -97,8 +97,11 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
     gauge->epoll = epoll;
     gauge->host = options->host;
     gauge->shares_host = options->shares_host;
-    if (gauge->host)
+    if (gauge->host) {
         gauge->reader = host_meter_reader(gauge->host);
+        if (options->watches_others)
+            gauge->others = host_others_new(host_meter_sysroot(gauge->host));
+    }
     gauge->listener = *listener;
     gauge->count = options->gpu_count;
     gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);
@@ -117,6 +120,7 @@ void gauge_free(struct gauge *gauge)
         meter_free(gauge->meters[i].meter);
         free(gauge->meters[i].label);
     }
+    host_others_free(gauge->others);
     close(gauge->epoll);
     free(gauge->meters);
     free(gauge->memory);
@@ -294,6 +298,8 @@ static void begin(struct gauge *gauge)
     if (!gauge->host)
         return;
     host_meter_edge_of(gauge->host, gauge->has_job ? gauge->job : SIZE_MAX, &gauge->from);
+    if (gauge->others)
+        host_others_begin(gauge->others);
     gauge->to = gauge->from;
     tell_counters(gauge);
     keep_memory(gauge);
@@ -330,6 +336,8 @@ void gauge_edge(struct gauge *gauge)
     if (!gauge->host)
         return;
     host_meter_edge_of(gauge->host, gauge->has_job ? gauge->job : SIZE_MAX, &gauge->to);
+    if (gauge->others)
+        gauge->to.others_s = host_others_s(gauge->others);
     tell_counters(gauge);
 }
 
@@ -339,7 +347,9 @@ void gauge_end(struct gauge *gauge, const struct job_usage *usage)
         return;
     host_meter_end(gauge->host, gauge->job, usage);
     gauge->has_job = false;
+    struct reading others_s = gauge->to.others_s;
     host_meter_edge(gauge->host, &gauge->to);
+    gauge->to.others_s = others_s; /* until the command's end: what its tree's end takes is nobody else's */
 }
 
 static struct reading power_of(const struct meter *meter)

@@ -37,6 +37,7 @@ struct gauge_options {
     const char *library;     /* of the driver; NULL: the usual one */
     const char *program;     /* of the meters; NULL: this one */
     struct host_meter *host; /* stays the caller's */
+    bool watches_others;     /* host: what other processes use is read at both edges (host_others) */
     bool shares_host;        /* other gauges have the same: what they read in this second is not read again */
     bool link;               /* samples tell what goes over the GPUs' PCIe links */
     double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */

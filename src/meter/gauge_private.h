@@ -31,6 +31,7 @@ struct gauge {
     bool has_job;
     int64_t mark_ns; /* when the host's counters were last read for a mark */
     struct host_edge from, to;
+    struct host_others *others;
     struct gauge_memory *memory; /* of the job */
     size_t memory_count, memory_capacity;
 };

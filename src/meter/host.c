@@ -85,6 +85,11 @@ void host_meter_prove(struct host_meter *meter, double max_s)
     rapl_prove(&meter->rapl, &meter->places, max_s);
 }
 
+const char *host_meter_sysroot(const struct host_meter *meter)
+{
+    return meter->sysroot;
+}
+
 const struct rapl *host_meter_rapl(const struct host_meter *meter)
 {
     return &meter->rapl;

@@ -19,6 +19,7 @@ void host_meter_free(struct host_meter *meter);
 /* As rapl_prove. Left out, counters that stand still become unavailable a second after their first reading. */
 void host_meter_prove(struct host_meter *meter, double max_s);
 const struct rapl *host_meter_rapl(const struct host_meter *meter);
+const char *host_meter_sysroot(const struct host_meter *meter);
 
 /* Readings of a domain's counter, one a second and edge, for a window's energy; NULL beyond the last domain. forget:
  * what was read before that moment is not needed any more, except the last of it. */
@@ -47,6 +48,16 @@ size_t host_meter_watch_tree(struct host_meter *meter, pid_t pid, uint64_t start
 /* A process of our own beside this one (meters, guardian): its CPU time is not others'. */
 void host_meter_own(struct host_meter *meter, pid_t pid);
 
+/* The CPU time of processes that are not this one's descendants, exact, as the kernel accounts it to each process:
+ * what a stretch too short for /proc/stat's clock ticks is judged by. begin: they are looked at. seconds: what they
+ * used since then, as far as they still live; absent where processes of others are hidden (another pid namespace,
+ * hidepid). Costs some microseconds a process. */
+struct host_others;
+struct host_others *host_others_new(const char *sysroot);
+void host_others_free(struct host_others *others);
+void host_others_begin(struct host_others *others);
+struct reading host_others_s(const struct host_others *others);
+
 enum host_resource { HOST_CPU, HOST_MEMORY, HOST_IO, HOST_RESOURCES };
 
 /* Everything at one moment; sums are since boot, or since the beginning of what was watched. */
@@ -56,6 +67,7 @@ struct host_edge {
     int64_t wall_ns;      /* the wall clock less CLOCK_BOOTTIME: sleep does not move it, only who sets the clock */
     struct host_cpu cpu;
     bool has_cpu;
+    struct reading others_s;   /* host_others_s, of the last edge where it is read */
     struct reading jobs_cpu_s; /* of all jobs, those that ended too; absent when a living one cannot be seen */
     size_t jobs_unseen;        /* ended without having been seen: a window in which this grew knows nothing of others */
     double own_cpu_s;
@@ -89,14 +101,18 @@ struct host_window {
     struct reading own_share;    /* of tare itself */
     struct reading others_share; /* of processes that are neither the jobs' nor tare's; not below 0 */
     struct reading stolen_share; /* of the hypervisor's other guests */
+    unsigned cpus;
+    struct reading seen_share;   /* exact, of the others that still lived at its end: at least so much */
     struct {
         struct reading some_share, full_share; /* of the time, in which some (all) waited for it */
     } pressure[HOST_RESOURCES];
 };
 void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out);
 
-/* Whether others took more than 5 % of the CPU time (other processes and other guests together): then the text says
- * so. Never for less than a second: too few clock ticks. */
-bool host_window_evidence(const struct host_window *window, struct text *out);
+/* Whether others took more than 5 % of the CPU time (other processes and other guests together); the text says so,
+ * or why it is not known. Of a second and more the machine's clock ticks tell it; a shorter window has too few of
+ * them to be sure, and is judged by what each other process used, where it is seen. */
+enum host_use { HOST_ALONE, HOST_SHARED, HOST_UNKNOWN };
+enum host_use host_window_use(const struct host_window *window, struct text *out);
 
 #endif

@@ -6,7 +6,12 @@
 #include <unistd.h>
 
 static const double OTHERS_MAX_SHARE = 0.05;
-static const double EVIDENCE_MIN_S = 1.0;
+
+/* From here on clock ticks are enough to judge by. */
+static const double TICKS_MIN_S = 1.0;
+
+/* Of a short window: less than this, of processes that only look in, disturbs nobody. */
+static const double OTHERS_LEAST_S = 0.005;
 
 /* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other, maybe with a pause
  * in between. */
@@ -38,6 +43,7 @@ static void cpu_between(const struct host_edge *from, const struct host_edge *to
     double own_s = to->own_cpu_s - from->own_cpu_s;
     if (!from->has_cpu || !to->has_cpu)
         return;
+    out->cpus = cpus;
     out->busy_share = share(busy_s, whole_s);
     out->stolen_share = share(ticks_s(from->cpu.stolen_ticks, to->cpu.stolen_ticks), whole_s);
     out->own_share = share(own_s, whole_s);
@@ -62,6 +68,11 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     if (fabs(out->clock_set_s) < SET_MIN_S + SLEW_MAX * (out->duration_s + out->suspended_s))
         out->clock_set_s = 0;
     cpu_between(from, to, out);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (out->cpus == 0)
+        out->cpus = online > 0 ? (unsigned)online : 1;
+    if (to->others_s.valid)
+        out->seen_share = share(to->others_s.value, out->duration_s * out->cpus);
     for (int i = 0; i < HOST_RESOURCES; i++) {
         const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];
         out->pressure[i].some_share = between(before->some_s, after->some_s, out->duration_s);
@@ -69,16 +80,47 @@ void host_window_between(const struct host_edge *from, const struct host_edge *t
     }
 }
 
-bool host_window_evidence(const struct host_window *window, struct text *out)
+/* How far off a count of ticks may be (95 %): each of its fields is rounded, and a tick is charged whole to whoever runs when it
+ * comes. */
+static double ticks_error_share(const struct host_window *window)
 {
-    double others = window->others_share.valid ? window->others_share.value : 0;
-    double stolen = window->stolen_share.valid ? window->stolen_share.value : 0;
-    if (window->duration_s < EVIDENCE_MIN_S || others + stolen <= OTHERS_MAX_SHARE)
-        return false;
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK), whole_s = window->duration_s * window->cpus;
+    return whole_s > 0 ? tick_s * (3 + sqrt(whole_s / tick_s)) / whole_s : INFINITY;
+}
+
+static enum host_use say_shared(double others, double stolen, struct text *out)
+{
     text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes", 100 * (others + stolen),
               100 * others);
     if (stolen > 0)
         text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
     text_addf(out, ")");
-    return true;
+    return HOST_SHARED;
+}
+
+enum host_use host_window_use(const struct host_window *window, struct text *out)
+{
+    bool known = window->others_share.valid, seen = window->seen_share.valid;
+    bool is_short = window->duration_s < TICKS_MIN_S;
+    double others = known ? window->others_share.value : 0, seen_share = seen ? window->seen_share.value : 0;
+    double stolen = window->stolen_share.valid ? window->stolen_share.value : 0;
+    double error = is_short ? ticks_error_share(window) : 0;
+    double least =
+        is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus)) : OTHERS_MAX_SHARE;
+    if (known && others + stolen - error > OTHERS_MAX_SHARE)
+        return say_shared(others, stolen, out);
+    if (seen && (is_short || !known) && seen_share > least)
+        return say_shared(seen_share, 0, out);
+    if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
+        return HOST_ALONE;
+    if (is_short)
+        text_addf(
+            out,
+            "whether others used the CPUs was not checked: %.2g s are too short for the machine's counters of CPU "
+            "time, and not all of its processes are seen (/proc of another pid namespace, or hidepid)",
+            window->duration_s);
+    else
+        text_addf(out, "whether others used the CPUs was not checked: %s",
+                  window->busy_share.valid ? "what the job itself used is not known" : "/proc/stat cannot be read");
+    return HOST_UNKNOWN;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static const char *const colours[] = {"", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
+static const char *const colours[] = {"", "\x1b[32m", "\x1b[33m", "\x1b[33m", "\x1b[31m"};
 static const char *const bold = "\x1b[1m", *const plain = "\x1b[0m";
 
 enum { INDENT = 4, NARROW_NAME = 20, KIND_WIDTH = 24 };
@@ -85,7 +85,14 @@ static void add_verdict_count(struct table *table, size_t count, enum verdict ve
     table_add_cell(table, cell, count ? colours[verdict] : NULL);
 }
 
-static void add_account_row(struct table *table, const struct account_row *row, size_t name_columns)
+/* Where everything could be checked, nothing is said of what could not. */
+static bool shows(const struct page *page, enum verdict verdict)
+{
+    return verdict != VERDICT_UNVERIFIED || page->account->all.verdicts[verdict] > 0;
+}
+
+static void add_account_row(const struct page *page, struct table *table, const struct account_row *row,
+                            size_t name_columns)
 {
     AUTO_FREE char *name = audit_text_fit(*row->name ? row->name : "(none)", name_columns);
     AUTO_FREE char *energy =
@@ -95,27 +102,30 @@ static void add_account_row(struct table *table, const struct account_row *row, 
     add_count(table, row->total);
     add_count(table, row->succeeded);
     add_share(table, account_success_rate(row));
-    add_verdict_count(table, row->verdicts[VERDICT_CLEAN], VERDICT_CLEAN);
-    add_verdict_count(table, row->verdicts[VERDICT_SUSPECT], VERDICT_SUSPECT);
-    add_verdict_count(table, row->verdicts[VERDICT_CONTAMINATED], VERDICT_CONTAMINATED);
+    for (enum verdict verdict = VERDICT_CLEAN; verdict < VERDICTS; verdict++)
+        if (shows(page, verdict))
+            add_verdict_count(table, row->verdicts[verdict], verdict);
     table_add_cell(table, energy, NULL);
 }
 
 /* What the other columns of such a table take. */
-enum { ACCOUNT_COLUMNS = 62 };
+enum { ACCOUNT_COLUMNS = 62, UNVERIFIED_TITLE = 4, UNVERIFIED_COLUMNS = 12 };
 
 static void account_table(const struct page *page, const char *first, const struct account_row *rows, size_t count)
 {
     struct table *table = table_new(page->options->colour);
     size_t width = page->options->width,
+           others = ACCOUNT_COLUMNS + (shows(page, VERDICT_UNVERIFIED) ? UNVERIFIED_COLUMNS : 0),
            shown = page->options->all || count <= AUDIT_TEXT_ROWS ? count : AUDIT_TEXT_ROWS;
-    size_t name = width == 0 ? 0 : width > ACCOUNT_COLUMNS + NARROW_NAME ? width - ACCOUNT_COLUMNS : NARROW_NAME;
-    static const char *const titles[] = {"total", "ok", "ok rate", "clean", "suspect", "contam.", "energy"};
+    size_t name = width == 0 ? 0 : width > others + NARROW_NAME ? width - others : NARROW_NAME;
+    static const char *const titles[] = {"total",      "ok",      "ok rate", "clean",
+                                         "unverified", "suspect", "contam.", "energy"};
     table_add_column(table, first, false);
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        table_add_column(table, titles[i], true);
+        if (i != UNVERIFIED_TITLE || shows(page, VERDICT_UNVERIFIED))
+            table_add_column(table, titles[i], true);
     for (size_t i = 0; i < shown; i++)
-        add_account_row(table, &rows[i], name);
+        add_account_row(page, table, &rows[i], name);
     table_print(table, page->out);
     table_free(table);
     if (shown < count)
@@ -139,23 +149,31 @@ static void say_verdicts(const struct page *page)
     const struct account_row *all = &page->account->all;
     bool colour = page->options->colour;
     text_addf(page->out, "%zu experiment%s: ", all->total, all->total == 1 ? "" : "s");
-    for (int i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
-        text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
-                  verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
-                  i < VERDICT_CONTAMINATED ? ", " : "");
-    if (all->verdicts[VERDICT_NONE])
-        text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE]);
-    text_add(page->out, "\nVerdicts judge the measurement, not the training's success.\n");
+    for (int i = VERDICT_CLEAN; i < VERDICTS; i++)
+        if (shows(page, (enum verdict)i))
+            text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
+                      verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
+                      i < VERDICT_CONTAMINATED ? ", " : "");
+    size_t failed = 0;
+    for (size_t i = 0; i < page->dataset->count; i++) {
+        const struct dataset_experiment *experiment = &page->dataset->items[i];
+        failed += experiment->verdict == VERDICT_NONE && experiment->judged && !experiment->success;
+    }
+    if (failed)
+        text_addf(page->out, ", %zu failed, not judged", failed);
+    if (all->verdicts[VERDICT_NONE] > failed)
+        text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE] - failed);
+    text_add(page->out, "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
 }
 
 static void say_affected(const struct page *page)
 {
     size_t shown = 0, left = 0;
     const struct account_row *all = &page->account->all;
-    if (all->verdicts[VERDICT_SUSPECT] + all->verdicts[VERDICT_CONTAMINATED] == 0)
+    if (all->verdicts[VERDICT_UNVERIFIED] + all->verdicts[VERDICT_SUSPECT] + all->verdicts[VERDICT_CONTAMINATED] == 0)
         return;
     heading(page, "Affected experiments");
-    for (int verdict = VERDICT_CONTAMINATED; verdict >= VERDICT_SUSPECT; verdict--)
+    for (int verdict = VERDICT_CONTAMINATED; verdict > VERDICT_CLEAN; verdict--)
         for (size_t i = 0; i < page->dataset->count; i++) {
             const struct dataset_experiment *experiment = &page->dataset->items[i];
             if ((int)experiment->verdict != verdict)
@@ -222,7 +240,8 @@ static void add_energy_row(const struct page *page, struct table *table, const s
     table_add_cell(table, recorded, NULL);
     table_add_cell(table, energy, NULL);
     table_add_cell(table, half_width, NULL);
-    table_add_cell(table, verdict_name(experiment->verdict), colours[experiment->verdict]);
+    table_add_cell(table, experiment->verdict == VERDICT_NONE ? "not judged" : verdict_name(experiment->verdict),
+                   colours[experiment->verdict]);
     (void)page;
 }
 

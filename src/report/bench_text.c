@@ -178,6 +178,7 @@ static void say_count(const struct page *page, const struct bench_command *comma
     add_part(&why, command->failed, "failed");
     add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
     add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
+    add_part(&why, command->unverified, page->options->clean_only ? "unverified" : "unverified (counted)");
     add_part(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)
         return;
@@ -189,7 +190,7 @@ static void say_run(const struct page *page, const struct dataset_experiment *ex
 {
     for (size_t i = 0; i < experiment->evidence_count; i++) {
         const struct dataset_evidence *evidence = &experiment->evidence[i];
-        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED)
+        if (evidence_weight(evidence->kind) == EVIDENCE_RECORDED && strcmp(evidence->kind, "outlier") != 0)
             continue;
         AUTO_FREE char *line = mem_printf("  %s %s: %s: %s", experiment->id, verdict_name(experiment->verdict),
                                           evidence->kind, evidence->text);
@@ -209,7 +210,8 @@ static void say_evidence(const struct page *page)
     bool cold = false;
     for (size_t i = 0; i < page->bench->dataset.count; i++) {
         const struct dataset_experiment *experiment = &page->bench->dataset.items[i];
-        if (experiment->verdict < VERDICT_SUSPECT || !bench_is_of(page->bench, experiment))
+        bool quiet = experiment->verdict <= VERDICT_CLEAN && !dataset_has_evidence(experiment, "outlier");
+        if (quiet || !bench_is_of(page->bench, experiment))
             continue;
         cold |= is_cold_start(page, experiment);
         if (said++ < MOST_EVIDENCE)

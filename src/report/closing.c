@@ -102,7 +102,9 @@ static char *cell_text(const struct closing *closing, const struct column *colum
     case COLUMN_METRIC:
         return columns_metric_cell(result, column->title);
     case COLUMN_VERDICT:
-        return mem_strdup(result->verdict == VERDICT_NONE ? "" : verdict_name(result->verdict));
+        return mem_strdup(result->verdict != VERDICT_NONE ? verdict_name(result->verdict)
+                          : is_left(result)               ? ""
+                                                          : "not judged");
     case COLUMN_RETRIES:
         return result->retries > 0 ? mem_printf("%lld", (long long)result->retries) : mem_strdup("");
     }
@@ -204,7 +206,7 @@ static const char *cell_colour(enum column_kind kind, const struct result *resul
         return outcome_colour(result);
     if (kind != COLUMN_VERDICT || result->verdict == VERDICT_NONE)
         return NULL;
-    return result->verdict == VERDICT_CLEAN ? GREEN : result->verdict == VERDICT_SUSPECT ? YELLOW : RED;
+    return result->verdict == VERDICT_CLEAN ? GREEN : result->verdict == VERDICT_CONTAMINATED ? RED : YELLOW;
 }
 
 static void print_table(struct closing *closing)

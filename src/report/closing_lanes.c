@@ -55,12 +55,12 @@ static char *duration_cell(double seconds)
 /* "9 clean, 3 contaminated" */
 static char *verdicts_cell(const json_t *lane)
 {
-    static const char *const keys[] = {"clean", "suspect", "contaminated", "unjudged"};
+    static const char *const keys[] = {"clean", "unverified", "suspect", "contaminated", "unjudged"};
     struct text text = {0};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (count_of(lane, keys[i]) > 0)
             text_addf(&text, "%s%lld %s", text.length ? ", " : "", count_of(lane, keys[i]),
-                      i == 3 ? "not judged" : keys[i]);
+                      i == 4 ? "not judged" : keys[i]);
     return text_take(&text);
 }
 

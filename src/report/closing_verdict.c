@@ -86,17 +86,24 @@ void closing_add_causes(const struct results *results, struct text *out)
 
 static void add_counts(const struct results *results, struct text *out)
 {
-    static const enum verdict order[] = {VERDICT_CLEAN, VERDICT_SUSPECT, VERDICT_CONTAMINATED, VERDICT_NONE};
-    size_t printed = 0;
-    for (size_t kind = 0; kind < sizeof order / sizeof *order; kind++) {
-        size_t count = 0;
-        for (size_t i = 0; i < results->count; i++)
-            count += has_ended(&results->items[i]) && results->items[i].verdict == order[kind];
-        if (count > 0)
-            text_addf(out, "%s%zu %s", printed++ ? ", " : "verdict: ", count,
-                      order[kind] == VERDICT_NONE ? "not judged" : verdict_name(order[kind]));
+    size_t counts[VERDICTS] = {0}, failed = 0, printed = 0;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *result = &results->items[i];
+        if (!has_ended(result))
+            continue;
+        if (result->verdict == VERDICT_NONE && result->outcome == OUTCOME_FAILED)
+            failed++;
+        else
+            counts[result->verdict]++;
     }
-    text_add(out, closing_any_unclean(results) ? " (summary_safe.csv holds the clean ones)\n" : "\n");
+    for (enum verdict verdict = VERDICT_CLEAN; verdict < VERDICTS; verdict++)
+        if (counts[verdict] > 0)
+            text_addf(out, "%s%zu %s", printed++ ? ", " : "verdict: ", counts[verdict], verdict_name(verdict));
+    if (counts[VERDICT_NONE] > 0)
+        text_addf(out, "%s%zu not judged", printed++ ? ", " : "verdict: ", counts[VERDICT_NONE]);
+    if (failed > 0)
+        text_addf(out, "%s%zu failed, not judged", printed++ ? ", " : "verdict: ", failed);
+    text_add(out, failed > 0 || closing_any_unclean(results) ? " (summary_safe.csv holds the clean ones)\n" : "\n");
 }
 
 /* Once for each experiment, however often it was seen. */
@@ -138,4 +145,5 @@ void closing_add_verdicts(const struct results *results, struct text *out)
     add_counts(results, out);
     add_kinds(results, EVIDENCE_CONTAMINATED, out);
     add_kinds(results, EVIDENCE_SUSPECT, out);
+    add_kinds(results, EVIDENCE_UNVERIFIED, out);
 }

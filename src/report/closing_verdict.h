@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether some result is suspect or contaminated; and how many of these are not planned again yet. */
+/* Whether some result has a verdict that is not clean; and how many of these are not planned again yet. */
 bool closing_any_unclean(const struct results *results);
 size_t closing_count_to_repeat(const struct results *results);
 

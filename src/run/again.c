@@ -14,10 +14,11 @@ void again_fini(struct again *again)
 
 static void take(const struct result *result, struct again *again)
 {
-    bool stands = result->outcome == OUTCOME_SUCCEEDED || result->outcome == OUTCOME_FAILED;
+    bool succeeded = result->outcome == OUTCOME_SUCCEEDED, stands = succeeded || result->outcome == OUTCOME_FAILED;
     again->verdicts[result->number - 1] = result->verdict;
     again->pending += result->again;
-    again->unjudged += stands && result->verdict == VERDICT_NONE;
+    again->unjudged += succeeded && result->verdict == VERDICT_NONE;
+    again->unverified += stands && !result->again && result->verdict == VERDICT_UNVERIFIED;
     again->suspect += stands && !result->again && result->verdict == VERDICT_SUSPECT;
     again->contaminated += stands && !result->again && result->verdict == VERDICT_CONTAMINATED;
     again->items[result->number - 1] = result->again || (stands && result->verdict > VERDICT_CLEAN);
@@ -49,8 +50,10 @@ char *again_why(const struct again *again)
     const struct {
         size_t count;
         const char *word;
-    } parts[] = {
-        {again->suspect, "suspect"}, {again->contaminated, "contaminated"}, {again->pending, "planned before"}};
+    } parts[] = {{again->unverified, verdict_name(VERDICT_UNVERIFIED)},
+                 {again->suspect, verdict_name(VERDICT_SUSPECT)},
+                 {again->contaminated, verdict_name(VERDICT_CONTAMINATED)},
+                 {again->pending, "planned before"}};
     struct text text = {0};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count > 0)

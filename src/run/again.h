@@ -13,17 +13,17 @@ struct again {
     enum verdict *verdicts; /* by number - 1: of the result that stands */
     size_t size;
     size_t count;        /* of those */
-    size_t suspect, contaminated, pending; /* of which: not planned again yet, by their verdict; planned by an earlier session */
+    size_t unverified, suspect, contaminated, pending; /* of which: not planned again yet, by their verdict; planned by an earlier session */
     size_t unjudged;     /* ended before verdicts were given: left alone, as nothing speaks against them */
 };
 
-/* From what the store holds: results that are suspect or contaminated, and what an earlier session planned again and did not
+/* From what the store holds: results that are not clean, and what an earlier session planned again and did not
  * finish. */
 bool again_choose(struct store *store, struct again *out, struct err *err);
 void again_of_results(const struct results *results, struct again *out);
 void again_fini(struct again *again);
 
-/* "1 suspect, 2 contaminated, 1 planned before"; fresh. */
+/* "1 unverified, 1 suspect, 2 contaminated, 1 planned before"; fresh. */
 char *again_why(const struct again *again);
 
 #endif

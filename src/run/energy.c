@@ -108,6 +108,7 @@ void energy_start(struct runner *runner)
         own.time_scale = runner->time_scale;
         own.link = links_shared(&runner->links);
         own.shares_host = runner->lane_count > 1;
+        own.watches_others = true;
         own.gpus = means ? options->gpus + means->gpu_first : options->gpus;
         own.gpu_count = means ? means->gpu_count : options->gpu_count;
         start(&runner->lanes[i], &own);

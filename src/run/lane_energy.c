@@ -80,6 +80,8 @@ void lane_energy_begin(struct lane *lane)
 {
     struct lane_energy *energy = &lane->energy;
     struct runner *runner = lane->runner;
+    if (!lane->gauge && runner->request->gauge)
+        lane_evidence(lane, "cpu_unchecked", mem_strdup("the meters could not be started: nothing was watched"));
     if (!lane->gauge)
         return;
     energy->on = true;
@@ -223,8 +225,9 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
     lane_guard_host(lane, &result->host);
     lanes_tell_pressure(lane, &result->host, result->job.cpu_s);
     lanes_tell_link(lane);
-    if (host_window_evidence(&result->host, &text))
-        lane_evidence(lane, "cpu_shared", mem_strdup(text_get(&text)));
+    enum host_use use = host_window_use(&result->host, &text);
+    if (lane->runner->request->gauge->host && use != HOST_ALONE)
+        lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", mem_strdup(text_get(&text)));
     if (result->host.clock_set_s != 0)
         lane_say(lane,
                  mem_printf("%s: the wall clock was set by %+.1f s meanwhile: times of day before and after do not "

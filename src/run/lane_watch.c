@@ -18,7 +18,10 @@ static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
 
 /* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
 static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
-static const double PRESSURE_MIN_S = 1;
+
+/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
+ * for a moment. */
+static const double PRESSURE_LEAST_S = 1;
 
 /* Of one that never began, nothing. */
 static struct reading from_start(const struct lane *lane, int64_t ns)
@@ -134,9 +137,11 @@ void lane_guard_host(struct lane *lane, const struct host_window *host)
 {
     struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
     struct reading io = host->pressure[HOST_IO].full_share;
-    bool memory = (full.valid && full.value > FULL_MEMORY_SHARE) || (some.valid && some.value > SOME_MEMORY_SHARE);
-    bool disk = io.valid && io.value > FULL_IO_SHARE;
-    if (host->duration_s < PRESSURE_MIN_S || (!memory && !disk))
+    double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
+    bool memory =
+        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
+    bool disk = io.valid && part * io.value > FULL_IO_SHARE;
+    if (!memory && !disk)
         return;
     struct text text = {0};
     text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "stats/special.h"
 
 #include <math.h>
 #include <string.h>
@@ -85,46 +86,46 @@ struct reading stats_median(const double *x, size_t n)
     return known(stats_quantile(sorted, n, 0.5));
 }
 
-static double median_distance(const double *x, size_t n, double from)
+/* What the greatest Studentized deviate of n normal values exceeds with this probability. */
+static double deviate_limit(size_t n, double alpha)
 {
-    AUTO_FREE double *distance = mem_array(n, sizeof *distance);
+    double df = (double)n - 2, t = special_t_quantile(1 - alpha / (2 * (double)n), df);
+    return ((double)n - 1) * t / sqrt((df + t * t) * (double)n);
+}
+
+/* The furthest from the mean of those that are left. */
+static size_t furthest(const double *x, size_t n, const size_t *step, double *deviate)
+{
+    AUTO_FREE double *left = mem_array(n, sizeof *left);
+    size_t count = 0, found = n;
+    *deviate = 0;
     for (size_t i = 0; i < n; i++)
-        distance[i] = fabs(x[i] - from);
-    stats_sort(distance, n);
-    return stats_quantile(distance, n, 0.5);
+        if (step[i] == 0)
+            left[count++] = x[i];
+    double mean = stats_mean(left, count).value;
+    struct reading deviation = stats_deviation(left, count);
+    for (size_t i = 0; i < n && deviation.valid && deviation.value > 0; i++)
+        if (step[i] == 0 && fabs(x[i] - mean) / deviation.value > *deviate) {
+            *deviate = fabs(x[i] - mean) / deviation.value;
+            found = i;
+        }
+    return found;
 }
 
-struct stats_robust stats_robust(const double *x, size_t n)
+size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool *out)
 {
-    if (n < 3)
-        return (struct stats_robust){0};
-    double median = stats_median(x, n).value;
-    double scale = median_distance(x, n, median) / 0.6745;
-    if (scale == 0) {
-        double distances = 0;
-        for (size_t i = 0; i < n; i++)
-            distances += fabs(x[i] - median);
-        scale = 1.2533141373155 * distances / (double)n;
+    AUTO_FREE size_t *step = mem_array(n + 1, sizeof *step); /* in which it was taken away, from 1; 0: it was not */
+    size_t count = 0;
+    for (size_t taken = 1; n >= STATS_OUTLIERS_LEAST && taken <= most && taken + 2 < n; taken++) {
+        double deviate;
+        size_t at = furthest(x, n, step, &deviate);
+        if (at == n)
+            break;
+        step[at] = taken;
+        if (deviate > deviate_limit(n - taken + 1, alpha))
+            count = taken;
     }
-    return (struct stats_robust){median, scale, scale > 0};
-}
-
-struct reading stats_modified_z(const struct stats_robust *robust, double value)
-{
-    return robust->valid ? known((value - robust->median) / robust->scale) : absent;
-}
-
-/* The 99 % point of the greatest |modified z| in normal samples of at least n values, simulated (100,000 samples
- * each). */
-static const struct {
-    size_t n;
-    double limit;
-} outlier_limits[] = {{5, 18.5}, {6, 10.6}, {8, 8.3}, {10, 7.0}, {12, 6.4}, {15, 6.0}, {20, 5.3}, {30, 4.8}, {50, 4.5}};
-
-double stats_outlier_limit(size_t n)
-{
-    double limit = INFINITY;
-    for (size_t i = 0; i < sizeof outlier_limits / sizeof *outlier_limits && n >= outlier_limits[i].n; i++)
-        limit = outlier_limits[i].limit;
-    return limit;
+    for (size_t i = 0; i < n; i++)
+        out[i] = step[i] > 0 && step[i] <= count;
+    return count;
 }

@@ -17,19 +17,12 @@ double stats_quantile(const double *sorted, size_t n, double p);
 
 void stats_sort(double *x, size_t n);
 
-/* Where the middle of some values is, and how far from it they are: what a modified z is measured by. */
-struct stats_robust {
-    double median, scale;
-    bool valid; /* not: n < 3 or all equal */
-};
-struct stats_robust stats_robust(const double *x, size_t n);
-
-/* Iglewicz and Hoaglin's modified z: 0.6745 times the distance from the median over the median distance. Where more
- * than half of the values are equal, the mean distance takes its place, times 1.2533. */
-struct reading stats_modified_z(const struct stats_robust *robust, double value);
-
-/* Beyond which |modified z| a value is an outlier: of a normal sample of n values, any one of them is beyond it in
- * about 1 % of the cases (docs/stats.md says how that was found). n >= 5, else infinite. */
-double stats_outlier_limit(size_t n);
+/* Which of the values are outliers (out: n, true where one is; returned: how many), by Rosner's generalized extreme
+ * Studentized deviate test (Technometrics 25, 1983): each candidate is measured by the mean and deviation of the
+ * others, so that up to most of them do not hide one another. In a normal sample one or more is called an outlier
+ * with about the probability alpha (> 0), and for few values at most with alpha times most. None of fewer than
+ * STATS_OUTLIERS_LEAST values. */
+#define STATS_OUTLIERS_LEAST 5
+size_t stats_outliers(const double *x, size_t n, size_t most, double alpha, bool *out);
 
 #endif

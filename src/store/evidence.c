@@ -6,37 +6,60 @@
 
 #include <string.h>
 
-/* Makes the verdict of the kinds that a query gives in its first column. */
-static bool judge(sqlite3_stmt *query, enum verdict *out, struct err *err)
+static bool is_success(const char *outcome)
 {
+    return outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
+}
+
+enum verdict evidence_verdict(const char *verdict, const char *outcome)
+{
+    enum verdict seen = VERDICT_NONE;
+    return verdict_parse(verdict, &seen) ? verdict_of_end(seen, is_success(outcome)) : VERDICT_NONE;
+}
+
+/* Makes the verdict of a query's rows: the outcome in the first column, and in the second a kind of evidence, or NULL
+ * where there is none. out: NULL: none is given. */
+static bool judge(sqlite3_stmt *query, const char **out, struct err *err)
+{
+    enum verdict verdict = VERDICT_CLEAN;
+    bool succeeded = false;
     int step = query ? 0 : -1;
-    *out = VERDICT_CLEAN;
-    while (query && (step = db_step(query, err)) > 0)
-        *out = verdict_with(*out, db_text(query, 0));
+    while (query && (step = db_step(query, err)) > 0) {
+        succeeded = is_success(db_text(query, 0));
+        if (!db_is_null(query, 1))
+            verdict = verdict_with(verdict, db_text(query, 1));
+    }
+    verdict = verdict_of_end(verdict, succeeded);
+    *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
     return step == 0;
 }
 
 bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
 {
-    enum verdict verdict;
+    const char *verdict;
     AUTO_QUERY sqlite3_stmt *query =
-        db_query(db, err, "SELECT kind FROM evidence WHERE experiment=? AND attempt=?", "ii", experiment, attempt);
+        db_query(db, err,
+                 "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = a.experiment AND"
+                 " v.attempt = a.number WHERE a.experiment=? AND a.number=?",
+                 "ii", experiment, attempt);
     return judge(query, &verdict, err) &&
            db_run(db, err, "UPDATE attempts SET verdict=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
-                  "tii", verdict_name(verdict), experiment, attempt);
+                  "tii", verdict, experiment, attempt);
 }
 
 /* Files that were written before the evidence came do not hold it: 2. */
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
 {
-    enum verdict verdict;
+    const char *verdict;
     AUTO_QUERY sqlite3_stmt *query = db_query(
-        db, err, "SELECT v.kind FROM evidence v, experiments e WHERE e.number=? AND " EVIDENCE_COUNTS, "i", experiment);
+        db, err,
+        "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
+        experiment);
     return judge(query, &verdict, err) && db_run(db, err,
                                                  "UPDATE experiments SET verdict=?, files_written=CASE files_written "
                                                  "WHEN 0 THEN 0 ELSE 2 END WHERE number=? AND"
                                                  " outcome IS NOT NULL AND again=0",
-                                                 "ti", verdict_name(verdict), experiment);
+                                                 "ti", verdict, experiment);
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)

@@ -14,6 +14,10 @@ bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct 
 bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err);
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err);
 
+/* What the columns verdict and outcome of a run's tables say, of runs of older versions too: those called every
+ * failure on a quiet machine clean. */
+enum verdict evidence_verdict(const char *verdict, const char *outcome);
+
 /* In a transaction: a run of a format without the table gets it from its events. A result that nothing speaks against gets
  * no verdict: nobody watched then. */
 bool evidence_take_up(sqlite3 *db, struct err *err);

@@ -118,6 +118,12 @@ static json_t *marks_json(sqlite3_stmt *row, int first)
     return marks;
 }
 
+static json_t *verdict_json(sqlite3_stmt *row, int verdict, int outcome)
+{
+    enum verdict of_end = evidence_verdict(db_text(row, verdict), db_text(row, outcome));
+    return of_end == VERDICT_NONE ? json_null() : json_string(verdict_name(of_end));
+}
+
 static json_t *attempt_json(sqlite3_stmt *row)
 {
     json_t *attempt = json_object();
@@ -134,7 +140,7 @@ static json_t *attempt_json(sqlite3_stmt *row)
     json_object_set_new(attempt, "marks", marks_json(row, 12));
     json_t *energy = db_json(row, 16);
     json_object_set_new(attempt, "energy", energy ? energy : json_null());
-    json_object_set_new(attempt, "verdict", db_cell(row, 17));
+    json_object_set_new(attempt, "verdict", verdict_json(row, 17, 1));
     json_object_set_new(attempt, "failure", db_json_or_text(row, 18));
     return attempt;
 }
@@ -205,12 +211,13 @@ static bool add_containment(sqlite3 *db, int64_t number, json_t *out, struct err
 /* What is said of the result as a whole. */
 static bool add_verdict(sqlite3 *db, int64_t number, json_t *out, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *row = db_query(
-        db, err, "SELECT verdict, failure, result_attempt, again FROM experiments WHERE number=?", "i", number);
+    AUTO_QUERY sqlite3_stmt *row =
+        db_query(db, err, "SELECT verdict, failure, result_attempt, again, outcome FROM experiments WHERE number=?",
+                 "i", number);
     int step = row ? db_step(row, err) : -1;
     if (step <= 0)
         return step == 0;
-    json_object_set_new(out, "verdict", db_cell(row, 0));
+    json_object_set_new(out, "verdict", verdict_json(row, 0, 4));
     json_object_set_new(out, "failure", db_json_or_text(row, 1));
     json_object_set_new(out, "result_attempt", db_cell(row, 2));
     json_object_set_new(out, "planned_again", json_boolean(sqlite3_column_int(row, 3)));

@@ -68,8 +68,7 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
     item->error = mem_strdup(db_text(row, 5));
     item->ended_realtime_ns = sqlite3_column_int64(row, 6);
     item->again = sqlite3_column_int(row, 7) != 0;
-    if (!verdict_parse(db_text(row, 8), &item->verdict))
-        item->verdict = VERDICT_NONE;
+    item->verdict = evidence_verdict(db_text(row, 8), outcome);
     json_t *failure = db_json(row, 9);
     item->failure = mem_strdup(json_string_value(json_object_get(failure, "cause")));
     json_decref(failure);

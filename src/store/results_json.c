@@ -99,15 +99,18 @@ static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err
     return step == 0;
 }
 
-/* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "suspect", "contaminated", "unjudged"}. */
+/* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "unverified", "suspect", "contaminated",
+ * "unjudged"}; clean is only a success, and a failure that is not judged counts as failed alone. */
 static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
 {
-    static const char *const keys[] = {"experiments", "succeeded",    "failed",  "clean",
-                                       "suspect",     "contaminated", "unjudged"};
+    static const char *const keys[] = {"experiments", "succeeded", "failed",       "clean",
+                                       "unverified",  "suspect",   "contaminated", "unjudged"};
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
-        "SELECT count(*), sum(outcome='succeeded'), sum(outcome='failed'), sum(ended AND verdict='clean'),"
-        " sum(ended AND verdict='suspect'), sum(ended AND verdict='contaminated'), sum(ended AND verdict IS NULL)"
+        "SELECT count(*), sum(outcome='succeeded'), sum(outcome='failed'), sum(outcome='succeeded' AND "
+        "verdict='clean'),"
+        " sum(ended AND verdict='unverified'), sum(ended AND verdict='suspect'), sum(ended AND verdict='contaminated'),"
+        " sum(outcome='succeeded' AND verdict IS NULL)"
         " FROM (SELECT outcome, verdict, outcome IN ('succeeded', 'failed') AS ended FROM experiments)",
         "");
     int step = query ? db_step(query, err) : -1;

@@ -115,7 +115,8 @@ struct result {
     enum experiment_state state;
     enum outcome outcome;
     bool again; /* it is planned again: what stands here is the result before, until there is a new one */
-    enum verdict verdict; /* NONE: it has not ended, or it ended before verdicts were given */
+    enum verdict verdict; /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
+                           * verdicts were given */
     char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
     struct result_evidence *evidence; /* of what the verdict is made */
     size_t evidence_count, evidence_capacity;

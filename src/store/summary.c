@@ -220,7 +220,7 @@ static bool has_row(const struct result *item)
 /* Whether a row is one of summary_safe.csv too. */
 static bool is_safe(const struct result *item)
 {
-    return item->verdict == VERDICT_CLEAN;
+    return verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED);
 }
 
 /* Rows on their way into the files, and what the files are long before them. */

@@ -1,5 +1,7 @@
 #include "store/usage.h"
 
+#include "store/evidence.h"
+
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -211,7 +213,7 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.verdict,"
-                 " (SELECT CASE count(*) WHEN count(g.energy_j) THEN sum(g.energy_j) END FROM energy g WHERE"
+                 " e.outcome, (SELECT CASE count(*) WHEN count(g.energy_j) THEN sum(g.energy_j) END FROM energy g WHERE"
                  "  g.experiment = e.number AND g.attempt = coalesce(e.result_attempt, e.attempts)"
                  "  AND g.scope = 'GPU board')"
                  " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
@@ -219,17 +221,13 @@ static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
         size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
-        const char *word = db_text(query, 2);
-        enum verdict verdict = VERDICT_NONE;
         if (way == SIZE_MAX)
             continue;
         struct usage_lane *lane = &usage->items[usage->of_way[way]];
-        if (!word || !verdict_parse(word, &verdict))
-            verdict = VERDICT_NONE;
         lane->experiments++;
-        lane->verdicts[verdict]++;
-        if (!db_is_null(query, 3))
-            lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 3), true};
+        lane->verdicts[evidence_verdict(db_text(query, 2), db_text(query, 3))]++;
+        if (!db_is_null(query, 4))
+            lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
     }
     return step == 0;
 }

@@ -16,7 +16,7 @@ struct usage_lane {
     int64_t to_ns;    /* the end of its last session */
     int64_t attempts;
     double seconds[DOING_COUNT]; /* what it did; NOTHING: the rest of the run's span, too, when no session had it */
-    size_t verdicts[VERDICT_CONTAMINATED + 1]; /* of the experiments whose result it gave */
+    size_t verdicts[VERDICTS]; /* of the experiments whose result it gave */
     size_t experiments;
     struct reading energy_j; /* of these results, of the GPUs; not valid: of none it is known */
 };

@@ -78,12 +78,12 @@ static void set_times(json_t *json, const double seconds[DOING_COUNT], double sp
 }
 
 static void set_results(json_t *json, size_t experiments, int64_t attempts, struct reading energy_j,
-                        const size_t verdicts[VERDICT_CONTAMINATED + 1])
+                        const size_t verdicts[VERDICTS])
 {
     json_object_set_new(json, "experiments", json_integer((json_int_t)experiments));
     json_object_set_new(json, "attempts", json_integer(attempts));
     json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_real(energy_j.value) : json_null());
-    for (enum verdict i = VERDICT_CLEAN; i <= VERDICT_CONTAMINATED; i++)
+    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
         json_object_set_new(json, verdict_name(i), json_integer((json_int_t)verdicts[i]));
     json_object_set_new(json, "unjudged", json_integer((json_int_t)verdicts[VERDICT_NONE]));
 }
@@ -107,7 +107,7 @@ static json_t *lane_json(const struct usage *usage, const struct usage_lane *lan
 static json_t *total_json(const struct usage *usage)
 {
     double seconds[DOING_COUNT] = {0};
-    size_t verdicts[VERDICT_CONTAMINATED + 1] = {0}, experiments = 0;
+    size_t verdicts[VERDICTS] = {0}, experiments = 0;
     int64_t attempts = 0;
     struct reading energy_j = {0};
     json_t *json = json_object();
@@ -115,7 +115,7 @@ static json_t *total_json(const struct usage *usage)
         const struct usage_lane *lane = &usage->items[i];
         for (enum lane_doing k = 0; k < DOING_COUNT; k++)
             seconds[k] += lane->seconds[k];
-        for (enum verdict k = VERDICT_NONE; k <= VERDICT_CONTAMINATED; k++)
+        for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
             verdicts[k] += lane->verdicts[k];
         experiments += lane->experiments;
         attempts += lane->attempts;

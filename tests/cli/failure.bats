@@ -147,3 +147,72 @@ print([a["failure"] and a["failure"]["cause"] for a in json.load(open(sys.argv[1
         "$(run_dir)/repo_net_001/experiment.json")" "['exit_code', None]"
     run ! grep -q "^failed by" out
 }
+
+# bar TEXT: prints a progress bar as tqdm does, to standard error and without an end; then Python itself prints what TEXT raises.
+bar() {
+    mkdir -p repo
+    cat >repo/train.py <<END
+import sys
+for i in range(3):
+    sys.stderr.write("\r%3d%%|%s| %d/12 [00:0%d<00:10,  1.1it/s%s]" % (8 * i, "\u2588" * 100 if "$2" else "", i, i, "$2"))
+$1
+END
+}
+
+@test "a traceback behind a progress bar that nobody ended fails a training that exits with 0" {
+    bar 'raise ValueError("bad batch")' ''
+    job 'python3 train.py 2>&1 | cat'
+    run_one
+    is "$(failure 'f["cause"], f["text"]')" \
+        "('pattern', ' 16%|| 2/12 [00:02<00:10,  1.1it/s]Traceback (most recent call last):')"
+    grep -q "repo_net_001: traceback at log line [0-9]*: ValueError: bad batch" out
+}
+
+@test "a traceback behind a bar that is longer than what is kept of a line, and padded, is found and told" {
+    bar 'sys.stderr.write(" " * 40)
+raise KeyError("loss")' ', loss=0.5'
+    job 'python3 train.py 2>&1 | cat'
+    run_one
+    is "$(failure 'f["cause"]')" pattern
+    grep -q "repo_net_001: traceback at log line [0-9]*: KeyError: 'loss'" out
+}
+
+@test "a traceback of one of several processes, and of an exception group, fails a training that exits with 0" {
+    job 'if [ "$TARE_EXPERIMENT" = repo_net_001 ]; then
+printf "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t.py\", line 1\n[rank1]: OSError: gone\n"
+else printf "  + Exception Group Traceback (most recent call last):\n  |   File \"t.py\", line 1\n  | ExceptionGroup: two\n"; fi'
+    settings 2
+    tare_run >out || [ $? -eq 1 ]
+    is "$(summary outcome | tr '\n' ' ')" "failed failed "
+    grep -q "repo_net_001: traceback at log line 1: OSError: gone" out
+}
+
+@test "memory and space that ran out behind a progress bar are the cause" {
+    job 'if [ "$TARE_EXPERIMENT" = repo_net_001 ]; then
+printf " 10%%| 1/10 [00:01]\r 20%%| 2/10 [00:02,  1.1it/s]RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\n"
+else printf " 20%%| 2/10 [00:02,  1.1it/s]OSError: [Errno 28] No space left on device\n"; fi; exit 1'
+    settings 2
+    tare_run >out || [ $? -eq 1 ]
+    is "$(summary failure | tr '\n' ' ')" "out_of_memory disk_full "
+}
+
+@test "a traceback that a program quotes, or tells of an exception that it has handled, fails nothing" {
+    job 'echo "WARNING:root:caught: Traceback (most recent call last):"
+echo "error: ""Traceback (most recent call last):"
+echo "stderr was \"Traceback (most recent call last):\\n  File x\""
+echo "(see Traceback (most recent call last) in the manual)"
+echo "looks for ^Traceback (most recent call last) in logs"
+echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+}
+
+@test "metrics on lines between and behind bars are read whole" {
+    registry '"errors": [], "marks": {"epoch": "^epoch ([0-9]+)$"}'
+    job 'printf "\r 10%%| 1/10 [00:01]\rloss 0.25\r\r 20%%| 2/10 [00:02]\repoch 1\r\nloss 0.125\n"'
+    settings 1
+    tare_run >out
+    is "$(summary perf_loss)" 0.125
+    is "$(events mark 1 | wc -l)" 1
+}

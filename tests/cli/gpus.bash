@@ -10,7 +10,7 @@ setup() {
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/gpu-test.XXXXXX")
     export XDG_STATE_HOME=$WORK/state TARE_SYSROOT=$WORK/machine TARE_LOCK_DIR=$WORK/locks
     cd "$WORK" || return 1
-    mkdir machine
+    idle_machine
 }
 
 teardown() {

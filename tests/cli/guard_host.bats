@@ -78,7 +78,7 @@ assert abs(experiment(1)["tare"]["energy"]["host"]["suspended_s"] - 5400) < 0.2,
 @test "without any GPU a sleep is seen all the same" {
     need_sleep
     unset TARE_NVML
-    rm -rf machine/proc
+    rm -rf machine/proc/driver
     waiting_job
     settings 1
     sleepy_run

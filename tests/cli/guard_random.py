@@ -13,7 +13,8 @@ tare, library, folder, runs, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(s
 
 CONTAMINATED = {"foreign_process", "gpu_busy_before", "memory_not_empty", "hot_start", "brake_before", "hw_thermal",
                 "hw_power_brake", "hw_slowdown", "xid"}
-SUSPECT = {"went_on_after_wait", "processes_unseen", "sw_thermal", "memory_leaked", "possibly_delegated"}
+UNVERIFIED = {"processes_unseen"}
+SUSPECT = {"went_on_after_wait", "sw_thermal", "memory_leaked", "possibly_delegated"}
 HARMLESS = {"foreign_after", "xid_program", "leftover_processes"}
 # Of the meter: a machine that stands still for seconds has them.
 METER = {"sampling_gap", "energy_disagrees", "cpu_shared", "energy_file", "counter_stood", "counter_jumped"}
@@ -117,6 +118,9 @@ class Run:
             script = self.path("repo/" + name)
             self.write(script, text % {"job": self.rng.randint(100, 40000) << 20, "users": self.users, "last": last})
             os.chmod(script, 0o755)
+        # Of the processors: nobody does anything.
+        os.makedirs(self.path("machine/proc"), exist_ok=True)
+        self.write(self.path("machine/proc/stat"), "cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 1000 0 1000 100000 0 0 0 0 0 0\n")
         environment = dict(os.environ, TARE_SYSROOT=self.path("machine"), TARE_LOCK_DIR=self.path("locks"),
                            XDG_STATE_HOME=self.path("state"), TARE_NVML=library, TARE_FAKE_NVML=self.path("scenario"),
                            TERM="dumb")
@@ -241,9 +245,9 @@ class Run:
 
 
 def verdict_of(kinds):
-    strange = kinds - CONTAMINATED - SUSPECT - HARMLESS - METER
+    strange = kinds - CONTAMINATED - SUSPECT - UNVERIFIED - HARMLESS - METER
     assert not strange, strange
-    return "contaminated" if kinds & CONTAMINATED else "suspect" if kinds & SUSPECT else "clean"
+    return "contaminated" if kinds & CONTAMINATED else "suspect" if kinds & SUSPECT else "unverified" if kinds & UNVERIFIED else "clean"
 
 
 wrong = 0

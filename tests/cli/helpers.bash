@@ -31,6 +31,15 @@ teardown() {
     [ -z "$WORK" ] || rm -rf "$WORK"
 }
 
+# A machine of its own, $WORK/machine, on which nobody else does anything: on the tester's own, other programs make short trainings
+# suspect. For what is started behind it.
+idle_machine() {
+    mkdir -p "$WORK/machine/proc"
+    printf 'cpu  1000 0 1000 100000 0 0 0 0 0 0\ncpu0 500 0 500 50000 0 0 0 0 0 0\ncpu1 500 0 500 50000 0 0 0 0 0 0\n' \
+        >"$WORK/machine/proc/stat"
+    export TARE_SYSROOT=$WORK/machine
+}
+
 # The training script repo/train.sh, from standard input; or one that prints two epochs and its arguments.
 make_trainer() {
     mkdir -p repo

@@ -9,7 +9,6 @@ cpu_package() {
     mkdir -p $zone machine/proc
     echo package-0 >$zone/name
     echo 262143328850 >$zone/max_energy_range_uj
-    ln -s /proc/stat machine/proc/stat
     cat >writer.py <<'PY'
 import os, time
 fd = os.open("machine/sys/class/powercap/intel-rapl:0/energy_uj", os.O_WRONLY | os.O_CREAT, 0o644)

@@ -151,3 +151,24 @@ END
     cd "some where/deep"
     page links "$(run_dir)"
 }
+
+@test "a failed experiment is never counted as one that passed: table, CSV, database, page and audit agree" {
+    job 'exit 1'
+    settings 1
+    tare_run >out || true
+    grep -q '^1 failed$' out
+    if grep -E '[1-9][0-9]* clean' out; then return 1; fi
+    is "$(summary verdict)" ""
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    is "$(python3 -c 'import json, sys; t = json.load(open(sys.argv[1]))["tare"]; print(t["verdict"], [a["verdict"] for a in t["attempts"]])' \
+        "$(run_dir)/repo_net_001/experiment.json")" "None [None]"
+    page_of words "$(run_dir)/report.html" "All 1 finished experiments failed: there is no result to judge."
+    "$TARE" report "$(run_dir)" --lang zh -o zh.html
+    page_of words zh.html "1 个实验已结束，全部失败：没有可判定的结果。"
+    "$TARE" audit "$(run_dir)" --json >audit.json
+    is "$(python3 -c 'import json; a = json.load(open("audit.json")); print(a["totals"]["clean"], a["totals"]["failed"], a["experiments"][0]["verdict"])')" \
+        "0 1 none"
+    "$TARE" audit "$(run_dir)" >audit.txt
+    grep -q '^1 experiment: 0 clean, 0 suspect, 0 contaminated, 1 failed, not judged$' audit.txt
+    is "$("$TARE" audit "$(run_dir)" --expect 'clean>0' >/dev/null; echo $?)" 1
+}

@@ -36,8 +36,8 @@ two_runs() {
 
 @test "the closing table tells outcome, metrics, what never matched and where everything is" {
     two_runs
-    mkdir machine # without sensors: what else runs on the tester's own is no evidence then
-    TARE_SYSROOT=$WORK/machine run --separate-stderr "$TARE" run settings.json --quiet
+    idle_machine
+    run --separate-stderr "$TARE" run settings.json --quiet
     [ "$status" -eq 0 ]
     # A metric without any value takes no room; it is named below.
     [[ "${lines[0]}" =~ ^EXPERIMENT\ +OUTCOME\ +TIME\ +accuracy\ +loss$ ]]
@@ -368,6 +368,7 @@ END
 
 @test "piped, there is one line per start and end, and no colour nor cursor movement" {
     two_runs
+    idle_machine
     export TERM=xterm-256color
     "$TARE" run settings.json > out 2> err
     run ! grep -q $'\033\|\r' out err
@@ -396,6 +397,7 @@ END
 }
 
 @test "-o puts the run elsewhere, and a folder that is taken is left alone" {
+    idle_machine
     two_runs
     run "$TARE" run settings.json -q -o deep/er
     [ "$status" -eq 0 ]

@@ -18,6 +18,7 @@ echo "4711;cluster"'
     fake squeue 'cat "$WORK/queue" 2>/dev/null || true'
     fake sacct 'cat "$WORK/accounts" 2>/dev/null || { echo "Slurm accounting storage is disabled" >&2; exit 1; }'
     export WORK PATH=$WORK/bin:$PATH
+    idle_machine
     job 'echo "loss 0.5"; [ ! -e '"$WORK"'/slow ] || sleep 1000'
 }
 

@@ -4,6 +4,8 @@
 
 load energy
 
+BURNING=
+
 # evidence NUMBER EXPRESSION: of experiment.json: "t" what stands under "tare", "f" its evidence of a foreign process.
 evidence() {
     python3 -c 'import json, sys
@@ -45,4 +47,77 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.1; done; sleep 4; fi'
     [ "$(summary verdict | tail -n 1)" != contaminated ]
     # The old evidence stays with the old attempt.
     is "$(evidence 2 '[a["verdict"] for a in t["attempts"]][0], f[0]["attempt"]')" "('contaminated', 1)"
+}
+
+# A real machine, without a GPU: what is looked at there are its processors.
+no_gpu() { unset TARE_NVML TARE_FAKE_NVML TARE_SYSROOT; }
+
+# kinds NUMBER: of evidence, sorted.
+kinds() {
+    python3 -c 'import json, sys
+print(" ".join(sorted({e["kind"] for e in json.load(open(sys.argv[1]))["tare"]["evidence"]})))' "$(run_dir)/repo_net_00$1/experiment.json"
+}
+
+@test "a training of less than a second is checked for other programs too" {
+    no_gpu
+    job 'sleep 0.3; echo "loss 0.5"'
+    settings 1
+    # So many that one of them has a processor however busy the tester's machine is.
+    local i
+    for ((i = 0; i < $(nproc); i++)); do
+        python3 -c 'while True: pass' 3>&- &
+        BURNING+=" $!"
+    done
+    tare_run >out
+    kill -KILL $BURNING
+    is "$(kinds 1)" cpu_shared
+    is "$(summary verdict)" suspect
+    grep -q "others took [0-9.]* % of the machine's CPU time" out
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+}
+
+@test "a program that comes and goes while a training of half a second runs is seen by the machine's own counters" {
+    job 'python3 - <<END
+import time
+time.sleep(0.3)
+path = "../machine/proc/stat"
+text = open(path).read().replace("cpu  1000", "cpu  1080")  # 0.8 s of user time, nobody of whom is left
+open(path + ".new", "w").write(text)
+import os
+os.rename(path + ".new", path)
+time.sleep(0.2)
+END
+echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    is "$(kinds 1)" cpu_shared
+}
+
+@test "where it cannot be seen whether others used the processors, a row is unverified and not safe, and everything says so" {
+    rm machine/proc/stat
+    job 'sleep 1.1; echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    is "$(kinds 1)" cpu_unchecked
+    is "$(summary verdict)" unverified
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    grep -q '^verdict: 1 unverified ' out
+    grep -q '^  unverified by cpu_unchecked (1): repo_net_001: whether others used the CPUs was not checked: /proc/stat cannot be read$' out
+    "$TARE" audit "$(run_dir)" >audit.txt
+    grep -q '^1 experiment: 0 clean, 1 unverified, 0 suspect, 0 contaminated$' audit.txt
+    "$TARE" stats "$(run_dir)" --verdicts clean >stats.txt
+    grep -q "1 left out for their verdict" stats.txt
+    is "$("$TARE" audit "$(run_dir)" --expect 'unverified=0' >/dev/null; echo $?)" 1
+}
+
+@test "in a container that hides the machine's processes a short training is unverified, and a longer one is checked" {
+    no_gpu
+    unshare -Urpf --mount-proc true 2>/dev/null || skip "no pid namespace can be made here"
+    job 'if [ "$TARE_EXPERIMENT" = repo_net_001 ]; then sleep 0.05; else sleep 1.2; fi; echo "loss 0.5"'
+    settings 2
+    unshare -Urpf --mount-proc "$TARE" run settings.json -c registry.json -o results --containment sweep >out
+    # A busy machine may show by its counters alone that it is shared.
+    case $(kinds 1) in cpu_unchecked | cpu_shared) ;; *) kinds 1; return 1 ;; esac
+    case $(kinds 2) in '' | cpu_shared) ;; *) kinds 2; return 1 ;; esac
+    [ "$(summary verdict | head -n 1)" != clean ]
 }

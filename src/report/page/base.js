@@ -106,6 +106,8 @@ function co2e(joules, digits = 3) {
   return grams >= 1e6 ? `${plain(grams / 1e6, digits)} t` : grams >= 1000 ? `${plain(grams / 1000, digits)} kg` : `${plain(grams, digits)} g`;
 }
 
+const VERDICTS = ["clean", "unverified", "suspect", "contaminated"];
+
 /* Every experiment as one flat row; its block of data is parsed once, and kept. */
 function rowOf(data) {
   const own = data.tare || {}, measured = data.foreground || data;
@@ -116,7 +118,7 @@ function rowOf(data) {
   return {
     data, number: data.number, id: data.experiment_id, mode: data.mode, repository: measured.repository, model: measured.model,
     label: [measured.repository, measured.model].filter(Boolean).join("/"), outcome: own.outcome ?? (head.layout ? "unknown" : "planned"),
-    verdict: ["clean", "suspect", "contaminated"].includes(verdict) ? verdict : "unjudged",
+    verdict: VERDICTS.includes(verdict) ? verdict : "unjudged",
     duration: measured.duration_seconds, energy: gpu?.joules ?? null, halfWidth: gpu?.half_width_j ?? null,
     net: gpu?.net_of_bare_idle_j ?? null,
     power: gpu?.power_mean_w ?? null, cpu: cpu?.joules ?? null, memory: isNumber(bytes) ? bytes / 1048576 : null,

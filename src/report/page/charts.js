@@ -232,7 +232,7 @@ function runBands() {
       const last = span === row.spans[row.spans.length - 1];
       bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), edge: last ? colour(row.verdict) : null, row });
     }
-  const weight = (band) => ["unjudged", "clean", "suspect", "contaminated"].indexOf(band.row.verdict);
+  const weight = (band) => ["unjudged", ...VERDICTS].indexOf(band.row.verdict);
   bands.sort((a, b) => weight(a) - weight(b) || a.from - b.from);
   for (const pause of head.pauses || [])
     if (pause.seconds > 0)

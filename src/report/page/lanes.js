@@ -128,7 +128,7 @@ function showLaneTime(box, said) {
 }
 
 function legend() {
-  const verdicts = ["clean", "suspect", "contaminated", "unjudged"].filter((name) => usage.lanes.some((lane) => lane.spans.some((span) => span[2] === 0 && verdictOf(span) === name)));
+  const verdicts = [...VERDICTS, "unjudged"].filter((name) => usage.lanes.some((lane) => lane.spans.some((span) => span[2] === 0 && verdictOf(span) === name)));
   const swatch = (name, text) => make("span", {}, make("i", { class: "swatch " + name }), text);
   const waits = usage.lanes.some((lane) => lane.waiting_s > 0);
   return make("p", { class: "legend" }, ...verdicts.map((name) => swatch(name, say(name))), swatch("quiet", say("overhead")), waits ? swatch("wait", say("lane_waiting")) : null);
@@ -145,7 +145,7 @@ function laneTable() {
     ...(unlike ? [["gpu", (lane) => (lane.uuids ? laneModel(lane) : "")]] : []), ["lane_done", (lane) => lane.experiments], ["training", (lane) => duration(lane.busy_s)], ["overhead", (lane) => duration(lane.overhead_s)],
     ["lane_waiting", (lane) => duration(lane.waiting_s)], ["no_work", (lane) => duration(lane.nothing_s)],
     ["used", (lane) => make("span", { class: "meter" }, make("i", { style: `width:${(56 * (lane.utilisation || 0)).toFixed(1)}px` }), make("b", {}, percent(lane.utilisation)))],
-    ["energy", (lane) => withUnit(lane.gpu_energy_j, "J")], ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || usage.total.unjudged).map((name) => [name, (lane) => lane[name] || ""]),
+    ["energy", (lane) => withUnit(lane.gpu_energy_j, "J")], ...[...VERDICTS, "unjudged"].filter((name) => !["unverified", "unjudged"].includes(name) || usage.total[name]).map((name) => [name, (lane) => lane[name] || ""]),
   ].filter(([key]) => key !== "energy" || isNumber(usage.total.gpu_energy_j));
   const cell = (value) => make("td", { class: "number" }, value instanceof Node ? value : String(value ?? ""));
   const line = (title, hint, lane) => make("tr", {}, make("th", { scope: "row", title: hint }, ...title), ...columns.map(([, of]) => cell(of(lane))));
@@ -157,7 +157,7 @@ function laneTable() {
 
 /* Whom by whom, the heaviest first; one row for a lane and a kind. */
 function disturbedTable() {
-  const order = ["contaminated", "suspect", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
+  const order = ["contaminated", "suspect", "unverified", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
   const list = [...usage.disturbances].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight) || b.experiments.length - a.experiments.length || a.lane - b.lane);
   const name = (at) => (at === null ? say("outside") : laneName(usage.lanes[at], at));
   const links = (numbers) => few(numbers.map((number) => byNumber.get(number)).filter(Boolean), 8).flatMap((row, i) => [i ? ", " : "", typeof row === "string" ? row : make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, `#${row.number}`)]);

@@ -1,5 +1,7 @@
 /* The page from top to bottom. */
 const count = (list, key, value) => list.filter((row) => row[key] === value).length;
+/* As verdict_is_safe says it. */
+const isSafe = (row) => row.outcome === "succeeded" && row.verdict === "clean";
 const tile = (name, number, text, hint) => make("div", { class: "tile " + name, title: hint }, make("b", {}, number), make("span", {}, text));
 
 function showTop() {
@@ -20,8 +22,11 @@ function showTop() {
 }
 
 function sentence() {
-  const n = finished.length, clean = count(finished, "verdict", "clean"), judged = n - count(finished, "verdict", "unjudged");
+  const all = head.counts?.experiments > rows.length ? head.counts : null; // the page does not show every experiment
+  const n = all ? all.succeeded + all.failed : finished.length, clean = all ? all.clean : finished.filter(isSafe).length;
+  const failed = all ? all.failed : count(finished, "outcome", "failed"), judged = all ? all.clean + all.unverified + all.suspect + all.contaminated : n - count(finished, "verdict", "unjudged");
   if (!n) return say("believe_empty");
+  if (n === failed) return say("believe_failed", { n });
   if (!judged) return say("believe_unjudged", { n });
   return say(clean === n ? "believe_all" : clean ? "believe_some" : "believe_none", { n, clean });
 }
@@ -33,8 +38,8 @@ function showVerdict() {
     ...(head.counts?.experiments > rows.length ? [make("p", { class: "suspect left-out" }, say("left_out", { ...head.counts, n: rows.length }))] : []),
     make("p", { class: "sentence" }, sentence()),
     make("div", { class: "tiles" },
-      ...["clean", "suspect", "contaminated", "unjudged"].filter((name) => name !== "unjudged" || count(finished, "verdict", name))
-        .map((name) => tile(name, count(finished, "verdict", name), say(name) + ": " + say(name + "_hint"))),
+      ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
+        .filter(([name, n]) => n || !["unverified", "unjudged"].includes(name)).map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
       ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
@@ -55,7 +60,7 @@ function showEvidence() {
       entry.rows.add(row);
       kinds.set(item.kind, entry);
     }
-  const order = ["contaminated", "suspect", "recorded"];
+  const order = ["contaminated", "suspect", "unverified", "recorded"];
   const list = [...kinds.values()].sort((a, b) => order.indexOf(weightOf(a.item)) - order.indexOf(weightOf(b.item)) || b.rows.size - a.rows.size);
   const links = (entry) => [...entry.rows].slice(0, 12).flatMap((row, i) => [i ? ", " : "", make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, row.id)]);
   place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {
@@ -121,7 +126,7 @@ function spreadOf(quantity) {
       make("text", { x: x(tick), y: height - 12, "text-anchor": "middle", class: "soft" }, quantity.text(tick, digits)));
   let y = line / 2;
   for (const [name, list] of [...groups].sort((a, b) => compare(a[0], b[0]))) {
-    const values = list.filter((row) => row.verdict !== "contaminated").map(quantity.of).sort((a, b) => a - b);
+    const values = list.filter(counts).map(quantity.of).sort((a, b) => a - b);
     svg.append(make("text", { x: left - 12, y: single ? y + 4 : y, "text-anchor": "end" }, make("title", {}, name), cut(name, left - 16)));
     if (!single) svg.append(make("text", { x: left - 12, y: y + 14, "text-anchor": "end", class: "soft" }, say("n_runs", { n: list.length })));
     if (values.length >= 4)
@@ -215,7 +220,7 @@ showTop();
 showVerdict();
 showTable();
 place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
-const worst = ["contaminated", "suspect"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
+const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */
 for (const [i, show] of [showTimeline, showLanes, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);

@@ -4,7 +4,7 @@ const COLUMNS = [
   { key: "number", title: say("number"), number: true, of: (row) => row.number },
   { key: "id", title: say("experiment"), of: (row) => row.id },
   { key: "outcome", title: say("outcome"), of: (row) => say(row.outcome), show: (row) => badge(row.outcome) },
-  { key: "verdict", title: say("verdict"), of: (row) => ["clean", "unjudged", "suspect", "contaminated"].indexOf(row.verdict), words: (row) => say(row.verdict), show: (row) => badge(row.verdict) },
+  { key: "verdict", title: say("verdict"), of: (row) => ["clean", "unjudged", "unverified", "suspect", "contaminated"].indexOf(row.verdict), words: (row) => say(row.verdict), show: (row) => badge(row.verdict) },
   { key: "duration", title: say("duration"), number: true, of: (row) => row.duration, text: duration },
   { key: "energy", title: say("energy"), number: true, of: (row) => row.energy, text: (v) => withUnit(v, "J") },
   { key: "halfWidth", title: say("half_width"), number: true, of: (row) => row.halfWidth, text: (v) => withUnit(v, "J", 2) },
@@ -128,7 +128,7 @@ function showTable() {
     make("div", { class: "controls" },
       make("input", { type: "search", id: "filter", "aria-label": say("filter"), placeholder: say("filter_hint"),
         oninput: (event) => { table.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean); refresh(); } }),
-      picker("verdict", say("all_verdicts"), present("verdict", ["clean", "suspect", "contaminated", "unjudged"])),
+      picker("verdict", say("all_verdicts"), present("verdict", [...VERDICTS, "unjudged"])),
       picker("outcome", say("all_outcomes"), present("outcome", ["succeeded", "failed", "interrupted", "planned", "unknown"])),
       make("span", { id: "shown", class: "hint", role: "status" })),
     make("div", { class: "scroll", onscroll: (event) => {

@@ -43,7 +43,7 @@ static void power_far_from_the_siblings(void **state)
     judge_and_end(&fixture, 7, "outlier");
 }
 
-static void a_duration_per_epoch_far_from_the_siblings(void **state)
+static void a_duration_far_from_the_siblings(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -150,11 +150,182 @@ static void honest_noise_accuses_next_to_nobody(void **state)
     assert_int_equal(accused, 0);
 }
 
+/* A results folder as trainings make it, in memory: what a training takes is its start and, for each epoch, its steps, whose time grows with
+ * the batch; a fuller GPU draws more. The noise is 1 to 3 % of each, the same throughout a folder. */
+struct sweep {
+    struct rng rng;
+    struct dataset dataset;
+    double noise;
+};
+
+static double noisy(struct sweep *sweep, double value)
+{
+    return value * exp(sweep->noise * rng_normal(&sweep->rng));
+}
+
+static void add_param(struct dataset_experiment *experiment, const char *name, double value)
+{
+    experiment->params = mem_resize(experiment->params, experiment->param_count + 1, sizeof *experiment->params);
+    experiment->params[experiment->param_count++] =
+        (struct dataset_param){mem_strdup(name), {.kind = VALUE_FLOAT, .real = value}};
+}
+
+struct training {
+    int model, epochs, batch;
+    double rate;
+    bool parallel;
+};
+
+/* slower: 1, or what something that nobody saw makes of its time. */
+static void add_training(struct sweep *sweep, const struct training *of, double slower)
+{
+    static const double start_s[] = {4, 9, 25, 14}, step_s[] = {0.004, 0.012, 0.03, 0.0008},
+                        samples[] = {50000, 20000, 8000, 1797};
+    struct dataset_experiment *experiment = dataset_add(&sweep->dataset);
+    double steps = ceil(samples[of->model] / of->batch);
+    double seconds = start_s[of->model] + of->epochs * steps * step_s[of->model] * (0.6 + 0.4 * of->batch / 32.0);
+    double watts = 70 + 230 * of->batch / (of->batch + 40.0) + 4 * of->model + (of->parallel ? 60 : 0);
+    seconds = noisy(sweep, seconds * (of->parallel ? 1.7 : 1)) * slower;
+    watts = noisy(sweep, watts);
+    experiment->id = mem_printf("demo_m%d_%03zu", of->model, sweep->dataset.count);
+    experiment->repo = mem_strdup("demo");
+    experiment->model = mem_printf("m%d", of->model);
+    experiment->parallel = of->parallel;
+    experiment->has_success = experiment->success = experiment->judged = experiment->has_end = true;
+    experiment->duration_s = (struct reading){seconds, true};
+    experiment->gpu = (struct dataset_gpu){
+        .source = "samples", .energy_j = {seconds * watts, true}, .power_mean_w = {watts, true}, .samples = 60};
+    add_param(experiment, "batch_size", of->batch);
+    add_param(experiment, "learning_rate", of->rate);
+    add_param(experiment, "epochs", of->epochs);
+    add_param(experiment, "seed", (double)rng_below(&sweep->rng, 1000000));
+}
+
+static int one_of(struct sweep *sweep, const int *of, size_t count)
+{
+    return of[rng_below(&sweep->rng, count)];
+}
+
+/* Of each model a sweep of batch sizes, repeated or not, drawn hyperparameters, and repeats of one setting. */
+static void add_folder(struct sweep *sweep)
+{
+    static const int epochs[] = {1, 2, 5, 10, 40, 100}, sizes[] = {8, 16, 32, 64, 128, 256, 512};
+    int models = 1 + (int)rng_below(&sweep->rng, 4);
+    for (int model = 0; model < models; model++) {
+        struct training of = {
+            .model = model, .epochs = one_of(sweep, epochs, 6), .rate = 0.01, .parallel = rng_unit(&sweep->rng) < 0.3};
+        int repeats = 1 + (int)rng_below(&sweep->rng, 3);
+        for (size_t i = 0; i < 7; i++)
+            for (int k = 0; k < repeats; k++)
+                add_training(sweep, &(struct training){of.model, of.epochs, sizes[i], of.rate, of.parallel}, 1);
+        for (int i = 0; i < 10; i++) /* as mutation draws them */
+            add_training(sweep,
+                         &(struct training){model, 1 + (int)rng_below(&sweep->rng, 30), one_of(sweep, sizes, 7),
+                                            exp(-9 + 6 * rng_unit(&sweep->rng)), of.parallel},
+                         1);
+        int same = 4 + (int)rng_below(&sweep->rng, 17);
+        of.batch = 32;
+        for (int i = 0; i < same; i++)
+            add_training(sweep, &of, 1);
+    }
+}
+
+static void begin_sweep(struct sweep *sweep, uint64_t seed)
+{
+    *sweep = (struct sweep){.noise = 0};
+    rng_seed(&sweep->rng, seed);
+    sweep->noise = 0.01 + 0.02 * rng_unit(&sweep->rng);
+    sweep->dataset.folders = mem_array(1, sizeof *sweep->dataset.folders);
+    sweep->dataset.folders[0] = (struct dataset_folder){.path = mem_strdup("runs"), .layout = DATASET_TARE};
+    sweep->dataset.folder_count = 1;
+}
+
+static size_t count_outliers(const struct dataset *dataset)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        count += dataset_has_evidence(&dataset->items[i], "outlier");
+        assert_int_equal(dataset->items[i].verdict, VERDICT_CLEAN); /* a remark makes no verdict */
+    }
+    return count;
+}
+
+static void of_two_hundred_clean_folders_one_in_a_hundred_names_somebody(void **state)
+{
+    (void)state;
+    size_t folders = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct sweep sweep;
+        begin_sweep(&sweep, seed);
+        add_folder(&sweep);
+        audit_judge(&sweep.dataset);
+        folders += count_outliers(&sweep.dataset) > 0;
+        dataset_fini(&sweep.dataset);
+    }
+    if (folders > 2)
+        fail_msg("in %zu of 200 clean folders", folders);
+}
+
+static void the_smallest_of_a_sweep_of_batch_sizes_is_no_outlier(void **state)
+{
+    (void)state;
+    static const int sizes[] = {8, 64, 64, 128, 128, 256, 256, 512, 512};
+    struct sweep sweep;
+    begin_sweep(&sweep, 7);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        add_training(&sweep, &(struct training){.epochs = 10, .batch = sizes[i], .rate = 0.01}, 1);
+    audit_judge(&sweep.dataset);
+    assert_true(sweep.dataset.items[0].duration_s.value > 2 * sweep.dataset.items[1].duration_s.value);
+    assert_int_equal(count_outliers(&sweep.dataset), 0);
+    dataset_fini(&sweep.dataset);
+}
+
+/* Among the repeats of one setting, in a folder like the clean ones: one that took 1.5 times as long, or two. */
+static void one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_else(void **state)
+{
+    (void)state;
+    size_t planted = 0, named = 0, wrong = 0;
+    for (uint64_t seed = 1001; seed <= 1100; seed++) {
+        struct sweep sweep;
+        begin_sweep(&sweep, seed);
+        add_folder(&sweep);
+        size_t first = sweep.dataset.count, bad = 1 + seed % 2;
+        for (size_t i = 0; i < 12; i++)
+            add_training(&sweep, &(struct training){.model = 1, .epochs = 7, .batch = 48, .rate = 0.02},
+                         i >= 4 && i < 4 + bad ? 1.5 : 1);
+        audit_judge(&sweep.dataset);
+        for (size_t i = 0; i < sweep.dataset.count; i++) {
+            bool is_bad = i >= first + 4 && i < first + 4 + bad;
+            bool is_named = dataset_has_evidence(&sweep.dataset.items[i], "outlier");
+            planted += is_bad;
+            named += is_bad && is_named;
+            wrong += !is_bad && is_named;
+        }
+        dataset_fini(&sweep.dataset);
+    }
+    if (named < planted * 95 / 100 || wrong > 1)
+        fail_msg("%zu of %zu are named, and %zu others", named, planted, wrong);
+}
+
+static void repeats_on_another_gpu_are_not_compared(void **state)
+{
+    (void)state;
+    struct sweep sweep;
+    begin_sweep(&sweep, 3);
+    for (size_t i = 0; i < 8; i++) {
+        add_training(&sweep, &(struct training){.epochs = 10, .batch = 32, .rate = 0.01}, i == 7 ? 2 : 1);
+        sweep.dataset.items[i].facts[FACT_GPU_MODEL] = mem_strdup(i == 7 ? "Tesla T4" : "NVIDIA H200");
+    }
+    audit_judge(&sweep.dataset);
+    assert_int_equal(count_outliers(&sweep.dataset), 0);
+    dataset_fini(&sweep.dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(power_far_from_the_siblings),
-        cmocka_unit_test(a_duration_per_epoch_far_from_the_siblings),
+        cmocka_unit_test(a_duration_far_from_the_siblings),
         cmocka_unit_test(more_epochs_take_longer_and_that_is_no_outlier),
         cmocka_unit_test(a_few_per_cent_are_no_outlier_however_alike_the_others_are),
         cmocka_unit_test(four_are_too_few_to_accuse_one),
@@ -162,6 +333,10 @@ int main(void)
         cmocka_unit_test(a_step_that_siblings_have_is_the_trainings),
         cmocka_unit_test(a_result_that_its_siblings_have_and_it_has_not),
         cmocka_unit_test(honest_noise_accuses_next_to_nobody),
+        cmocka_unit_test(of_two_hundred_clean_folders_one_in_a_hundred_names_somebody),
+        cmocka_unit_test(the_smallest_of_a_sweep_of_batch_sizes_is_no_outlier),
+        cmocka_unit_test(one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_else),
+        cmocka_unit_test(repeats_on_another_gpu_are_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "fixture.h"
 
+#include "audit/audit_json.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -73,7 +74,7 @@ static void what_a_clean_experiment_says_is_taken_whole(void **state)
     assert_true(plain->success && !plain->parallel && parallel->parallel);
     near(plain->duration_s.value, 60, 0);
     near(dataset_metric(plain, "loss").value, 0.25, 0);
-    near(dataset_epochs(plain).value, 2, 0);
+    near(dataset_param_number(plain, "epochs").value, 2, 0);
     near(plain->cpu_j.value, 1733.17, 0);
     near(plain->dram_j.value, 57.13, 0);
     dataset_format_time(plain->end_local_ns, end);
@@ -176,7 +177,7 @@ static void a_success_without_results_is_recorded_and_stays_clean(void **state)
     fixture_end(&fixture);
 }
 
-static void a_failed_training_on_a_clean_machine_is_clean(void **state)
+static void a_failed_training_is_not_judged_and_no_safe_row(void **state)
 {
     (void)state;
     struct fixture fixture;
@@ -186,8 +187,18 @@ static void a_failed_training_on_a_clean_machine_is_clean(void **state)
         fixture_add(&fixture,
                     &(struct fixture_run){.failed = i == 4, .no_metrics = i == 4, .duration_s = i == 4 ? 20 : 60});
     fixture_judge(&fixture, &dataset);
-    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    for (size_t i = 0; i < dataset.count; i++) {
+        assert_int_equal(dataset.items[i].evidence_count, 0);
+        assert_int_equal(dataset.items[i].verdict, i == 4 ? VERDICT_NONE : VERDICT_CLEAN);
+    }
     assert_false(dataset.items[4].success);
+    AUTO_TEXT struct text safe = {0};
+    assert_true(audit_safe_csv(&dataset, 0, &safe, NULL));
+    size_t lines = 0;
+    for (const char *at = text_get(&safe); (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, 1 + 5); /* a header, and the five that succeeded */
+    assert_null(strstr(text_get(&safe), ",False,"));
     assert_string_equal(dataset.items[4].error, "it broke");
     dataset_fini(&dataset);
     fixture_end(&fixture);
@@ -244,7 +255,7 @@ int main(void)
         cmocka_unit_test(a_parallel_load_may_restart_now_and_then),
         cmocka_unit_test(a_retry_has_overwritten_the_energy),
         cmocka_unit_test(a_success_without_results_is_recorded_and_stays_clean),
-        cmocka_unit_test(a_failed_training_on_a_clean_machine_is_clean),
+        cmocka_unit_test(a_failed_training_is_not_judged_and_no_safe_row),
         cmocka_unit_test(missing_samples_make_the_sum_too_low),
         cmocka_unit_test(a_trace_of_another_run_does_not_add_up),
     };

@@ -35,13 +35,16 @@ static void the_weights_are_those_of_the_documentation(void **state)
                                                "background_died",
                                                "background_no_load",
                                                "background_stopped_early"};
-    static const char *const suspect[] = {"sw_thermal", "processes_unseen", "went_on_after_wait", "sampling_gap",
-                                          "cpu_shared", "energy_disagrees", "memory_leaked",      "possibly_delegated"};
+    static const char *const suspect[] = {"sw_thermal",       "went_on_after_wait", "sampling_gap",      "cpu_shared",
+                                          "energy_disagrees", "memory_leaked",      "possibly_delegated"};
+    static const char *const unverified[] = {"processes_unseen"};
     static const char *const recorded[] = {"power_cap", "clock_changed", "boost", "leftover_processes", "xid_program"};
     for (size_t i = 0; i < sizeof contaminated / sizeof *contaminated; i++)
         assert_int_equal(verdict_of(&contaminated[i], 1), VERDICT_CONTAMINATED);
     for (size_t i = 0; i < sizeof suspect / sizeof *suspect; i++)
         assert_int_equal(verdict_of(&suspect[i], 1), VERDICT_SUSPECT);
+    for (size_t i = 0; i < sizeof unverified / sizeof *unverified; i++)
+        assert_int_equal(verdict_of(&unverified[i], 1), VERDICT_UNVERIFIED);
     for (size_t i = 0; i < sizeof recorded / sizeof *recorded; i++)
         assert_int_equal(verdict_of(&recorded[i], 1), VERDICT_CLEAN);
 }
@@ -57,10 +60,12 @@ static void the_heaviest_decides_in_any_order(void **state)
     (void)state;
     const char *const ends_light[] = {"power_cap", "hw_thermal", "sampling_gap"};
     const char *const ends_heavy[] = {"sampling_gap", "power_cap", "hw_thermal"};
-    const char *const middle[] = {"power_cap", "sampling_gap", "boost"};
+    const char *const middle[] = {"power_cap", "sampling_gap", "processes_unseen"};
+    const char *const light[] = {"processes_unseen", "boost"};
     assert_int_equal(verdict_of(ends_light, 3), VERDICT_CONTAMINATED);
     assert_int_equal(verdict_of(ends_heavy, 3), VERDICT_CONTAMINATED);
     assert_int_equal(verdict_of(middle, 3), VERDICT_SUSPECT);
+    assert_int_equal(verdict_of(light, 2), VERDICT_UNVERIFIED);
 }
 
 static void what_is_not_known_is_suspect(void **state)
@@ -111,9 +116,9 @@ static void the_document_holds_the_table_word_for_word(void **state)
 static void verdicts_are_read_as_they_are_written(void **state)
 {
     (void)state;
-    static const char *const names[] = {"none", "clean", "suspect", "contaminated"};
+    static const char *const names[] = {"none", "clean", "unverified", "suspect", "contaminated"};
     enum verdict verdict;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < VERDICTS; i++) {
         assert_true(verdict_parse(names[i], &verdict));
         assert_string_equal(verdict_name(verdict), names[i]);
     }
@@ -121,6 +126,18 @@ static void verdicts_are_read_as_they_are_written(void **state)
     assert_false(verdict_parse("Clean", &verdict));
     assert_false(verdict_parse(NULL, &verdict));
     assert_string_equal(evidence_weight_name(evidence_weight("hw_thermal")), "contaminated");
+}
+
+static void only_a_success_is_clean_and_only_a_clean_success_is_safe(void **state)
+{
+    (void)state;
+    assert_int_equal(verdict_of_end(VERDICT_CLEAN, true), VERDICT_CLEAN);
+    assert_int_equal(verdict_of_end(VERDICT_CLEAN, false), VERDICT_NONE);
+    assert_int_equal(verdict_of_end(VERDICT_CONTAMINATED, false), VERDICT_CONTAMINATED);
+    for (enum verdict verdict = VERDICT_NONE; verdict < VERDICTS; verdict++) {
+        assert_false(verdict_is_safe(verdict, false));
+        assert_int_equal(verdict_is_safe(verdict, true), verdict == VERDICT_CLEAN);
+    }
 }
 
 int main(void)
@@ -132,6 +149,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_suspect),
         cmocka_unit_test(every_kind_is_told_in_whole_sentences_and_stands_once),
         cmocka_unit_test(the_document_holds_the_table_word_for_word),
+        cmocka_unit_test(only_a_success_is_clean_and_only_a_clean_success_is_safe),
         cmocka_unit_test(verdicts_are_read_as_they_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,19 @@ static void each_thing_that_is_wrong_is_found_alone(void **state)
     }
 }
 
+static void what_the_driver_does_not_tell_is_said_to_be_unchecked(void **state)
+{
+    (void)state;
+    struct gpu_readings readings = scene_idle();
+    readings.of[GPU_UTILISATION_PERCENT].valid = false;
+    expect(&empty, &readings, NULL, 0, ""); /* its power tells it too */
+    readings.of[GPU_POWER_INSTANT_W].valid = readings.of[GPU_POWER_AVERAGE_W].valid = false;
+    expect(&empty, &readings, NULL, 0, "gpu_state_unchecked");
+    readings = scene_idle();
+    readings.of[GPU_MEMORY_USED_BYTES].valid = false;
+    expect(&empty, &readings, NULL, 0, "gpu_state_unchecked");
+}
+
 static void before_anything_idle_was_measured_half_the_limit_is_too_much(void **state)
 {
     (void)state;
@@ -231,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_empty_cool_gpu_is_clear),
         cmocka_unit_test(each_thing_that_is_wrong_is_found_alone),
+        cmocka_unit_test(what_the_driver_does_not_tell_is_said_to_be_unchecked),
         cmocka_unit_test(before_anything_idle_was_measured_half_the_limit_is_too_much),
         cmocka_unit_test(a_foreign_process_explains_its_own_memory),
         cmocka_unit_test(displays_and_our_own_are_no_strangers),

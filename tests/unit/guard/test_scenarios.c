@@ -42,6 +42,8 @@ static enum verdict expected(const struct truth *truth)
 {
     bool go_on = truth->policy == PREFLIGHT_GO_ON;
     switch (truth->plant) {
+    case PLANT_UNSEEN:
+        return VERDICT_UNVERIFIED;
     case PLANT_BEFORE_IDLE:
     case PLANT_UNSEEN_BEFORE:
     case PLANT_HOT:
@@ -53,7 +55,6 @@ static enum verdict expected(const struct truth *truth)
         return VERDICT_CONTAMINATED;
     case PLANT_LEAK:
     case PLANT_SOFT_BRAKE:
-    case PLANT_UNSEEN:
         return VERDICT_SUSPECT;
     default:
         return VERDICT_CLEAN;
@@ -263,7 +264,7 @@ static void none_is_missed_and_no_clean_one_accused(void **state)
 {
     (void)state;
     struct rng rng;
-    size_t of_verdict[4] = {0};
+    size_t of_verdict[VERDICTS] = {0};
     rng_seed(&rng, 20261121);
     for (int i = 0; i < SCENARIOS; i++) {
         struct truth truth = make_truth(&rng, i);
@@ -287,6 +288,7 @@ static void none_is_missed_and_no_clean_one_accused(void **state)
         of_verdict[judged.verdict]++;
     }
     assert_true(of_verdict[VERDICT_CLEAN] > 500);
+    assert_true(of_verdict[VERDICT_UNVERIFIED] > 200);
     assert_true(of_verdict[VERDICT_SUSPECT] > 500);
     assert_true(of_verdict[VERDICT_CONTAMINATED] > 500);
 }

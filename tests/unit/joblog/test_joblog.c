@@ -174,6 +174,19 @@ static void success_and_error_keep_their_line(void **state)
     joblog_free(log);
 }
 
+static void what_matched_behind_a_long_progress_bar_is_what_is_kept(void **state)
+{
+    (void)state;
+    const struct joblog_pattern pattern = {JOBLOG_ERROR, "e", "\\]Traceback"};
+    struct joblog *log = made(&pattern, 1, NULL);
+    for (int i = 0; i < 120; i++)
+        take(log, "\u2588"); /* three bytes each */
+    take(log, "| 99/100 [00:09]Traceback (most recent call last):\n");
+    assert_int_equal(joblog_result(log, 0)->matches, 1);
+    assert_string_equal(joblog_result(log, 0)->text, "]Traceback (most recent call last):");
+    joblog_free(log);
+}
+
 static void a_line_is_matched_as_soon_as_it_ends_and_the_last_without_an_end(void **state)
 {
     (void)state;
@@ -292,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_match_that_is_no_number_leaves_the_number_before_it),
         cmocka_unit_test(a_metric_that_never_matched_has_nothing),
         cmocka_unit_test(success_and_error_keep_their_line),
+        cmocka_unit_test(what_matched_behind_a_long_progress_bar_is_what_is_kept),
         cmocka_unit_test(a_line_is_matched_as_soon_as_it_ends_and_the_last_without_an_end),
         cmocka_unit_test(a_line_is_matched_by_its_first_65536_bytes),
         cmocka_unit_test(limited_lines_are_counted_once_each),

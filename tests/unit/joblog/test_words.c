@@ -48,6 +48,20 @@ static void a_prefix_before_every_line_is_taken_off(void **state)
                 JOBLOG_WORDS_EXCEPTION, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.");
 }
 
+static void a_progress_bar_before_the_head_is_no_prefix(void **state)
+{
+    (void)state;
+    assert_says("  8%|8         | 1/12 [00:01<00:10,  1.1it/s]Traceback (most recent call last):\n"
+                "  File \"t.py\", line 3, in <module>\n    f()\nValueError: bad batch\n",
+                JOBLOG_WORDS_EXCEPTION, "ValueError: bad batch");
+    assert_says("  0%| | 0/12\r  8%| | 1/12 [00:01]   Traceback (most recent call last):\r\n"
+                "  File \"t.py\", line 3\r\nKeyError: 'x'\r\n",
+                JOBLOG_WORDS_EXCEPTION, "KeyError: 'x'");
+    /* Another process's line is none of its. */
+    assert_says("[rank0]: Traceback (most recent call last):\n[rank0]:   File \"t.py\", line 1\nepoch 2\n",
+                JOBLOG_WORDS_LINE, "epoch 2");
+}
+
 static void a_traceback_without_an_end_leaves_it_to_the_lines(void **state)
 {
     (void)state;
@@ -151,6 +165,7 @@ int main(void)
         cmocka_unit_test(the_exception_of_a_traceback_is_told_not_its_head),
         cmocka_unit_test(of_chained_exceptions_the_last_is_told),
         cmocka_unit_test(a_prefix_before_every_line_is_taken_off),
+        cmocka_unit_test(a_progress_bar_before_the_head_is_no_prefix),
         cmocka_unit_test(a_traceback_without_an_end_leaves_it_to_the_lines),
         cmocka_unit_test(a_traceback_that_the_program_survived_is_not_told),
         cmocka_unit_test(without_a_traceback_the_last_complaint_is_told),

@@ -10,7 +10,15 @@
 
 #include "sysroot.h"
 
+#include "base/mem.h"
+
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 static void assert_near(struct reading reading, double value)
 {
@@ -47,28 +55,78 @@ static void the_rest_of_the_busy_time_was_others(void **state)
     assert_near(window.others_share, 0.045); /* 20 - 18 - 0.2 of 40 s */
     assert_near(window.stolen_share, 0.025);
     /* 4.5 % alone would be none; with what the other guests took it is 7 %. */
-    assert_true(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
     assert_string_equal(text_get(&text),
                         "others took 7.0 % of the machine's CPU time (4.5 % other processes, 2.5 % other guests "
                         "of the hypervisor)");
     to.cpu.stolen_ticks = from.cpu.stolen_ticks;
     host_window_between(&from, &to, &window);
     text_clear(&text);
-    assert_false(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
     assert_int_equal(text.length, 0);
 }
 
-static void a_part_of_a_second_is_no_evidence(void **state)
+/* A tenth of a second of four processors: 0.4 s in all, of which 5 % are two ticks. */
+static void a_tenth_of_a_second(struct host_edge *from, struct host_edge *to)
+{
+    *from = (struct host_edge){.has_cpu = true, .cpu.cpus = 4, .jobs_cpu_s = {1, true}};
+    *to = *from;
+    to->t_ns = from->t_ns + 100000000;
+    to->jobs_cpu_s.value += 0.1;
+    to->cpu.busy_ticks += 10;
+    to->others_s = (struct reading){0.001, true};
+}
+
+static void what_is_too_short_for_ticks_is_judged_by_what_each_process_used(void **state)
 {
     (void)state;
     struct host_edge from, to;
     struct host_window window;
     AUTO_TEXT struct text text = {0};
-    ten_seconds(&from, &to);
-    to.t_ns = from.t_ns + 900000000;
+    a_tenth_of_a_second(&from, &to);
     host_window_between(&from, &to, &window);
-    assert_true(window.others_share.valid && window.others_share.value > 0.05);
-    assert_false(host_window_evidence(&window, &text));
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
+    to.others_s.value = 0.03; /* of 0.4 s */
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+    assert_string_equal(text_get(&text), "others took 7.5 % of the machine's CPU time (7.5 % other processes)");
+    /* One tick in the wrong place is no evidence; thirty are. */
+    to.others_s.value = 0;
+    to.cpu.busy_ticks += 3;
+    host_window_between(&from, &to, &window);
+    text_clear(&text);
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
+    to.cpu.busy_ticks += 27;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_SHARED);
+}
+
+static void what_nobody_could_see_is_said_to_be_unknown(void **state)
+{
+    (void)state;
+    struct host_edge from, to;
+    struct host_window window;
+    AUTO_TEXT struct text text = {0};
+    a_tenth_of_a_second(&from, &to);
+    to.others_s.valid = false;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
+    assert_non_null(strstr(text_get(&text), "0.1 s are too short"));
+    /* Of ten seconds ticks would tell it, were they told. */
+    ten_seconds(&from, &to);
+    from.has_cpu = to.has_cpu = false;
+    host_window_between(&from, &to, &window);
+    text_clear(&text);
+    assert_int_equal(host_window_use(&window, &text), HOST_UNKNOWN);
+    assert_non_null(strstr(text_get(&text), "/proc/stat cannot be read"));
+    /* With many processors few ticks are few per cent: half a second of 256 has 12,800. */
+    ten_seconds(&from, &to);
+    from.cpu.cpus = to.cpu.cpus = 256;
+    to.t_ns = from.t_ns + 500000000;
+    to.cpu.busy_ticks = from.cpu.busy_ticks + 1900;
+    to.cpu.stolen_ticks = from.cpu.stolen_ticks;
+    host_window_between(&from, &to, &window);
+    assert_int_equal(host_window_use(&window, &text), HOST_ALONE);
 }
 
 static void ticks_that_were_counted_late_make_nothing_negative(void **state)
@@ -236,11 +294,87 @@ static void edges_and_ticks_keep_the_counters_readings(void **state)
     host_meter_free(meter);
 }
 
+/* /proc/PID/stat of a played machine: so many ticks of its own. */
+static void play_process(const char *root, int pid, int parent, unsigned ticks)
+{
+    AUTO_FREE char *folder = mem_printf("%s/proc/%d", root, pid), *path = mem_printf("%s/stat", folder);
+    AUTO_FREE char *proc = mem_printf("%s/proc", root);
+    (void)mkdir(proc, 0700);
+    (void)mkdir(folder, 0700);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "%d (some (odd) name) S %d %d %d 0 -1 0 0 0 0 0 %u 0 0 0 20 0 1 0 77 0 0\n", pid, parent, pid, pid,
+            ticks);
+    fclose(file);
+}
+
+static void of_other_processes_only_what_is_not_our_own_counts(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/others.XXXXXX";
+    assert_non_null(mkdtemp(root));
+    int self = (int)getpid();
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
+    play_process(root, self, 1, 100);
+    play_process(root, 900001, self, 10);   /* a job */
+    play_process(root, 900002, 900001, 10); /* and its worker */
+    play_process(root, 900003, 1, 50);      /* somebody else's */
+    struct host_others *others = host_others_new(root);
+    host_others_begin(others);
+    assert_true(host_others_s(others).valid && host_others_s(others).value == 0);
+    play_process(root, self, 1, 200);
+    play_process(root, 900001, self, 60);
+    play_process(root, 900002, 900001, 70);
+    assert_true(host_others_s(others).value == 0);
+    play_process(root, 900003, 1, 53);
+    play_process(root, 900004, 900003, 4); /* born meanwhile */
+    assert_near(host_others_s(others), 7 * tick_s);
+    host_others_free(others);
+    AUTO_FREE char *command = mem_printf("rm -rf %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+/* One that is no descendant: its parent is gone before it begins. */
+static void the_time_of_a_stranger_is_seen_to_the_millisecond(void **state)
+{
+    (void)state;
+    struct stat status;
+    if (stat("/proc/self/ns/pid", &status) != 0 || status.st_ino != 0xEFFFFFFC) {
+        print_message("# not in the first pid namespace\n");
+        skip();
+    }
+    struct host_others *others = host_others_new("");
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    host_others_begin(others);
+    pid_t child = fork();
+    if (child == 0) {
+        if (fork() > 0)
+            _exit(0);
+        struct timespec used = {0};
+        while (used.tv_sec == 0 && used.tv_nsec < 30000000)
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+        (void)!write(ready[1], "x", 1);
+        sleep(2); /* it lives while it is looked at */
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    struct reading seen = host_others_s(others);
+    assert_true(seen.valid && seen.value >= 0.030);
+    host_others_free(others);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),
-        cmocka_unit_test(a_part_of_a_second_is_no_evidence),
+        cmocka_unit_test(what_is_too_short_for_ticks_is_judged_by_what_each_process_used),
+        cmocka_unit_test(of_other_processes_only_what_is_not_our_own_counts),
+        cmocka_unit_test(the_time_of_a_stranger_is_seen_to_the_millisecond),
+        cmocka_unit_test(what_nobody_could_see_is_said_to_be_unknown),
         cmocka_unit_test(ticks_that_were_counted_late_make_nothing_negative),
         cmocka_unit_test(others_are_unknown_where_the_jobs_are),
         cmocka_unit_test(waiting_and_sleep_are_told),

@@ -46,6 +46,9 @@ static void alternatives_give_one_literal_each(void **state)
     (void)state;
     assert_string_equal(needles_of("(?:Accuracy|准确率)[:\\s()]+([0-9.]+)"), "Accuracy|准确率");
     assert_string_equal(needles_of("done|finished [0-9]+"), "done|finished ");
+    assert_string_equal(needles_of("^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"
+                                   "(?:\\]:?\\s*|[^\\s\"'(])Traceback \\(most recent call last\\):\\s*$"),
+                        "Traceback (most recent call last)|Traceback (most recent call last):");
     assert_string_equal(needles_of("(?:ab|cd+e|f[g]hij)"), "ab|cd|hij");
 }
 

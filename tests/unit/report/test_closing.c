@@ -296,6 +296,23 @@ static void a_run_that_is_clean_says_so_in_one_line(void **state)
     results_fini(&results);
 }
 
+static void a_failed_experiment_is_counted_as_failed_and_never_as_clean(void **state)
+{
+    (void)state;
+    struct results results = results_of(1), two = results_of(2);
+    add_experiment(&results, OUTCOME_FAILED);
+    AUTO_FREE char *alone = closing_of(&results, 0);
+    assert_non_null(strstr(alone, "\n1 failed\n"));
+    assert_null(strstr(alone, "clean"));
+    add_experiment(&two, OUTCOME_SUCCEEDED);
+    add_experiment(&two, OUTCOME_FAILED);
+    two.items[0].verdict = VERDICT_CLEAN;
+    AUTO_FREE char *text = closing_of(&two, 0);
+    assert_non_null(strstr(text, "\nverdict: 1 clean, 1 failed, not judged (summary_safe.csv holds the clean ones)\n"));
+    results_fini(&results);
+    results_fini(&two);
+}
+
 static json_t *lane(size_t at)
 {
     return json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:i, s:i, s:i, s:n}", "node", "gpu07", "name",
@@ -362,6 +379,7 @@ int main(void)
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
         cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
+        cmocka_unit_test(a_failed_experiment_is_counted_as_failed_and_never_as_clean),
         cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
         cmocka_unit_test(a_whole_run_says_nothing_of_resuming),

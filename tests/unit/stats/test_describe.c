@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "stats/describe.h"
 #include "stats/special.h"
 
@@ -16,12 +17,6 @@ static void near(double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance))
         fail_msg("%.17g is not %.17g within %g", value, expected, tolerance);
-}
-
-static struct reading modified_z(const double *x, size_t n, size_t index)
-{
-    struct stats_robust robust = stats_robust(x, n);
-    return stats_modified_z(&robust, x[index]);
 }
 
 /* NIST StRD NumAcc4: certified mean 10000000.2, deviation 0.1. */
@@ -56,7 +51,6 @@ static void what_too_few_values_cannot_tell_is_absent(void **state)
     assert_false(stats_deviation(one, 1).valid);
     assert_false(stats_median(one, 0).valid);
     assert_false(stats_cv(zero, 2).valid);
-    assert_false(modified_z(zero, 2, 0).valid);
 }
 
 /* Type 7 by hand: of 1 2 3 4 10, the 40 % point lies at place 1.6: 2.6; the 90 % point at 3.6: 4 + 0.6 * 6. */
@@ -71,31 +65,64 @@ static void quantiles_are_of_type_7(void **state)
     near(stats_median(even, 4).value, 4, 0);
 }
 
-/* 1 1 2 2 4 6 9: median 2, distances 1 1 0 0 2 4 7, their median 1 (Wikipedia, "Median absolute deviation"). */
-static void the_median_distance_of_a_worked_example(void **state)
+/* Rosner's data and result as the NIST/SEMATECH e-Handbook gives them (1.3.5.17.3): at 5 % three outliers. */
+static void the_outliers_of_rosners_paper_are_found(void **state)
 {
     (void)state;
-    const double x[] = {1, 1, 2, 2, 4, 6, 9};
-    near(modified_z(x, 7, 6).value, 0.6745 * 7, 1e-12);
-    near(modified_z(x, 7, 0).value, -0.6745, 1e-12);
+    static const double x[] = {-0.25, 0.68, 0.94, 1.15, 1.20, 1.26, 1.26, 1.34, 1.38, 1.43, 1.49, 1.49, 1.55, 1.56,
+                               1.58,  1.65, 1.69, 1.70, 1.76, 1.77, 1.81, 1.91, 1.94, 1.96, 1.99, 2.06, 2.09, 2.10,
+                               2.14,  2.15, 2.23, 2.24, 2.26, 2.35, 2.37, 2.40, 2.47, 2.54, 2.62, 2.64, 2.90, 2.92,
+                               2.92,  2.93, 3.21, 3.26, 3.30, 3.59, 3.68, 4.30, 4.64, 5.34, 5.42, 6.01};
+    bool out[54];
+    assert_int_equal(stats_outliers(x, 54, 10, 0.05, out), 3);
+    for (size_t i = 0; i < 54; i++)
+        assert_int_equal(out[i], i >= 51);
 }
 
-/* More than half equal: the mean distance, 10 / 5, times 1.2533. */
-static void equal_values_do_not_hide_an_outlier(void **state)
+/* Grubbs' test of five values at 5 % has the limit 1.715 (every table of it). */
+static void of_five_values_one_is_an_outlier_from_grubbs_limit_on(void **state)
 {
     (void)state;
-    const double x[] = {5, 5, 5, 5, 15}, same[] = {5, 5, 5};
-    near(modified_z(x, 5, 4).value, 10 / (1.2533141373155 * 2), 1e-12);
-    assert_false(modified_z(same, 3, 0).valid);
+    const double inside[] = {10, 11, 12, 13, 18.4}, outside[] = {10, 11, 12, 13, 25};
+    const double same[] = {5, 5, 5, 5, 5}, but_one[] = {5, 5, 5, 5, 15}, four[] = {5, 5, 5, 15};
+    bool out[5];
+    assert_int_equal(stats_outliers(inside, 5, 1, 0.05, out), 0);  /* (18.4 - 12.88) / 3.298 = 1.674 */
+    assert_int_equal(stats_outliers(outside, 5, 1, 0.05, out), 1); /* (25 - 14.2) / 6.140 = 1.759 */
+    assert_true(out[4]);
+    assert_int_equal(stats_outliers(same, 5, 1, 0.05, out), 0);
+    assert_int_equal(stats_outliers(but_one, 5, 1, 0.001, out), 1);
+    assert_int_equal(stats_outliers(four, 4, 1, 0.05, out), 0);
 }
 
-static void limits_of_outliers_fall_with_the_size_of_the_sample(void **state)
+static void two_outliers_do_not_hide_each_other(void **state)
 {
     (void)state;
-    assert_true(isinf(stats_outlier_limit(4)));
-    for (size_t n = 6; n < 200; n++)
-        assert_true(stats_outlier_limit(n) <= stats_outlier_limit(n - 1));
-    assert_true(stats_outlier_limit(1000) > 3.5);
+    const double x[] = {100, 101, 99, 100.5, 150, 99.5, 100.2, 152, 99.8, 100.1};
+    bool out[10];
+    assert_int_equal(stats_outliers(x, 10, 2, 0.001, out), 2);
+    assert_true(out[4] && out[7]);
+}
+
+/* One sample in a hundred at most (the level is divided by how many may be named), and not none: 4,000 samples of each size, a
+ * standard error of 0.16 %. */
+static void normal_samples_have_outliers_as_rarely_as_asked(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {5, 7, 10, 15, 30};
+    struct rng rng;
+    rng_seed(&rng, 1983);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t accused = 0;
+        for (int i = 0; i < 4000; i++) {
+            double x[30];
+            bool out[30];
+            for (size_t k = 0; k < sizes[s]; k++)
+                x[k] = rng_normal(&rng);
+            accused += stats_outliers(x, sizes[s], sizes[s] / 5, 0.01 / (double)(sizes[s] / 5), out) > 0;
+        }
+        if (accused > 55 || accused == 0)
+            fail_msg("%zu of 4000 samples of %zu", accused, sizes[s]);
+    }
 }
 
 static void the_normal_distribution_is_that_of_the_tables(void **state)
@@ -142,9 +169,10 @@ int main(void)
         cmocka_unit_test(mean_deviation_and_cv_of_a_worked_example),
         cmocka_unit_test(what_too_few_values_cannot_tell_is_absent),
         cmocka_unit_test(quantiles_are_of_type_7),
-        cmocka_unit_test(the_median_distance_of_a_worked_example),
-        cmocka_unit_test(equal_values_do_not_hide_an_outlier),
-        cmocka_unit_test(limits_of_outliers_fall_with_the_size_of_the_sample),
+        cmocka_unit_test(the_outliers_of_rosners_paper_are_found),
+        cmocka_unit_test(of_five_values_one_is_an_outlier_from_grubbs_limit_on),
+        cmocka_unit_test(two_outliers_do_not_hide_each_other),
+        cmocka_unit_test(normal_samples_have_outliers_as_rarely_as_asked),
         cmocka_unit_test(the_normal_distribution_is_that_of_the_tables),
         cmocka_unit_test(students_t_is_that_of_the_tables),
         cmocka_unit_test(chi_squared_is_that_of_the_tables),

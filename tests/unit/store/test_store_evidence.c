@@ -141,7 +141,7 @@ static void the_safe_summary_holds_the_clean_rows_and_the_same_columns(void **st
     free(safe);
 }
 
-static void a_failed_training_on_a_clean_machine_is_clean(void **state)
+static void a_failed_training_is_not_judged_and_no_safe_row(void **state)
 {
     (void)state;
     struct store *store = begin();
@@ -151,16 +151,56 @@ static void a_failed_training_on_a_clean_machine_is_clean(void **state)
         "{'outcome': 'failed', 'failure': {'cause': 'out_of_memory', 'line': 7, 'text': 'CUDA out of memory'}}");
     end(store, 1, "failed", 1);
     fixture_close(store);
-    assert_string_equal(column("summary.csv", "verdict"), "clean");
+    assert_string_equal(column("summary.csv", "verdict"), "");
     assert_string_equal(column("summary.csv", "failure"), "out_of_memory");
-    assert_string_equal(column("summary_safe.csv", "training_success"), "False");
+    assert_string_equal(column("summary_safe.csv", "experiment_id"), "");
+    assert_answer(&run, "SELECT count(*) FROM experiments WHERE outcome='failed' AND verdict IS NULL", "1");
+    assert_answer(&run, "SELECT count(*) FROM attempts WHERE outcome='failed' AND verdict IS NULL", "1");
     char *text = run_read(&run, "demo_net_001/experiment.json");
     json_t *json = json_loads(text, 0, NULL), *own = json_object_get(json, "tare");
     const json_t *failure = json_object_get(own, "failure");
+    assert_true(json_is_null(json_object_get(own, "verdict")));
     assert_int_equal(json_integer_value(json_object_get(failure, "line")), 7);
     assert_true(json_equal(failure, json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "failure")));
     json_decref(json);
     free(text);
+}
+
+static void what_speaks_against_the_machine_of_a_failed_training_is_told(void **state)
+{
+    (void)state;
+    struct store *store = begin();
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
+    add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
+    evidence(store, 1, 1, "foreign_process");
+    add(store, EVENT_ATTEMPT_ENDED, 1, 1, "{'outcome': 'failed'}");
+    end(store, 1, "failed", 1);
+    fixture_close(store);
+    assert_string_equal(column("summary.csv", "verdict"), "contaminated");
+    assert_string_equal(column("summary_safe.csv", "experiment_id"), "");
+}
+
+/* Versions before called every failure on a quiet machine clean. */
+static void a_failure_that_an_older_version_called_clean_is_read_as_not_judged(void **state)
+{
+    (void)state;
+    struct store *store = begin();
+    add(store, EVENT_EXPERIMENT_STARTED, 1, 0, NULL);
+    add(store, EVENT_ATTEMPT_PREPARED, 1, 1, NULL);
+    add(store, EVENT_ATTEMPT_ENDED, 1, 1, "{'outcome': 'failed'}");
+    end(store, 1, "failed", 1);
+    fixture_close(store);
+    free(ask(&run, "UPDATE experiments SET verdict='clean'"));
+    free(ask(&run, "UPDATE attempts SET verdict='clean'"));
+    struct results results;
+    assert_true(results_read(run.path, &results, NULL));
+    assert_int_equal(results.items[0].verdict, VERDICT_NONE);
+    results_fini(&results);
+    json_t *json = results_read_json(run.path, NULL);
+    json_t *own = json_object_get(json_array_get(json_object_get(json, "experiments"), 0), "tare");
+    assert_true(json_is_null(json_object_get(own, "verdict")));
+    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(own, "attempts"), 0), "verdict")));
+    json_decref(json);
 }
 
 static void evidence_of_an_attempt_before_stays_with_it(void **state)
@@ -180,7 +220,7 @@ static void evidence_of_an_attempt_before_stays_with_it(void **state)
     fixture_close(store);
     assert_answer(&run, "SELECT group_concat(verdict, ' ') FROM (SELECT verdict FROM attempts ORDER BY experiment)",
                   "contaminated clean clean");
-    assert_string_equal(column("summary.csv", "verdict"), "clean suspect");
+    assert_string_equal(column("summary.csv", "verdict"), "clean unverified");
 }
 
 static void evidence_that_comes_after_the_end_changes_verdict_and_files(void **state)
@@ -351,7 +391,7 @@ static void a_run_from_before_verdicts_is_accused_but_not_acquitted(void **state
     store = fixture_open(&run);
     add_as(store, 2, EVENT_SESSION_STARTED, 0, 0, 1, NULL, NULL, NULL);
     add_as(store, 2, EVENT_EXPERIMENT_STARTED, 3, 0, 1, NULL, NULL, NULL);
-    add_as(store, 2, EVENT_EXPERIMENT_ENDED, 3, 0, 1, "{'outcome': 'failed'}", NULL, NULL);
+    add_as(store, 2, EVENT_EXPERIMENT_ENDED, 3, 0, 1, "{'outcome': 'succeeded'}", NULL, NULL);
     store_write_results(store, 3, NULL, NULL);
     fixture_close(store);
     assert_answer(&run, "PRAGMA user_version", "5");
@@ -367,7 +407,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_heaviest_evidence_makes_the_verdict),
         TEST(the_safe_summary_holds_the_clean_rows_and_the_same_columns),
-        TEST(a_failed_training_on_a_clean_machine_is_clean),
+        TEST(a_failed_training_is_not_judged_and_no_safe_row),
+        TEST(what_speaks_against_the_machine_of_a_failed_training_is_told),
+        TEST(a_failure_that_an_older_version_called_clean_is_read_as_not_judged),
         TEST(evidence_of_an_attempt_before_stays_with_it),
         TEST(evidence_that_comes_after_the_end_changes_verdict_and_files),
         TEST(evidence_about_no_experiment_is_kept_and_accuses_none),

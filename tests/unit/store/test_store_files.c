@@ -55,7 +55,7 @@ static void summary_has_the_studys_columns_and_one_row_per_ended_experiment(void
         "demo_net_001,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,1e-7,,,97.5,,,,,,,,,,,,,,mutation,"
         "succeeded,0,1,,clean,,,,,,\n"
         "other_default_002,2025-11-15T15:54:19.379192,other,default,False,2.5,0,,,\"a,b\",1334,,,,,,,,,,,,,,,"
-        "default,failed,1,1,,clean,\"a \"\"bad\"\", end\",,,,,\n"
+        "default,failed,1,1,,,\"a \"\"bad\"\", end\",,,,,\n"
         "demo_net_003_parallel,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,0.5,,,97.5,,,,,,,,,,,,,,parallel,"
         "succeeded,0,1,,clean,,,,,,\n");
     free(summary);
@@ -119,7 +119,7 @@ static void experiment_json_has_the_studys_keys_and_tares_own(void **state)
         "   'reason': 'exited', 'error': 'exit code 1', 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
         "   'usage': {'cpu_seconds': 0.25, 'peak_memory_bytes': null, 'processes': null}, 'marks': " NO_MARKS
-        ", 'energy': null, 'verdict': 'clean', 'failure': null},"
+        ", 'energy': null, 'verdict': null, 'failure': null},"
         "  {'number': 2, 'outcome': 'succeeded', 'duration_seconds': 1.0, 'exit_code': 0, 'signal': null,"
         "   'reason': 'exited', 'error': null, 'started': '2025-11-15T15:54:19.379192',"
         "   'ended': '2025-11-15T15:54:19.379192',"
@@ -211,7 +211,7 @@ static void files_that_a_crash_kept_from_being_written_come_on_opening(void **st
     char *summary = run_read(&run, "summary.csv");
     assert_string_equal(summary,
                         HEADER "other_default_002,2025-11-15T15:54:19.379192,other,default,False,,0,,,\"a,b\",1334"
-                               ",,,,,,,,,,,,,,,default,failed,,0,,clean,no such script,,,,,\n");
+                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script,,,,,\n");
     free(summary);
     assert_true(run_has(&run, "other_default_002/experiment.json"));
     run_remove(&run);
