@@ -260,7 +260,7 @@ function showTimeline() {
     data,
     options: {
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000 + offsetAt(seconds * 1000) * 1000), "Etc/UTC"),
-      scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, Math.max(high || 1, 1) * 1.05] } },
+      scales: { x: { time: true, range: (plot, low, high) => (plot.zoomed ? [low, high] : [from, to]) }, W: { range: (plot, low, high) => [0, (high || 1) * 1.05] }, MiB: { range: (plot, low, high) => [0, (high || 1) * 1.05] } },
       series: [{ label: say("time"), value: (plot, value) => (value ? moment(value * 1000) : "–") }, ...ofLanes(seriesOf("power", gpuNames, "W")), ...(hasMemory ? seriesOf("memory", gpuNames, "MiB") : [])],
       axes: [axis({ values: clockOf, space: 90, size: 32 }), axis({ scale: "W", label: `${say("power")} (W)` }),
         ...(hasMemory ? [axis({ scale: "MiB", side: 1, label: `${say("memory")} (MiB)`, grid: { show: false } })] : [])],

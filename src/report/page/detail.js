@@ -63,7 +63,7 @@ function showCurves(parent, row) {
       data: columns(mine, key),
       options: {
         title: "", cursor: { sync: { key: sync.key } },
-        scales: { x: { time: false, range: wholeOf(row, mine) }, y: { range: (plot, low, high) => [/temperature/.test(name) ? Math.floor((low ?? 0) - 1) : 0, Math.max((high ?? 1) * 1.08, 1)] } },
+        scales: { x: { time: false, range: wholeOf(row, mine) }, y: { range: (plot, low, high) => [/temperature/.test(name) ? Math.floor((low ?? 0) - 1) : 0, high > 0 ? high * 1.08 : 1] } },
         series: [{ label: say("seconds"), value: (plot, value) => (isNumber(value) ? plain(value) : "–") }, ...seriesOf(name, mine.map((trace) => trace.gpu), "y")],
         axes: [axis({ size: 32 }), axis({})],
         hooks: { drawClear: [behind(bands(), lines)] },

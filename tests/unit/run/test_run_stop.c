@@ -222,7 +222,7 @@ static void nothing_is_run_again_when_all_is_done(void **state)
     assert_int_equal(lines_of(world, "finished"), 2);
 }
 
-/* A disk that is full for files over 200 kB, the journal among them: in a child, whose limits are its own. */
+/* A disk that is full for files over 400 kB, which the journal of one experiment does not reach: in a child, whose limits are its own. */
 static void a_log_that_cannot_be_written_breaks_the_run_with_a_way_to_go_on(void **state)
 {
     struct world *world = *state;
@@ -230,7 +230,7 @@ static void a_log_that_cannot_be_written_breaks_the_run_with_a_way_to_go_on(void
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct rlimit limit = {200000, RLIM_INFINITY};
+        struct rlimit limit = {400000, RLIM_INFINITY};
         setrlimit(RLIMIT_FSIZE, &limit);
         world_run(world);
         bool said = !world->ok && world->summary.outcome == RUN_BROKEN && strstr(world->err.text, "training.log") &&
