@@ -5,11 +5,13 @@
 #include "contain/chase.h"
 #include "contain/job_private.h"
 #include "contain/sys.h"
+#include "contain/tag.h"
 #include "contain/thaw.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
  * while thousands of processes die would slow them down. */
@@ -174,4 +176,26 @@ bool job_prove_step(struct job *job, struct job_member *members, size_t max, siz
     if (!job->proven)
         job->proven = job->layers.pidns ? prove_pidns(job, members, max, count) : prove_sweep(job, members, max, count);
     return job->proven;
+}
+
+size_t job_foreign(const struct job *job, struct job_foreign *out, size_t max)
+{
+    struct tree_seed seed = {.start_time = job->identity.start_time, .tag = job->identity.tag};
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct tree tree;
+    size_t count = 0;
+    tree_scan(&seed, &tree, NULL);
+    for (size_t i = 0; proc >= 0 && i < tree.count; i++) {
+        const struct proc_stat *stat = &tree.processes[i].stat;
+        char owner[TAG_OWNER_MAX];
+        if (!tree.processes[i].foreign || !tag_is_foreign(proc, stat, seed.tag, 0, owner))
+            continue;
+        if (count < max) {
+            job_member_fill(stat, &out[count].process);
+            snprintf(out[count].owner, sizeof out[count].owner, "%s", owner);
+        }
+        count++;
+    }
+    tree_fini(&tree);
+    return count;
 }
