@@ -93,8 +93,8 @@ static bool ends_with(const char *text, size_t length, const char *end)
     return length > tail && strncmp(text + length - tail, end, tail) == 0;
 }
 
-/* A service, a container, a scope of systemd-run, a job of Slurm: what is started there belongs there. Sessions, terminals and
- * tare's own scopes are none: what a run left in one of them is ended from another. */
+/* A service, a container, a scope of systemd-run, a job of Slurm: what is started there belongs there. Sessions,
+ * terminals and tare's own scopes are none: what a run left in one of them is ended from another. */
 static bool is_a_place_of_its_own(const char *name, size_t length, bool in_slurm)
 {
     static const char *const scopes[] = {"run-", "docker-", "libpod-", "cri-", "crio-", "machine-"};
@@ -154,7 +154,8 @@ static _Noreturn void tell_adopter(pid_t parent, int out)
     _exit(written != sizeof now);
 }
 
-/* Who adopts the orphans of this place when it is not pid 1 (prctl's PR_SET_CHILD_SUBREAPER). /proc does not tell: it is tried. */
+/* Who adopts the orphans of this place when it is not pid 1 (prctl's PR_SET_CHILD_SUBREAPER). /proc does not tell: it
+ * is tried. */
 static pid_t adopter_find(void)
 {
     int ends[2];
@@ -194,7 +195,8 @@ static bool is_adopter(int proc, const struct proc_stat *stat)
     return stat->pid == adopter;
 }
 
-/* The nearest ancestor that does not carry the tag: whoever started it, or adopted it as an orphan. False: nobody but pid 1. */
+/* The nearest ancestor that does not carry the tag: whoever started it, or adopted it as an orphan. False: nobody but
+ * pid 1. */
 static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, char *buffer, struct proc_stat *out)
 {
     AUTO_FREE char *assignment = mem_printf("TARE_JOB=%s", tag);
