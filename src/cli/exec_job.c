@@ -146,15 +146,15 @@ static bool end_all(struct exec *exec)
 /* With a pid namespace nobody's environment needed to be read: it is for -v only. */
 static void show_foreign(const struct exec *exec)
 {
-    struct job_foreign foreign[LEFTOVERS_SHOWN];
+    struct job_foreign foreign[JOB_FOREIGN_MAX];
     if (job_layers(exec->job)->pidns && !exec->wish->verbose)
         return;
-    size_t count = job_foreign(exec->job, foreign, LEFTOVERS_SHOWN);
-    for (size_t i = 0; i < count && i < LEFTOVERS_SHOWN; i++)
+    size_t count = job_foreign(exec->job, foreign);
+    for (size_t i = 0; i < count && i < JOB_FOREIGN_MAX; i++)
         cli_note("%s (pid %d) carries the tag of this job but belongs to %s: left alone", foreign[i].process.command,
                  (int)foreign[i].process.pid, foreign[i].owner);
-    if (count > LEFTOVERS_SHOWN)
-        cli_note("%zu more carry the tag of this job but belong to others: left alone", count - LEFTOVERS_SHOWN);
+    if (count > JOB_FOREIGN_MAX)
+        cli_note("%zu more carry the tag of this job but belong to others: left alone", count - JOB_FOREIGN_MAX);
 }
 
 static void show_layers(const struct containment *layers)

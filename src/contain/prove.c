@@ -144,6 +144,29 @@ static void wait_for_childless_init(struct job *job)
         sys_pidfd_signal(job->pidfd, SIGKILL);
 }
 
+/* Kept from the proof's own look at /proc: a second one would cost as much as the proof. */
+static void foreign_keep(struct job *job, const struct tree *tree)
+{
+    AUTO_CLOSE int proc = -1;
+    job->foreign_count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct proc_stat *stat = &tree->processes[i].stat;
+        char owner[TAG_OWNER_MAX];
+        if (!tree->processes[i].foreign)
+            continue;
+        if (proc < 0)
+            proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (!tag_is_foreign(proc, stat, job->identity.tag, 0, owner))
+            continue;
+        if (job->foreign_count < JOB_FOREIGN_MAX) {
+            struct job_foreign *kept = &job->foreign[job->foreign_count];
+            job_member_fill(stat, &kept->process);
+            snprintf(kept->owner, sizeof kept->owner, "%s", owner);
+        }
+        job->foreign_count++;
+    }
+}
+
 static bool prove_sweep(struct job *job, struct job_member *members, size_t max, size_t *count)
 {
     struct tree_seed seed = job_seed(job);
@@ -151,6 +174,7 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
     struct pollfd end = {.fd = job->pidfd, .events = POLLIN};
     bool ended_before = poll(&end, 1, 0) == 1;
     bool complete = tree_scan(&seed, &tree, NULL);
+    foreign_keep(job, &tree);
     *count = tree_live(&tree, &seed, members, max);
     if (*count > 0 && job->killed_ns) {
         tree_signal(&tree, &seed, SIGKILL);
@@ -178,24 +202,16 @@ bool job_prove_step(struct job *job, struct job_member *members, size_t max, siz
     return job->proven;
 }
 
-size_t job_foreign(const struct job *job, struct job_foreign *out, size_t max)
+size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX])
 {
-    struct tree_seed seed = {.start_time = job->identity.start_time, .tag = job->identity.tag};
-    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct tree tree;
-    size_t count = 0;
-    tree_scan(&seed, &tree, NULL);
-    for (size_t i = 0; proc >= 0 && i < tree.count; i++) {
-        const struct proc_stat *stat = &tree.processes[i].stat;
-        char owner[TAG_OWNER_MAX];
-        if (!tree.processes[i].foreign || !tag_is_foreign(proc, stat, seed.tag, 0, owner))
-            continue;
-        if (count < max) {
-            job_member_fill(stat, &out[count].process);
-            snprintf(out[count].owner, sizeof out[count].owner, "%s", owner);
-        }
-        count++;
+    if (job->layers.pidns) {
+        struct tree_seed seed = {.start_time = job->identity.start_time, .tag = job->identity.tag};
+        struct tree tree;
+        tree_scan(&seed, &tree, NULL);
+        foreign_keep(job, &tree);
+        tree_fini(&tree);
     }
-    tree_fini(&tree);
-    return count;
+    for (size_t i = 0; i < job->foreign_count && i < JOB_FOREIGN_MAX; i++)
+        out[i] = job->foreign[i];
+    return job->foreign_count;
 }
