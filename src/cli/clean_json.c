@@ -73,6 +73,20 @@ static json_t *other_json(const struct clean_view *view, const struct leftover *
     return json;
 }
 
+static json_t *tagged_json(const struct leftover_foreign *foreign)
+{
+    AUTO_FREE char *user = clean_user_name(foreign->process->uid);
+    json_t *json = json_object();
+    json_object_set_new(json, "pid", json_integer(foreign->process->stat.pid));
+    json_object_set_new(json, "start_time", json_integer((json_int_t)foreign->process->stat.start_time));
+    json_object_set_new(json, "uid", json_integer(foreign->process->uid));
+    json_object_set_new(json, "user", json_string(user));
+    json_object_set_new(json, "command", json_string(foreign->process->command));
+    json_object_set_new(json, "tag", json_filled_or_null(foreign->process->tag));
+    json_object_set_new(json, "belongs_to", json_string(foreign->owner));
+    return json;
+}
+
 /* Numbers of the driver that are no process of ours to see. */
 static json_t *unseen_json(const struct leftovers *leftovers)
 {
@@ -86,7 +100,8 @@ static json_t *unseen_json(const struct leftovers *leftovers)
 void clean_json(const struct clean_view *view, struct text *out)
 {
     const struct leftovers *leftovers = &view->leftovers;
-    json_t *json = json_object(), *ours = json_array(), *others = json_array(), *kept = json_array();
+    json_t *json = json_object(), *ours = json_array(), *others = json_array(), *kept = json_array(),
+           *tagged = json_array();
     for (size_t i = 0; i < leftovers->count; i++) {
         const struct leftover *leftover = &leftovers->items[i];
         if (leftover_is_ours(leftover))
@@ -94,9 +109,12 @@ void clean_json(const struct clean_view *view, struct text *out)
         else
             json_array_append_new(others, other_json(view, leftover));
     }
+    for (size_t i = 0; i < leftovers->foreign_count; i++)
+        json_array_append_new(tagged, tagged_json(&leftovers->foreign[i]));
     for (size_t i = 0; i < leftovers->kept.count; i++)
         json_array_append_new(kept, json_string(leftovers->kept.items[i]));
     json_object_set_new(json, "leftovers", ours);
+    json_object_set_new(json, "tagged_left_alone", tagged);
     json_object_set_new(json, "gpu_processes", others);
     json_object_set_new(json, "gpu_processes_unseen", view->has_memory ? unseen_json(leftovers) : json_null());
     json_object_set_new(json, "gpu_memory_known", json_boolean(view->has_memory));

@@ -70,6 +70,10 @@ static bool has_nvidia(const struct leftovers *leftovers)
 static void say_limits(const struct clean_view *view)
 {
     const struct leftovers *leftovers = &view->leftovers;
+    for (size_t i = 0; i < leftovers->foreign_count; i++)
+        cli_note("%s (pid %d) carries the tag of a job but belongs to %s: left alone",
+                 leftovers->foreign[i].process->stat.comm, (int)leftovers->foreign[i].process->stat.pid,
+                 leftovers->foreign[i].owner);
     for (size_t i = 0; i < leftovers->kept.count; i++)
         cli_note("left alone in the state folder: %s", leftovers->kept.items[i]);
     /* To root, who sees what everybody has open, it matters only where there is something. */
@@ -142,7 +146,8 @@ static const char *const usage[] = {"clean [--kill [--all-users]] [--json]",
 
 static const char *const description[] = {
     "Lists what dead runs of this user left behind: processes of their jobs that still live, and processes that carry "
-    "the tag of a job (TARE_JOB in the environment) of no live run. Then all other processes that have a GPU open or "
+    "the tag of a job (TARE_JOB in the environment) of no live run and are nobody else's; who only carries it is named "
+    "and left alone. Then all other processes that have a GPU open or "
     "hold its memory: whose they are, how old, who started them, how much they hold.",
     "Nothing is ended without --kill, which ends what is listed first, and nothing else. Any other process of the "
     "list is ended only by its --pid, after a question: TERM, and KILL after ten seconds.",

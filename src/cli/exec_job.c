@@ -143,6 +143,20 @@ static bool end_all(struct exec *exec)
     return false;
 }
 
+/* With a pid namespace nobody's environment needed to be read: it is for -v only. */
+static void show_foreign(const struct exec *exec)
+{
+    struct job_foreign foreign[JOB_FOREIGN_MAX];
+    if (job_layers(exec->job)->pidns && !exec->wish->verbose)
+        return;
+    size_t count = job_foreign(exec->job, foreign);
+    for (size_t i = 0; i < count && i < JOB_FOREIGN_MAX; i++)
+        cli_note("%s (pid %d) carries the tag of this job but belongs to %s: left alone", foreign[i].process.command,
+                 (int)foreign[i].process.pid, foreign[i].owner);
+    if (count > JOB_FOREIGN_MAX)
+        cli_note("%zu more carry the tag of this job but belong to others: left alone", count - JOB_FOREIGN_MAX);
+}
+
 static void show_layers(const struct containment *layers)
 {
     AUTO_FREE char *layers_text = containment_describe(layers);
@@ -219,12 +233,14 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
     if (end.stopped_ns >= STOPPED_NS && wish->energy->measuring)
         cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);
+    int64_t proof_ns = clock_monotonic_ns() - ended_ns;
     if (gone) {
         guardian_release(guardian, job_identity(exec.job));
         note_gone(&exec);
+        show_foreign(&exec);
     }
     if (wish->verbose && gone)
-        show_end(&exec, clock_monotonic_ns() - ended_ns);
+        show_end(&exec, proof_ns);
     int code = gone ? exit_code(&exec, &end, request->argv->items[0]) : EXEC_OURS;
     job_free(exec.job);
     return code;

@@ -148,6 +148,15 @@ bool job_has_stopped_member(struct job *job, struct job_member *out);
 /* Whether the process is one of them now. */
 bool job_has_member(struct job *job, pid_t pid);
 
+/* After the proof: those that carry the job's tag and belong to somebody else, who is named. Nothing is done to them. Gives how many there
+ * are, of which the first JOB_FOREIGN_MAX are in out. */
+enum { JOB_FOREIGN_MAX = 8 };
+struct job_foreign {
+    struct job_member process;
+    char owner[160]; /* "slurmstepd (pid 17)" */
+};
+size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX]);
+
 struct job_usage {
     double cpu_s; /* of the cgroup, else of the reaped and the living */
     bool has_cpu;

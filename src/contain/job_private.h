@@ -21,6 +21,8 @@ struct job {
     int typing_errno;
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
+    struct job_foreign foreign[JOB_FOREIGN_MAX]; /* as the last step of a proof without a pid namespace saw them */
+    size_t foreign_count;
     struct job_usage usage; /* what is known for good; job_usage adds what can be read now */
 };
 

@@ -5,11 +5,13 @@
 #include "contain/chase.h"
 #include "contain/job_private.h"
 #include "contain/sys.h"
+#include "contain/tag.h"
 #include "contain/thaw.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
  * while thousands of processes die would slow them down. */
@@ -142,6 +144,29 @@ static void wait_for_childless_init(struct job *job)
         sys_pidfd_signal(job->pidfd, SIGKILL);
 }
 
+/* Kept from the proof's own look at /proc: a second one would cost as much as the proof. */
+static void foreign_keep(struct job *job, const struct tree *tree)
+{
+    AUTO_CLOSE int proc = -1;
+    job->foreign_count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct proc_stat *stat = &tree->processes[i].stat;
+        char owner[TAG_OWNER_MAX];
+        if (!tree->processes[i].foreign)
+            continue;
+        if (proc < 0)
+            proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (!tag_is_foreign(proc, stat, job->identity.tag, 0, owner))
+            continue;
+        if (job->foreign_count < JOB_FOREIGN_MAX) {
+            struct job_foreign *kept = &job->foreign[job->foreign_count];
+            job_member_fill(stat, &kept->process);
+            snprintf(kept->owner, sizeof kept->owner, "%s", owner);
+        }
+        job->foreign_count++;
+    }
+}
+
 static bool prove_sweep(struct job *job, struct job_member *members, size_t max, size_t *count)
 {
     struct tree_seed seed = job_seed(job);
@@ -149,6 +174,7 @@ static bool prove_sweep(struct job *job, struct job_member *members, size_t max,
     struct pollfd end = {.fd = job->pidfd, .events = POLLIN};
     bool ended_before = poll(&end, 1, 0) == 1;
     bool complete = tree_scan(&seed, &tree, NULL);
+    foreign_keep(job, &tree);
     *count = tree_live(&tree, &seed, members, max);
     if (*count > 0 && job->killed_ns) {
         tree_signal(&tree, &seed, SIGKILL);
@@ -174,4 +200,18 @@ bool job_prove_step(struct job *job, struct job_member *members, size_t max, siz
     if (!job->proven)
         job->proven = job->layers.pidns ? prove_pidns(job, members, max, count) : prove_sweep(job, members, max, count);
     return job->proven;
+}
+
+size_t job_foreign(struct job *job, struct job_foreign out[JOB_FOREIGN_MAX])
+{
+    if (job->layers.pidns) {
+        struct tree_seed seed = {.start_time = job->identity.start_time, .tag = job->identity.tag};
+        struct tree tree;
+        tree_scan(&seed, &tree, NULL);
+        foreign_keep(job, &tree);
+        tree_fini(&tree);
+    }
+    for (size_t i = 0; i < job->foreign_count && i < JOB_FOREIGN_MAX; i++)
+        out[i] = job->foreign[i];
+    return job->foreign_count;
 }

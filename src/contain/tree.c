@@ -6,6 +6,7 @@
 #include "contain/cgroup.h"
 #include "contain/chase.h"
 #include "contain/sys.h"
+#include "contain/tag.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ENVIRON_MAX = 1 << 20 };
 static const int64_t CHASE_NS = 2 * NS_PER_MS;
 
 void tree_fini(struct tree *tree)
@@ -118,44 +118,15 @@ static void mark_closure(struct tree *tree)
     }
 }
 
-static bool environ_tagged(int proc, const char *path, const char *assignment, char *buffer)
+static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *seed)
 {
-    ssize_t length = proc_read_at(proc, path, buffer, ENVIRON_MAX);
-    return length > 0 && proc_environ_has(buffer, (size_t)length, assignment);
-}
-
-/* A zombie leader has no environment any more, its living threads have. */
-static bool threads_tagged(int proc, pid_t pid, const char *assignment, char *buffer)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%d/task", (int)pid);
-    int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!listing && fd >= 0)
-        close(fd);
-    bool tagged = false;
-    for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
-        snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
-        tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, assignment, buffer);
-    }
-    if (listing)
-        closedir(listing);
-    return tagged;
-}
-
-static void mark_tagged(struct tree *tree, int proc, const char *tag)
-{
-    AUTO_FREE char *assignment = mem_printf("TARE_JOB=%s", tag);
-    AUTO_FREE char *buffer = mem_resize(NULL, ENVIRON_MAX, 1);
     for (size_t i = 0; i < tree->count; i++) {
         struct tree_process *process = &tree->processes[i];
-        char path[40];
-        if (process->member || !proc_stat_alive(&process->stat))
+        char owner[TAG_OWNER_MAX];
+        if (process->member || !proc_stat_alive(&process->stat) || !tag_is_carried(proc, &process->stat, seed->tag))
             continue;
-        snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
-        process->member = environ_tagged(proc, path, assignment, buffer) ||
-                          (process->stat.threads > 1 && process->stat.state == 'Z' &&
-                           threads_tagged(proc, process->stat.pid, assignment, buffer));
+        process->foreign = tag_is_foreign(proc, &process->stat, seed->tag, tree->root_alive ? seed->root : 0, owner);
+        process->member = !process->foreign;
     }
 }
 
@@ -169,7 +140,7 @@ bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
     mark_seeds(out, seed);
     mark_closure(out);
     if (seed->tag) {
-        mark_tagged(out, dirfd(listing), seed->tag);
+        mark_tagged(out, dirfd(listing), seed);
         mark_closure(out);
     }
     closedir(listing);

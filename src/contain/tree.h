@@ -5,8 +5,8 @@
 #include "contain/contain.h"
 #include "contain/procfs.h"
 
-/* Where membership starts. A process belongs when it descends from the root, is in the cgroup, carries the tag in its
- * environment, is in the root's session, or in a session that a member leads. */
+/* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is in the root's
+ * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag.h). */
 struct tree_seed {
     pid_t root;          /* the job's init; 0: none */
     uint64_t start_time; /* of the root; nothing older than it can belong */
@@ -19,7 +19,8 @@ struct tree_seed {
 
 struct tree_process {
     struct proc_stat stat;
-    bool member; /* the root too, while it lives */
+    bool member;  /* the root too, while it lives */
+    bool foreign; /* carries the tag, and belongs to somebody else */
 };
 
 struct tree {

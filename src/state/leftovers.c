@@ -3,12 +3,14 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "contain/sys.h"
+#include "contain/tag.h"
 #include "state/folder.h"
 #include "state/members.h"
 #include "state/state_private.h"
 #include "tare_build.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@ enum { ANCESTORS_MAX = 1000 };
 
 struct finder {
     struct leftovers *out;
+    int proc;
     const struct nvml_memory *memory; /* NULL: unknown */
     struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
 };
@@ -113,6 +116,17 @@ static bool holds_memory(const struct finder *finder, const struct census_proces
     return false;
 }
 
+static bool is_foreign(const struct finder *finder, const struct census_process *process)
+{
+    struct leftovers *out = finder->out;
+    char owner[TAG_OWNER_MAX];
+    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, 0, owner))
+        return false;
+    out->foreign = mem_room(out->foreign, out->foreign_count, &out->foreign_capacity, sizeof *out->foreign);
+    out->foreign[out->foreign_count++] = (struct leftover_foreign){process, mem_strdup(owner)};
+    return true;
+}
+
 static void judge(struct finder *finder, const struct census_process *process)
 {
     struct leftovers *out = finder->out;
@@ -123,7 +137,7 @@ static void judge(struct finder *finder, const struct census_process *process)
     if (!(process->tag && mine) && !has_gpu)
         return;
     bool live = is_below_init(&out->census, process) || (process->tag && strv_has(&finder->live, process->tag));
-    if (process->tag && mine && !live)
+    if (process->tag && mine && !live && !is_foreign(finder, process))
         add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
     else if (has_gpu)
         add(out, (struct leftover){.process = process, .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
@@ -177,7 +191,8 @@ bool leftovers_find(struct state *state, const struct census_roots *roots, struc
 bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct nvml_memory *memory,
                             struct leftovers *out, struct err *err)
 {
-    struct finder finder = {.out = out, .memory = memory};
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct finder finder = {.out = out, .proc = proc, .memory = memory};
     *out = (struct leftovers){0};
     census_own_tags(roots, &finder.live);
     bool found = census_take(roots, &out->census, err) && (!state || ask_runs(&finder, state, err));
@@ -220,6 +235,9 @@ void leftovers_fini(struct leftovers *leftovers)
     for (size_t i = 0; i < leftovers->count; i++)
         free(leftovers->items[i].run_dir);
     free(leftovers->items);
+    for (size_t i = 0; i < leftovers->foreign_count; i++)
+        free(leftovers->foreign[i].owner);
+    free(leftovers->foreign);
     strv_fini(&leftovers->kept);
     text_fini(&leftovers->unseen_pids);
     census_fini(&leftovers->census);

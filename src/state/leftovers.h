@@ -9,7 +9,7 @@
 
 enum leftover_kind {
     LEFTOVER_OF_DEAD_RUN, /* in the file of a run that is dead: state_recover ends it */
-    LEFTOVER_TAGGED,      /* carries the tag of a job that no live run knows: leftover_kill ends it */
+    LEFTOVER_TAGGED,      /* carries the tag of a job that no live run knows, and is nobody else's: leftover_kill ends it */
     LEFTOVER_NONE_GPU,    /* none: has a GPU open or holds memory of one, and is not tare's */
     LEFTOVER_LIVE_GPU     /* none: the same, and is of a live run */
 };
@@ -24,10 +24,18 @@ struct leftover {
     bool has_memory;
 };
 
+/* Carries the tag of a job that no live run knows, and belongs to somebody else (contain/tag.h): never ended. */
+struct leftover_foreign {
+    const struct census_process *process; /* in the census */
+    char *owner;                          /* "slurmstepd (pid 17)" */
+};
+
 struct leftovers {
     struct census census;
     struct leftover *items; /* by pid */
     size_t count, capacity;
+    struct leftover_foreign *foreign; /* by pid */
+    size_t foreign_count, foreign_capacity;
     struct strv kept; /* "FILE: reason" of files in the state folder that are no business of ours */
     size_t unseen;    /* processes that hold memory of a GPU and that /proc does not show, or not as these */
     uint64_t unseen_bytes;

@@ -106,8 +106,8 @@ END
 }
 
 @test "something that a dead run left fails, and clean is pointed to" {
-    env TARE_JOB=00000000000000000000000000000bad sleep 1000 3>&- &
-    HOLDER=$!
+    # An orphan: what still has a living parent is that one's.
+    HOLDER=$(sh -c 'TARE_JOB=00000000000000000000000000000bad setsid sleep 1000 >/dev/null 2>&1 3>&- & echo $!')
     wait_until grep -qz TARE_JOB=00000000000000000000000000000bad "/proc/$HOLDER/environ"
     run "$TARE" doctor --json
     kill -KILL "$HOLDER"

@@ -4,6 +4,8 @@
 #include "state/leftovers.h"
 #include "tare_build.h"
 
+#include <stdlib.h>
+
 static const struct census_roots real = {"/proc", "/dev"};
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
@@ -51,6 +53,32 @@ static void a_tag_without_a_live_init_above_it_is_left(void **out)
     assert_kind(&leftovers, 1, LEFTOVER_TAGGED);
     assert_kind(&leftovers, 2, LEFTOVER_TAGGED);
     assert_int_equal(leftovers_count_ours(&leftovers), 2);
+    leftovers_fini(&leftovers);
+}
+
+static void a_tag_below_a_living_parent_without_it_is_the_parents(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    unsigned me = geteuid();
+    fake_init(*out, &fake);
+    fake_add(&fake,
+             &(struct fake_process){.pid = 1, .parent = -1, .name = "server", .uid = me, .environment = "HOME=/|"});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "copied", .uid = me, .environment = "TARE_JOB=a|"});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 3, .parent = 2, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+    fake_add(&fake,
+             &(struct fake_process){
+                 .pid = 4, .parent = -1, .name = "slurm", .uid = me, .environment = "TARE_JOB=a|SLURM_JOB_ID=4711|"});
+    unsetenv("SLURM_JOB_ID");
+    look(NULL, &fake.roots, &leftovers);
+    assert_int_equal(leftovers.count, 0);
+    assert_int_equal(leftovers.foreign_count, 3);
+    assert_string_equal(leftovers.foreign[0].owner, "server (pid 5000001)");
+    assert_string_equal(leftovers.foreign[1].owner, "server (pid 5000001)");
+    assert_string_equal(leftovers.foreign[2].owner, "Slurm job 4711");
+    assert_int_equal(leftovers.foreign[2].process->stat.pid, FIRST_PID + 4);
     leftovers_fini(&leftovers);
 }
 
@@ -277,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_tag_without_a_live_init_above_it_is_left),
+        TEST(a_tag_below_a_living_parent_without_it_is_the_parents),
         TEST(who_has_a_gpu_open_is_listed_but_not_ours),
         TEST(an_ordinary_user_has_no_claim_on_others_tags),
         TEST(memory_of_all_gpus_is_summed_and_an_unknown_figure_stays_unknown),
