@@ -126,7 +126,7 @@ nothing_outside_changed() {
     job "echo 'loss 0.5'; [ ! -e $WORK/slow ] || sleep 1000"
     touch slow
     start_run
-    wait_until grep -qs 'loss 0.5' results/run_*/repo_net_001/training.log
+    wait_until bash -c "grep -qs 'loss 0.5' results/run_*/repo_net_001/training.log"
     kill -KILL "$PID"
     wait_until lock_is_free "$(run_dir)/run.lock"
     rm slow

@@ -67,6 +67,12 @@ static char *path_of(const struct place *place, const char *name)
     return mem_printf("%s/%s", place->path, name);
 }
 
+static bool is_there(const struct place *place, const char *name)
+{
+    struct stat status;
+    return fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static void assert_content(const struct place *place, const char *name, const char *expected)
 {
     AUTO_CLOSE int fd = openat(place->dir, name, O_RDONLY | O_CLOEXEC);
@@ -455,12 +461,6 @@ static void a_path_is_made_step_by_step(void **state)
 }
 
 #define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
-
-static bool is_there(const struct place *place, const char *name)
-{
-    struct stat status;
-    return fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
 
 /* Nothing else that begins like it, no link, no folder, and nothing behind a link. */
 static void what_a_killed_writer_left_is_removed_and_nothing_else(void **state)
