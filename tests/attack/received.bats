@@ -133,7 +133,7 @@ nothing_outside_changed() {
     receive
     db_id ../../.ssh
     outside >before
-    for command in "run --resume $RUN -q" "report $RUN" "report --html $RUN" "audit $RUN" "export $RUN -o $WORK/exported"; do
+    for command in "run --resume $RUN -q" "report $RUN" "report $RUN -o $WORK/report.html --snapshots" "audit $RUN" "export $RUN -o $WORK/exported"; do
         run "$TARE" $command
         [ "$status" -ne 0 ] || { echo "$command: $output"; false; }
         [[ $output == *"run.db: experiment 1 of the plan: "*"'../../.ssh' holds a '/'"* ]] || { echo "$command: $output"; false; }
