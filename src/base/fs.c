@@ -53,7 +53,8 @@ int fs_open_beneath(int dir, const char *path, int flags, mode_t mode)
     struct how how = {
         .flags = (uint64_t)(unsigned)flags, .mode = flags & O_CREAT ? mode : 0, .resolve = NO_SYMLINKS | BENEATH};
     int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
-    /* EPERM: what containers' filters made of system calls that they did not know. EAGAIN: something was renamed meanwhile. */
+    /* EPERM: what containers' filters made of system calls that they did not know. EAGAIN: something was renamed
+     * meanwhile. */
     if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
         return open_step_by_step(dir, path, flags, mode);
     return fd;

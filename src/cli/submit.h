@@ -21,8 +21,8 @@ struct submitted {
 
 void submitted_fini(struct submitted *submitted);
 
-/* Hands the experiments of the plan that are missing, and that no task in the queue is to do, to sbatch. False: err says what was not
- * submitted and how to go on. */
+/* Hands the experiments of the plan that are missing, and that no task in the queue is to do, to sbatch. False: err
+ * says what was not submitted and how to go on. */
 struct submit_wish {
     const struct strv *env;
     size_t at_once;   /* so many at a time; 0: as many as the scheduler likes */

@@ -93,7 +93,8 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
-/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself could have given. */
+/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself
+ * could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
 

@@ -290,7 +290,8 @@ static void order_by_length(struct planner *planner)
         qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
 }
 
-/* A folder's name has at most 255 bytes; the number and what comes after it, and what is put before it meanwhile, need some. */
+/* A folder's name has at most 255 bytes; the number and what comes after it, and what is put before it meanwhile,
+ * need some. */
 enum { NAMES_MAX = 200 };
 
 static void add_safe(struct text *id, const char *name)

@@ -195,8 +195,8 @@ static void an_experiment_that_lacks_something_is_refused_by_name(void **state)
     plan_experiment_fini(&experiment);
 }
 
-/* As the documents say: <repository>_<model>_<nnn>[_parallel]. Everything else, what leads elsewhere and the run's own files above
- * all, is another program's. */
+/* As the documents say: <repository>_<model>_<nnn>[_parallel]. Everything else, what leads elsewhere and the run's
+ * own files above all, is another program's. */
 static void only_an_id_that_tare_gives_is_read(void **state)
 {
     (void)state;
