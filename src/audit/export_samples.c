@@ -74,11 +74,11 @@ void export_samples(struct export_writer *writer, const struct dataset *dataset,
 {
     struct export_file file = {.writer = writer, .dataset = dataset, .experiment = experiment};
     const struct dataset_folder *folder = &dataset->folders[experiment->folder];
-    if (!read_is_folder_name(experiment->id))
-        return;
+    if (!fs_check_name(experiment->id, NULL))
+        return; /* its evidence says so */
     AUTO_CLOSE int top = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_CLOSE int dir = top < 0 ? -1 : openat(top, experiment->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO_CLOSE int energy = dir < 0 ? -1 : openat(dir, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int dir = top < 0 ? -1 : fs_open_folder_beneath(top, experiment->id);
+    AUTO_CLOSE int energy = dir < 0 ? -1 : fs_open_folder_beneath(dir, "energy");
     if (energy < 0)
         return;
     if (folder->layout == DATASET_STUDY) {

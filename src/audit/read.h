@@ -24,9 +24,6 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
 /* "mutation" or "default" as a name that stays; NULL: neither. */
 const char *read_mode(const char *text);
 
-/* The name of one folder, nothing that leads elsewhere. */
-bool read_is_folder_name(const char *id);
-
 /* Adds or replaces. */
 void study_param_set(struct dataset_experiment *experiment, const char *name, struct value value); /* takes value */
 void study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value);

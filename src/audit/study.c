@@ -41,11 +41,6 @@ struct study {
     struct place *places;
 };
 
-bool read_is_folder_name(const char *id)
-{
-    return *id && strlen(id) < 256 && !strchr(id, '/') && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
-}
-
 const char *read_mode(const char *text)
 {
     static const enum mode modes[] = {MODE_MUTATION, MODE_DEFAULT};
@@ -238,7 +233,7 @@ static bool holds_experiment(int folder)
 
 static bool named_holds_experiment(int dir, const char *name)
 {
-    AUTO_CLOSE int folder = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int folder = fs_open_folder_beneath(dir, name);
     return folder >= 0 && holds_experiment(folder);
 }
 
@@ -300,9 +295,14 @@ static void read_experiment(struct study *study, size_t index, char *buffer)
 {
     struct dataset_experiment *experiment = &study->dataset->items[study->first + index];
     struct place *place = &study->places[index];
-    if (!read_is_folder_name(experiment->id))
+    struct err err;
+    if (*experiment->id == '\0')
+        return; /* a row that names no folder */
+    if (!fs_check_name(experiment->id, &err)) {
+        dataset_evidence(experiment, "file_damaged", none, none, "experiment_id in summary.csv: %s", err.text);
         return;
-    AUTO_CLOSE int dir = openat(study->dir, experiment->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    AUTO_CLOSE int dir = fs_open_folder_beneath(study->dir, experiment->id);
     place->has_folder = dir >= 0;
     if (dir < 0)
         return;

@@ -5,9 +5,63 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Linux 5.6, linux/openat2.h: headers before it lack all of this. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+static const uint64_t NO_SYMLINKS = 0x04, BENEATH = 0x08;
+struct how {
+    uint64_t flags, mode, resolve;
+};
+
+/* One step after another, none a link. */
+static int open_step_by_step(int dir, const char *path, int flags, mode_t mode)
+{
+    AUTO_FREE char *steps = mem_strdup(path);
+    AUTO_CLOSE int folder = -1;
+    char *rest = NULL, *step = *path == '/' ? NULL : strtok_r(steps, "/", &rest);
+    errno = *path == '\0' ? ENOENT : EXDEV; /* as openat2 has it */
+    while (step && strcmp(step, "..") != 0) {
+        char *next = strtok_r(NULL, "/", &rest);
+        int from = folder >= 0 ? folder : dir;
+        if (!next)
+            return openat(from, step, flags, mode);
+        int below = openat(from, step, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below < 0)
+            return -1;
+        cleanup_close(&folder);
+        folder = below;
+        step = next;
+        errno = EXDEV;
+    }
+    return -1;
+}
+
+int fs_open_beneath(int dir, const char *path, int flags, mode_t mode)
+{
+    flags |= O_CLOEXEC | O_NOFOLLOW;
+    if (dir == AT_FDCWD)
+        return openat(dir, path, flags, mode);
+    struct how how = {
+        .flags = (uint64_t)(unsigned)flags, .mode = flags & O_CREAT ? mode : 0, .resolve = NO_SYMLINKS | BENEATH};
+    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    /* EPERM: what containers' filters made of system calls that they did not know. EAGAIN: something was renamed
+     * meanwhile. */
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
+        return open_step_by_step(dir, path, flags, mode);
+    return fd;
+}
+
+int fs_open_folder_beneath(int dir, const char *path)
+{
+    return fs_open_beneath(dir, path, O_RDONLY | O_DIRECTORY, 0);
+}
 
 /* Reads to the end, at most limit bytes, into the emptied out. */
 static bool read_fd(int fd, const char *name, size_t limit, struct text *out, struct err *err)
@@ -46,7 +100,8 @@ static bool refuse(struct err *err, int code, const char *name, const char *what
 static int open_regular(int dir, const char *name, int flags, struct err *err)
 {
     /* O_NONBLOCK: a named pipe must not hold us until somebody writes. */
-    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    const int how = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags;
+    AUTO_CLOSE int fd = flags & O_NOFOLLOW ? fs_open_beneath(dir, name, how, 0) : openat(dir, name, how);
     struct stat status;
     bool regular = false;
     if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
@@ -73,7 +128,7 @@ int fs_create_at(int dir, const char *name, struct err *err)
 {
     enum { TRIES = 100 }; /* against somebody who puts another there each time */
     for (int i = 0; i < TRIES; i++) {
-        int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int fd = fs_open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             return fd;
         if (errno != EEXIST || (unlinkat(dir, name, 0) != 0 && errno != ENOENT))
@@ -171,7 +226,8 @@ static bool write_at(int dir, const char *name, const char *bytes, size_t count,
 {
     AUTO_FREE char *folder_name = fs_dirname(name);
     AUTO_FREE char *last = fs_basename(name);
-    AUTO_CLOSE int folder = openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int folder = dir == AT_FDCWD ? openat(dir, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                                            : fs_open_folder_beneath(dir, folder_name);
     if (folder < 0)
         return err_sys(err, "write %s: open its folder", name);
     return write_and_rename(folder, last, bytes, count, sync, err) ? true : err_wrap(err, "write %s", name);
@@ -187,6 +243,16 @@ bool fs_write_unsynced(int dir, const char *name, const char *bytes, size_t coun
     return write_at(dir, name, bytes, count, false, err);
 }
 
+/* The folder in which the last step of a path lies: opened, or dir itself. owned is what is to be closed. */
+static int open_above(int dir, const char *path, int *owned)
+{
+    *owned = -1;
+    if (dir == AT_FDCWD || !strchr(path, '/'))
+        return dir;
+    AUTO_FREE char *above = fs_dirname(path);
+    return *owned = fs_open_folder_beneath(dir, above);
+}
+
 int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
 {
     /* "link/" would be followed in spite of O_NOFOLLOW. */
@@ -194,16 +260,19 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
     while (length > 1 && name[length - 1] == '/')
         length--;
     AUTO_FREE char *plain = mem_strndup(name, length);
-    if (mkdirat(dir, plain, mode) != 0 && errno != EEXIST) {
+    AUTO_FREE char *last = dir == AT_FDCWD ? mem_strdup(plain) : fs_basename(plain);
+    AUTO_CLOSE int owned = -1;
+    int above = open_above(dir, plain, &owned);
+    if ((above < 0 && above != AT_FDCWD) || (mkdirat(above, last, mode) != 0 && errno != EEXIST)) {
         err_sys(err, "make folder %s", plain);
         return -1;
     }
-    int fd = openat(dir, plain, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = fs_open_folder_beneath(above, last);
     if (fd >= 0)
         return fd;
     int code = errno;
     struct stat status;
-    if (fstatat(dir, plain, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
+    if (fstatat(above, last, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
         refuse(err, ELOOP, plain, "is a symbolic link");
         return -1;
     }

@@ -10,8 +10,25 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The whole file into out; refuses what is no regular file or longer than limit bytes. fs_read_at: relative to dir (AT_FDCWD
- * allowed), the last step no link. */
+/* Whether name can be that of one file or folder in a folder that somebody else filled: not empty, at most 255
+ * bytes, neither '/' nor a control character in it (those of UTF-8's U+0080 to U+009F too), and no '.' at its
+ * beginning, so neither "." nor ".." nor what is hidden. Whoever reads a name from a file asks here before it is
+ * part of a path. err: the name, made fit to be shown, and what is wrong with it. NULL is no name. */
+bool fs_check_name(const char *name, struct err *err);
+
+/* openat below an open folder: no step of path is a link, none leads out of dir (openat2(2), Linux 5.6; step by step
+ * where it is missing). O_CLOEXEC is added. AT_FDCWD: a path of the caller's own, which may lead anywhere; only its
+ * last step is no link. -1 and errno: ELOOP or ENOTDIR for a link, EXDEV for what leads out. */
+int fs_open_beneath(int dir, const char *path, int flags, mode_t mode);
+
+/* The folder below dir, -1 and errno. */
+int fs_open_folder_beneath(int dir, const char *path);
+
+/* What follows with a dir reaches what fs_open_beneath does: with AT_FDCWD anything, with an open folder what is in
+ * it or below it, across no link. */
+
+/* The whole file into out; refuses what is no regular file or longer than limit bytes. fs_read_at: relative to dir
+ * (AT_FDCWD allowed), the last step no link. */
 bool fs_read(const char *path, size_t limit, struct text *out, struct err *err);
 bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struct err *err);
 
@@ -54,9 +71,9 @@ int fs_open_nameless(struct err *err);
  * alone writes there. */
 size_t fs_clear_unfinished(int dir, bool below);
 
-/* Creates an empty file in dir, a folder in which somebody else may have put anything under that name: a FIFO, a link, a file with
- * a second name elsewhere. Whatever it is, it loses the name, and is neither opened nor changed; a folder is an error. An open
- * descriptor for writing, -1 on error. Mode 0666 less the umask. */
+/* Creates an empty file in dir, a folder in which somebody else may have put anything under that name: a FIFO, a
+ * link, a file with a second name elsewhere. Whatever it is, it loses the name, and is neither opened nor changed; a
+ * folder is an error. An open descriptor for writing, -1 on error. Mode 0666 less the umask. */
 int fs_create_at(int dir, const char *name, struct err *err);
 
 /* Opens a regular file for reading, the last step no link; never waits for the other end of a FIFO. -1 on error. */

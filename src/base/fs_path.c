@@ -4,9 +4,38 @@
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* What a name can be no name with; NULL: nothing. */
+static const char *wrong_with(const char *name)
+{
+    if (*name == '\0')
+        return "is empty";
+    if (strchr(name, '/'))
+        return "holds a '/'";
+    if (*name == '.')
+        return "begins with a '.'";
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        if (*c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0))
+            return "holds a control character";
+    return strlen(name) > NAME_MAX ? "is longer than 255 bytes" : NULL;
+}
+
+bool fs_check_name(const char *name, struct err *err)
+{
+    enum { SHOWN = 60 };
+    const char *wrong = name ? wrong_with(name) : "is missing";
+    if (!wrong)
+        return true;
+    char shown[SHOWN + 1] = "";
+    for (size_t i = 0; i < SHOWN && name && name[i]; i++)
+        shown[i] = name[i] < ' ' || name[i] > '~' ? '?' : name[i];
+    return err_set(err, "'%s%s' %s, so it is no name of a file or folder", shown,
+                   name && strlen(name) > SHOWN ? "..." : "", wrong);
+}
 
 /* Adds path's steps to the absolute out, which is "" for the root. */
 static void add_steps(struct text *out, const char *path)

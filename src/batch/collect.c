@@ -148,7 +148,7 @@ static enum collect_state state_of(const struct store_experiment *experiment)
 
 static bool link_folder(struct collecting *collecting, int start, const char *id, struct err *err)
 {
-    AUTO_CLOSE int from = openat(start, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int from = fs_open_folder_beneath(start, id);
     if (from < 0)
         return errno == ENOENT || err_sys(err, "open %s", id);
     AUTO_CLOSE int to = fs_make_dir_at(collecting->work, id, 0777, err);

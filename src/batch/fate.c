@@ -1,6 +1,7 @@
 #include "batch/fate.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "batch/script.h"
 #include "batch/slurm.h"
@@ -152,7 +153,7 @@ static bool add_log(int dir, const struct errand *errand, struct text *out)
     if (!errand->array->job_id || strspn(errand->array->job_id, "0123456789") != strlen(errand->array->job_id))
         return false;
     AUTO_FREE char *name = mem_printf("tasks/slurm-%s_%zu.log", errand->array->job_id, errand->index);
-    AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int fd = fs_open_beneath(dir, name, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
     ssize_t count = pread(fd, bytes, sizeof bytes, status.st_size > TAIL ? status.st_size - TAIL : 0);

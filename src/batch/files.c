@@ -47,10 +47,10 @@ static bool copy_bytes(int from, int to, struct err *err)
 
 static bool copy_file(int from, int to, const char *name, struct err *err)
 {
-    AUTO_CLOSE int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO_CLOSE int in = fs_open_at(from, name, err);
     if (in < 0)
-        return err_sys(err, "open %s", name);
-    AUTO_CLOSE int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        return false;
+    AUTO_CLOSE int out = fs_open_beneath(to, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (out < 0)
         return err_sys(err, "make %s", name);
     return copy_bytes(in, out, err) || err_wrap(err, "copy %s", name);
@@ -70,7 +70,7 @@ static bool link_all(int from, int to, int depth, struct err *err);
 
 static bool link_folder(int from, int to, const char *name, int depth, struct err *err)
 {
-    AUTO_CLOSE int below = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int below = fs_open_folder_beneath(from, name);
     if (below < 0)
         return errno == ENOENT || err_sys(err, "open %s", name);
     AUTO_CLOSE int made = fs_make_dir_at(to, name, 0777, err);
@@ -115,7 +115,7 @@ static bool remove_below(int dir, int depth, struct err *err)
             continue;
         if (errno != EISDIR && errno != EPERM)
             return err_sys(err, "remove %s", name);
-        AUTO_CLOSE int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        AUTO_CLOSE int below = fs_open_folder_beneath(dir, name);
         if (below < 0)
             return err_sys(err, "open %s", name);
         if (!remove_below(below, depth + 1, err))
@@ -128,7 +128,7 @@ static bool remove_below(int dir, int depth, struct err *err)
 
 bool files_remove_tree(int dir, const char *name, struct err *err)
 {
-    AUTO_CLOSE int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int below = fs_open_folder_beneath(dir, name);
     if (below < 0)
         return errno == ENOENT || err_sys(err, "open %s", name);
     if (!remove_below(below, 0, err))

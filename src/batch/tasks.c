@@ -89,7 +89,7 @@ bool tasks_read_plan(int dir, struct plan *out, struct err *err)
 
 static int open_folder(int dir, const char *name, struct err *err)
 {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = fs_open_folder_beneath(dir, name);
     if (fd < 0 && errno != ENOENT)
         err_sys(err, "open %s", name);
     return fd;

@@ -14,6 +14,7 @@
 #include "ui/width.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
@@ -53,9 +54,20 @@ static void add_lanes(json_t *json, json_t *lanes)
     json_object_set_new(json, "lanes", lanes ? json_incref(lanes) : json_null());
 }
 
+/* Their names come from the nodes, each line is made here. */
+static void add_legible_lines(const struct text *lines, struct text *out)
+{
+    const char *line = text_get(lines), *end;
+    for (; (end = strchr(line, '\n')); line = end + 1) {
+        collected_add_legible(out, line, (size_t)(end - line));
+        text_add_char(out, '\n');
+    }
+}
+
 static int show(const struct collected *collected, const char *run_dir, json_t *lanes, bool as_json)
 {
     AUTO_TEXT struct text text = {0};
+    AUTO_TEXT struct text of_lanes = {0};
     if (as_json) {
         json_t *json = collected_json(collected, run_dir);
         add_lanes(json, lanes);
@@ -66,7 +78,8 @@ static int show(const struct collected *collected, const char *run_dir, json_t *
         const struct closing_options how = {.run_dir = run_dir,
                                             .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0};
         collected_text(collected, run_dir, &text);
-        closing_add_lanes(&results, &how, &text);
+        closing_add_lanes(&results, &how, &of_lanes);
+        add_legible_lines(&of_lanes, &text);
     }
     if (!message_print(&text))
         return CLI_BROKEN;

@@ -4,6 +4,7 @@
 #include "base/shell_words.h"
 #include "batch/script.h"
 #include "cli/submit.h"
+#include "base/utf8.h"
 #include "tare_build.h"
 
 #include <stdlib.h>
@@ -52,20 +53,38 @@ static void add_missing(const struct collected *collected, struct text *out)
     }
 }
 
+void collected_add_legible(struct text *out, const char *bytes, size_t count)
+{
+    enum { REPLACED = 3 }; /* U+FFFD for a byte */
+    size_t room = REPLACED * count + 1;
+    AUTO_FREE char *legible = mem_alloc(room);
+    utf8_copy_legible(bytes, count, legible, room);
+    text_add(out, legible);
+}
+
+static void add_legible(struct text *out, const char *words)
+{
+    collected_add_legible(out, words, strlen(words));
+}
+
 /* "start 2, on n1; job 12_3 runs on n1" */
 static void add_story(const struct collect_item *item, struct text *out)
 {
     const char *between = "";
     if (item->start > 0) {
-        text_addf(out, "start %d, on %s", item->start, item->host ? item->host : "an unknown host");
+        text_addf(out, "start %d, on ", item->start);
+        add_legible(out, item->host ? item->host : "an unknown host");
         between = "; ";
     }
     if (item->why) {
-        text_addf(out, "%s%s", between, item->why);
+        text_add(out, between);
+        add_legible(out, item->why);
         between = "; ";
     }
-    if (item->fate)
-        text_addf(out, "%s%s", between, item->fate);
+    if (item->fate) {
+        text_add(out, between);
+        add_legible(out, item->fate);
+    }
 }
 
 /* What somebody may have to look at comes before what only waits. */
@@ -98,8 +117,9 @@ static void add_losses(const struct collected *collected, struct text *out)
         const struct collect_item *item = &collected->items[i];
         if (!item->why || collect_is_missing(item->state))
             continue;
-        text_addf(out, "records are lost, and its verdict is suspect: %s: %s\n", collected->plan.experiments[i].id,
-                  item->why);
+        text_addf(out, "records are lost, and its verdict is suspect: %s: ", collected->plan.experiments[i].id);
+        add_legible(out, item->why);
+        text_add_char(out, '\n');
         named++;
     }
 }
@@ -116,8 +136,11 @@ static void add_nodes(const struct collected *collected, struct text *out)
 {
     for (size_t i = 0; i < collected->node_count; i++) {
         const struct collect_node *node = &collected->nodes[i];
-        text_addf(out, "node %s: %zu experiment%s (%s)\n", node->host, node->experiments,
-                  node->experiments == 1 ? "" : "s", node->kind);
+        text_add(out, "node ");
+        add_legible(out, node->host);
+        text_addf(out, ": %zu experiment%s (", node->experiments, node->experiments == 1 ? "" : "s");
+        add_legible(out, node->kind);
+        text_add(out, ")\n");
     }
     if (nodes_differ(collected))
         text_add(out, "The nodes are not alike: compare figures of one kind of node only.\n");

@@ -1,6 +1,7 @@
 #include "cli/report_snapshots.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -89,30 +90,20 @@ static void write_one(int folder, const char *where, const char *file)
         cli_warning("%s/%s cannot be analysed: '" TARE_NAME " memory' says why", where, file);
 }
 
-static bool is_name(const char *name)
-{
-    return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-static int open_folder(int dir, const char *name)
-{
-    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* The last attempt's files stand in the experiment's folder, those of attempts before it in folders of their own. */
 static void write_of(int dir, const char *id, const json_t *attempts)
 {
-    AUTO_CLOSE int folder = is_name(id) ? open_folder(dir, id) : -1;
+    AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(dir, id) : -1;
     for (size_t i = 0; folder >= 0 && i < json_array_size(attempts); i++) {
         const json_t *attempt = json_array_get(attempts, i);
         const char *file = json_get_text(json_get(attempt, "snapshot"), "file");
         json_int_t number = 0;
-        if (!is_name(file) || !json_get_int(attempt, "number", &number))
+        if (!fs_check_name(file, NULL) || !json_get_int(attempt, "number", &number))
             continue;
         bool last = i + 1 == json_array_size(attempts);
         AUTO_FREE char *own = mem_printf("attempt_%lld", (long long)number);
         AUTO_FREE char *where = last ? mem_strdup(id) : mem_printf("%s/%s", id, own);
-        AUTO_CLOSE int before = last ? -1 : open_folder(folder, own);
+        AUTO_CLOSE int before = last ? -1 : fs_open_folder_beneath(folder, own);
         if (last || before >= 0)
             write_one(last ? folder : before, where, file);
     }

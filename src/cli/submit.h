@@ -21,8 +21,8 @@ struct submitted {
 
 void submitted_fini(struct submitted *submitted);
 
-/* Hands the experiments of the plan that are missing, and that no task in the queue is to do, to sbatch. False: err says what was not
- * submitted and how to go on. */
+/* Hands the experiments of the plan that are missing, and that no task in the queue is to do, to sbatch. False: err
+ * says what was not submitted and how to go on. */
 struct submit_wish {
     const struct strv *env;
     size_t at_once;   /* so many at a time; 0: as many as the scheduler likes */
@@ -42,6 +42,8 @@ bool submit_plan_again(struct submitted *submitted, bool json, bool **only, stru
 
 /* What was collected, as a table for a person or as JSON. */
 void collected_text(const struct collected *collected, const char *run_dir, struct text *out);
+/* Adds bytes that came with the folder, fit for a terminal: no control characters. */
+void collected_add_legible(struct text *out, const char *bytes, size_t count);
 json_t *collected_json(const struct collected *collected, const char *run_dir);
 
 #endif

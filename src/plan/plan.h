@@ -93,11 +93,12 @@ bool plan_make(const struct settings *settings, const struct registry *registry,
                struct plan *out, struct problems *problems);
 void plan_fini(struct plan *plan);
 
-/* What run.db keeps of an experiment, and back. */
+/* What run.db and plan.json keep of an experiment, and back. Its id, which names a folder, is one that tare itself
+ * could have given. */
 json_t *plan_experiment_to_json(const struct plan_experiment *experiment);
 bool plan_experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err);
 
-/* <repo>_<model>_<number>[_parallel], fit for a folder's name. The caller frees it. */
+/* <repo>_<model>_<number>[_parallel], fit for a folder's name (no longer than one may be). The caller frees it. */
 char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel);
 void plan_experiment_fini(struct plan_experiment *experiment);
 

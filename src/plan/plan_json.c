@@ -1,6 +1,7 @@
 /* The plan as run.db keeps it. What is absent (NULL) is left out. */
 #include "plan/plan.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "plan/job.h"
 #include "plan/oom_json.h"
@@ -308,6 +309,32 @@ static bool job_from_json(const json_t *json, struct plan_job *job, struct err *
            get_bool(json, "exit_code_required", &job->exit_code_required, err);
 }
 
+/* "_007" or "_007_parallel" at the end: no file or folder of the run itself has such a name. */
+static bool ends_as_id(const char *id)
+{
+    static const char parallel[] = "_parallel";
+    size_t length = strlen(id), tail = sizeof parallel - 1, digits = 0;
+    if (length > tail && strcmp(id + length - tail, parallel) == 0)
+        length -= tail;
+    while (digits < length && id[length - digits - 1] >= '0' && id[length - digits - 1] <= '9')
+        digits++;
+    return digits >= 3 && length > digits && id[length - digits - 1] == '_';
+}
+
+/* The plan may come with a folder that somebody sent. */
+static bool get_id(const json_t *json, char **out, struct err *err)
+{
+    if (!get_text(json, "id", out, err))
+        return false;
+    if (!fs_check_name(*out, err))
+        return err_wrap(
+            err, "'id' must name the experiment's folder, and this plan was changed by something else than tare");
+    return ends_as_id(*out) || err_set(err,
+                                       "'id' is '%.200s', not <repository>_<model>_<number>: this plan was changed by "
+                                       "something else than tare",
+                                       *out);
+}
+
 static bool experiment_from_json(const json_t *json, struct plan_experiment *out, struct err *err)
 {
     const json_t *background = json_object_get(json, "background");
@@ -315,7 +342,7 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     out->governor = mem_strdup(json_get_text(json, "governor"));
     out->expected_s.valid = json_get_number(json, "expected_s", &out->expected_s.value);
     out->exclusive = json_is_true(json_object_get(json, "exclusive"));
-    if (!get_text(json, "id", &out->id, err) || !get_count(json, "number", &out->number, err) ||
+    if (!get_id(json, &out->id, err) || !get_count(json, "number", &out->number, err) ||
         !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
         !get_number(json, "timeout_s", &out->timeout_s, err))
         return false;

@@ -290,13 +290,29 @@ static void order_by_length(struct planner *planner)
         qsort(planner->drafts, planner->draft_count, sizeof *planner->drafts, by_weight);
 }
 
+/* A folder's name has at most 255 bytes; the number and what comes after it, and what is put before it meanwhile,
+ * need some. */
+enum { NAMES_MAX = 200 };
+
 static void add_safe(struct text *id, const char *name)
 {
     for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c == 0xC2 && c[1] && (unsigned char)c[1] < 0xA0) {
+            text_add_char(id, '_'); /* U+0080 to U+009F steer terminals */
+            c++;
+            continue;
+        }
         bool safe = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
                     strchr("-_+=@", *c) || (*c == '.' && id->length) || (unsigned char)*c >= 0x80;
         text_add_char(id, safe ? *c : '_');
     }
+}
+
+static void cut(struct text *id, size_t length)
+{
+    while (length > 0 && ((unsigned char)id->data[length] & 0xC0) == 0x80)
+        length--; /* not within a character */
+    id->data[id->length = length] = '\0';
 }
 
 char *plan_experiment_id(const char *repo, const char *model, size_t number, bool parallel)
@@ -305,6 +321,8 @@ char *plan_experiment_id(const char *repo, const char *model, size_t number, boo
     add_safe(&id, repo);
     text_add_char(&id, '_');
     add_safe(&id, model);
+    if (id.length > NAMES_MAX)
+        cut(&id, NAMES_MAX);
     text_addf(&id, "_%03zu%s", number, parallel ? "_parallel" : "");
     return text_take(&id);
 }

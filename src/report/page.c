@@ -1,5 +1,6 @@
 #include "report/page.h"
 
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "guard/evidence.h"
@@ -172,8 +173,7 @@ static void add_experiment(struct text *out, const json_t *experiment, size_t co
     const char *id = json_get_text(experiment, "experiment_id");
     json_int_t number = 0;
     json_get_int(experiment, "number", &number);
-    AUTO_CLOSE int folder =
-        page_files_is_name(id) ? openat(options->dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    AUTO_CLOSE int folder = fs_check_name(id, NULL) ? fs_open_folder_beneath(options->dir, id) : -1;
     if (folder >= 0)
         add_contents(json, experiment, folder, of_study, count);
     AUTO_FREE char *name = mem_printf("x%lld", (long long)number);

@@ -12,13 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 60, NAME_MAX_BYTES = 255 };
-
-bool page_files_is_name(const char *name)
-{
-    return name && *name && strlen(name) <= NAME_MAX_BYTES && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
-}
+enum { FILES_MAX = 60 };
 
 json_t *page_files_of_run(int dir)
 {

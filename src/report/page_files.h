@@ -3,10 +3,6 @@
 #define TARE_REPORT_PAGE_FILES_H
 
 #include <jansson.h>
-#include <stdbool.h>
-
-/* One step of a path, nothing that leads elsewhere: what a run.db or a summary.csv says is not believed. */
-bool page_files_is_name(const char *name);
 
 /* The names in a run's folder that its readers know, as far as they are there: ["summary.csv", ...]. A new
  * reference. */

@@ -88,9 +88,7 @@ static bool move_earlier_files(struct attempt *attempt, struct err *err)
 bool attempt_make_folder(struct attempt *attempt, int run_dir, struct err *err)
 {
     const char *id = attempt->experiment->id;
-    if (!*id || strchr(id, '/') || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
-        return err_set(err, "'%s' cannot be the name of a folder", id);
-    attempt->folder = fs_make_dir_at(run_dir, id, 0777, err);
+    attempt->folder = fs_check_name(id, err) ? fs_make_dir_at(run_dir, id, 0777, err) : -1;
     if (attempt->folder < 0)
         return false;
     if (attempt->number > 1 && !move_earlier_files(attempt, err))

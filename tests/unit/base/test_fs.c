@@ -14,12 +14,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +65,12 @@ static void put(const struct place *place, const char *name, const char *bytes)
 static char *path_of(const struct place *place, const char *name)
 {
     return mem_printf("%s/%s", place->path, name);
+}
+
+static bool is_there(const struct place *place, const char *name)
+{
+    struct stat status;
+    return fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static void assert_content(const struct place *place, const char *name, const char *expected)
@@ -340,6 +350,94 @@ static void a_link_or_file_in_a_folder_s_place_is_refused(void **state)
     assert_string_equal(err.text, "make folder none/x: No such file or directory");
 }
 
+/* The folder that somebody else filled: place/in; outside of it stands place/out. */
+static void assert_nothing_leads_out(const struct place *place)
+{
+    struct err err;
+    AUTO_TEXT struct text text = {0};
+    AUTO_CLOSE int in = openat(place->dir, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    static const char *const leading[] = {"link/file", "../out/file",  "sub/../../out/file", "sub/link/file",
+                                          "/tmp/file", "link_to_file", "sub/../link/file"};
+    for (size_t i = 0; i < sizeof leading / sizeof *leading; i++) {
+        assert_int_equal(fs_open_beneath(in, leading[i], O_RDONLY, 0), -1);
+        assert_true(errno == EXDEV || errno == ELOOP || errno == ENOTDIR);
+        assert_false(fs_read_at(in, leading[i], 100, &text, &err));
+        assert_int_equal(fs_open_at(in, leading[i], &err), -1);
+    }
+    static const char *const made[] = {"link/new", "../out/new", "sub/link/new", "sub/../../out/new"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        assert_false(fs_write_atomic(in, made[i], "x", 1, &err));
+        assert_int_equal(fs_create_at(in, made[i], &err), -1);
+        assert_int_equal(fs_make_dir_at(in, made[i], 0777, &err), -1);
+        assert_false(is_there(place, "out/new"));
+    }
+    assert_int_equal(fs_make_dir_at(in, "..", 0777, &err), -1);
+    assert_int_equal(fs_open_folder_beneath(in, "link"), -1);
+    assert_content(place, "out/file", "theirs");
+    /* What stays inside is reached, across folders too. */
+    assert_true(fs_read_at(in, "sub/file", 100, &text, &err));
+    assert_string_equal(text_get(&text), "ours");
+    assert_true(fs_write_atomic(in, "./sub/other", "y", 1, &err));
+    assert_content(place, "in/sub/other", "y");
+    AUTO_CLOSE int deeper = fs_make_dir_at(in, "sub/deeper", 0777, &err);
+    assert_true(deeper >= 0 && is_there(place, "in/sub/deeper"));
+    AUTO_CLOSE int created = fs_create_at(in, "sub/deeper/file", &err);
+    assert_true(created >= 0 && is_there(place, "in/sub/deeper/file"));
+}
+
+static void fill_in_and_out(const struct place *place)
+{
+    assert_int_equal(
+        mkdirat(place->dir, "in", 0700) | mkdirat(place->dir, "in/sub", 0700) | mkdirat(place->dir, "out", 0700), 0);
+    assert_int_equal(symlinkat("../out", place->dir, "in/link") | symlinkat("../../out", place->dir, "in/sub/link") |
+                         symlinkat("../out/file", place->dir, "in/link_to_file"),
+                     0);
+    put(place, "in/sub/file", "ours");
+    put(place, "out/file", "theirs");
+}
+
+static void nothing_in_a_folder_leads_out_of_it(void **state)
+{
+    const struct place *place = *state;
+    fill_in_and_out(place);
+    assert_nothing_leads_out(place);
+}
+
+/* Linux before 5.6 (ENOSYS), and filters of containers that do not know the call (EPERM): seccomp(2). */
+static void nothing_leads_out_where_openat2_is_missing_either(void **state)
+{
+    const struct place *place = *state;
+    static const unsigned codes[] = {ENOSYS, EPERM};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct sock_filter filter[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 437, 0, 1), /* openat2, x86-64 and arm64 */
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | codes[i]),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+            };
+            struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+                _exit(77);
+            if (syscall(437, place->dir, ".", NULL, 0) != -1 || errno != (int)codes[i])
+                _exit(78);
+            char name[20];
+            snprintf(name, sizeof name, "without_%zu", i);
+            struct place own = {.dir = fs_make_dir_at(place->dir, name, 0700, NULL)};
+            snprintf(own.path, sizeof own.path, "%.150s/%s", place->path, name);
+            fill_in_and_out(&own);
+            assert_nothing_leads_out(&own);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 static void a_path_is_made_step_by_step(void **state)
 {
     const struct place *place = *state;
@@ -363,12 +461,6 @@ static void a_path_is_made_step_by_step(void **state)
 }
 
 #define WITH_PLACE(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
-
-static bool is_there(const struct place *place, const char *name)
-{
-    struct stat status;
-    return fstatat(place->dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
 
 /* Nothing else that begins like it, no link, no folder, and nothing behind a link. */
 static void what_a_killed_writer_left_is_removed_and_nothing_else(void **state)
@@ -452,6 +544,8 @@ int main(void)
         cmocka_unit_test(all_bytes_arrive_across_interruptions),
         WITH_PLACE(a_folder_is_made_once_and_opened_always),
         WITH_PLACE(a_link_or_file_in_a_folder_s_place_is_refused),
+        WITH_PLACE(nothing_in_a_folder_leads_out_of_it),
+        WITH_PLACE(nothing_leads_out_where_openat2_is_missing_either),
         WITH_PLACE(a_path_is_made_step_by_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

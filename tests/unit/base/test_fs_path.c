@@ -136,9 +136,66 @@ static void executables_are_found_along_the_path_or_by_their_place(void **state)
     assert_int_equal(rmdir(folder) | rmdir(one) | rmdir(two) | rmdir(root), 0);
 }
 
+/* The rules are POSIX's (3.170 Filename, NAME_MAX of Linux) and those of a terminal (ECMA-48: C0, DEL, C1). */
+static void a_name_is_that_of_one_file_or_folder_and_leads_nowhere(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"repo_net_001",
+                                       "a_b_012_parallel",
+                                       "x",
+                                       "-x",
+                                       "a.b",
+                                       "a..b",
+                                       "a+b=c@d",
+                                       "a b",
+                                       "~",
+                                       "a\\b",
+                                       "\xC3\xA9t\xC3\xA9_001", /* U+00E9: a letter */
+                                       "\xC2\xA0x",             /* U+00A0, the first after C1 */
+                                       "\xE8\xAE\xAD\xE7\xBB\x83_001"};
+    static const struct {
+        const char *name, *error;
+    } bad[] = {
+        {"", "'' is empty"},
+        {".", "'.' begins with a '.'"},
+        {"..", "'..' begins with a '.'"},
+        {".ssh", "'.ssh' begins with a '.'"},
+        {"/", "'/' holds a '/'"},
+        {"../../../.ssh", "'../../../.ssh' holds a '/'"},
+        {"a/../b", "'a/../b' holds a '/'"},
+        {"a/", "'a/' holds a '/'"},
+        {"/etc/passwd", "'/etc/passwd' holds a '/'"},
+        {"a\nb", "'a?b' holds a control character"},
+        {"\033]0;x\007", "'?]0;x?' holds a control character"},
+        {"a\177", "'a?' holds a control character"},
+        {"\xC2\x9B"
+         "2J",
+         "'\?\?2J' holds a control character"}, /* U+009B */
+        {NULL, "'' is missing"},
+    };
+    struct err err;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(fs_check_name(good[i], NULL));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char wanted[200];
+        snprintf(wanted, sizeof wanted, "%s, so it is no name of a file or folder", bad[i].error);
+        assert_false(fs_check_name(bad[i].name, &err));
+        assert_string_equal(err.text, wanted);
+    }
+    char longest[257];
+    memset(longest, 'x', 256);
+    longest[255] = '\0';
+    assert_true(fs_check_name(longest, NULL));
+    longest[255] = 'x';
+    longest[256] = '\0';
+    assert_false(fs_check_name(longest, &err));
+    assert_non_null(strstr(err.text, "is longer than 255 bytes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_is_that_of_one_file_or_folder_and_leads_nowhere),
         cmocka_unit_test(paths_are_resolved_as_text),
         cmocka_unit_test(without_a_base_paths_start_at_the_working_folder),
         cmocka_unit_test(paths_are_split_as_the_shell_tools_do),

@@ -195,6 +195,77 @@ static void an_experiment_that_lacks_something_is_refused_by_name(void **state)
     plan_experiment_fini(&experiment);
 }
 
+/* As the documents say: <repository>_<model>_<nnn>[_parallel]. Everything else, what leads elsewhere and the run's
+ * own files above all, is another program's. */
+static void only_an_id_that_tare_gives_is_read(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a_b_001",  "a_b_1234",  "a_b_001_parallel", "\xE8\xAE\xAD_x_010",
+                                       "-x_y_001", "_a_b.c_002"};
+    static const char *const bad[] = {"",
+                                      ".",
+                                      "..",
+                                      "../../../.ssh",
+                                      "../a_b_001",
+                                      "/tmp/a_b_001",
+                                      ".a_b_001",
+                                      "a/b_001",
+                                      "tasks",
+                                      "run.db",
+                                      "plan.json",
+                                      "summary.csv",
+                                      "run.lock",
+                                      "a_b_01",
+                                      "a_b001",
+                                      "001",
+                                      "_parallel",
+                                      "a_001_parallel_parallel",
+                                      "a_b_001\n",
+                                      "a\033_b_001",
+                                      "a\xC2\x9B_b_001",
+                                      "machine.1.json"};
+    struct plan_experiment experiment = sample(false), back;
+    json_t *json = plan_experiment_to_json(&experiment);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        json_object_set_new(json, "id", json_string(good[i]));
+        assert_true(plan_experiment_from_json(json, &back, NULL));
+        assert_string_equal(back.id, good[i]);
+        plan_experiment_fini(&back);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err err = {0};
+        json_object_set_new(json, "id", json_string(bad[i]));
+        assert_false(plan_experiment_from_json(json, &back, &err));
+        assert_non_null(strstr(err.text, "'id'"));
+        assert_null(strchr(err.text, '\033'));
+    }
+    json_decref(json);
+    plan_experiment_fini(&experiment);
+}
+
+/* However long and strange the names of a registry are. */
+static void every_id_that_tare_gives_can_be_read_and_name_a_folder(void **state)
+{
+    (void)state;
+    char words[1001];
+    for (size_t i = 0; i < 1000; i++)
+        words[i] = "\xE8\xAE\xAD"[i % 3];
+    words[999] = '\0';
+    const char *const names[] = {"r", "", "..", "../../.ssh", ".hidden", "a\nb", "a\x7F", "a\xC2\x9B", "a b", words};
+    struct plan_experiment experiment = sample(false), back;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        free(experiment.id);
+        experiment.id = plan_experiment_id(names[i], names[i], i == 0 ? SIZE_MAX : 1, true);
+        json_t *json = plan_experiment_to_json(&experiment);
+        assert_true(strlen(experiment.id) <= 250);
+        assert_true(plan_experiment_from_json(json, &back, NULL));
+        assert_string_equal(back.id, experiment.id);
+        plan_experiment_fini(&back);
+        json_decref(json);
+    }
+    plan_experiment_fini(&experiment);
+}
+
 static void a_job_that_lacks_something_is_refused_by_name(void **state)
 {
     (void)state;
@@ -351,6 +422,8 @@ int main(void)
         cmocka_unit_test(an_experiment_survives_the_way_through_json),
         cmocka_unit_test(floats_stand_in_json_in_their_shortest_form),
         cmocka_unit_test(an_experiment_that_lacks_something_is_refused_by_name),
+        cmocka_unit_test(only_an_id_that_tare_gives_is_read),
+        cmocka_unit_test(every_id_that_tare_gives_can_be_read_and_name_a_folder),
         cmocka_unit_test(a_job_that_lacks_something_is_refused_by_name),
         cmocka_unit_test(a_plan_from_before_there_were_marks_is_read),
         cmocka_unit_test(the_head_survives_the_way_through_json),
