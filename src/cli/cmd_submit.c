@@ -165,8 +165,12 @@ static int submit_new(const struct cli_call *call, const struct strv *env, const
     warn_of_gpus(&input->plan);
     if (dry && !answers)
         cli_note("%s; the script is for a cluster as Slurm comes", err.text);
-    if (dry)
-        return show(call, &input->plan, &submitted);
+    if (dry) {
+        int code = show(call, &input->plan, &submitted);
+        bool refused = !answers && err.code == ENOENT;
+        return fs_can_make_path(call->values[OPTION_OUTPUT].text, &err) ? (refused ? CLI_BROKEN : code)
+                                                                        : cli_failed(CLI_BROKEN, &err);
+    }
     /* With a controller that is away the plan is fixed all the same: it is submitted by --resume later. */
     if ((!answers && err.code == ENOENT) || !make_run(call, input, &submitted, &err)) {
         cli_error("%s", err.text);

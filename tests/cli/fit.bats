@@ -25,7 +25,7 @@ persistence 0'
     is "$(now "gpu empty" status) $(now "gpu empty" status 1)" "ok ok"
     is "$(now "gpu brakes" status) $(now "gpu brakes" status 1)" "ok ok"
     is "$(now persistence status) $(now persistence status 1)" "ok warn"
-    is "$(now persistence mend 1)" "sudo nvidia-smi -pm 1, or start nvidia-persistenced"
+    is "$(now persistence mend 1)" "sudo nvidia-smi -pm 1   # or start nvidia-persistenced"
     is "$(now "gpu idle" data.power_w)" 77.0
     is "$(now "gpu idle" data.gpu 1)" "GPU 1"
 }
@@ -61,12 +61,12 @@ ecc 3"
     scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=4
 fault nvmlDeviceGetGraphicsRunningProcesses error code=4'
     page
-    is "$(now "gpu empty" status)" warn
+    is "$(now "gpu empty" status)" unchecked
     [ "$(now "gpu empty" reason)" != None ]
     # The list of displays alone says nothing of those that compute.
     scenario 1 'fault nvmlDeviceGetComputeRunningProcesses error code=4'
     page
-    is "$(now "gpu empty" status)" warn
+    is "$(now "gpu empty" status)" unchecked
     [[ "$(now "gpu empty" reason)" == *nvmlDeviceGetComputeRunningProcesses* ]]
     scenario 1 'init_error 9'
     page

@@ -143,6 +143,16 @@ END
     [ ! -e results ]
 }
 
+@test "a dry run of a submission shows the script, and ends with 3 where the results cannot be written" {
+    settings 1
+    touch file
+    run submit --dry-run -o file/below
+    [ "$status" -eq 3 ]
+    [[ $output == *"#SBATCH --array=1"*"open folder $WORK/file: Not a directory"* ]]
+    run submit -o file/below
+    [ "$status" -eq 3 ]
+}
+
 @test "when sbatch refuses, the run stands, and says how to go on" {
     settings 2
     echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >refuse
