@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The number of the first pid namespace's file (PROC_PID_INIT_INO of Linux's include/uapi/linux/nsfs.h and proc_ns.h). */
+/* The number of the first pid namespace's file (PROC_PID_INIT_INO of linux/nsfs.h and linux/proc_ns.h). */
 static const ino_t FIRST_PID_NAMESPACE = 0xEFFFFFFC;
 
 /* Less than this nobody needs to be asked whose it is. */

@@ -25,7 +25,7 @@ stop_for() {
 @test "a runner that was stopped until long after the end says the training's own time and energy, and is not clean" {
     busy_gpu
     job "$TIMED"
-    settings 2
+    settings 1
     start_run
     stop_for 10
     end_program

@@ -45,7 +45,7 @@ text = {f: open(os.path.join(root, f), encoding="utf-8", errors="replace").read(
         if f.endswith((".c", ".h", ".sh", ".bash", ".bats", ".md", "meson.build", "Makefile")) and f != "CHANGELOG.md"}
 # Of the system, of the Linux kernel, of a reference implementation, and what tare itself writes.
 elsewhere = {name for t in text.values() for name in re.findall(r"^#include <([^>]+)>", t, re.M)}
-elsewhere |= {"linux/magic.h", "arch/x86/events/rapl.c", "splitmix64.c", "sqlite3.h", "sd-event.h", "libsmartcols.h", "submit.sh"}
+elsewhere |= {"linux/magic.h", "linux/nsfs.h", "linux/openat2.h", "linux/proc_ns.h", "linux/capability.h", "cudaTypedefs.h", "arch/x86/events/rapl.c", "splitmix64.c", "sqlite3.h", "sd-event.h", "libsmartcols.h", "submit.sh"}
 
 def split(name, text):
     """Comments (of a document: all but its examples), and the rest."""

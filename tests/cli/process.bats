@@ -68,6 +68,7 @@ tool of the repository"
 }
 
 @test "children that outlive the command are ended, and named as evidence" {
+    idle_machine # other tests may run beside this one
     job 'exec 9>../lock; flock 9; setsid sleep 1000 & setsid sleep 1000 & echo loss 1'
     settings 1
     tare_run
@@ -173,6 +174,7 @@ print(sqlite3.connect(sys.argv[1]).execute("SELECT value, special FROM experimen
 }
 
 @test "a metric that never matched is an empty cell and said so" {
+    idle_machine # other tests may run beside this one
     job 'echo nothing to see'
     settings 1
     run tare_run

@@ -45,13 +45,14 @@ repo_net_003 2"
 }
 
 @test "where nothing is to be repeated, nothing is written" {
+    idle_machine
     three
     verdicts clean - clean
     local before after
     before=$(cd "$(run_dir)" && cat run.db events.jsonl summary.csv | md5sum)
     run --separate-stderr rerun
     [ "$status" -eq 0 ]
-    is "$output" "nothing to repeat: no result in $(run_dir) is suspect or contaminated"
+    is "$output" "nothing to repeat: no result in $(run_dir) has a verdict that is not clean"
     [[ "$stderr" == *"1 experiment ended before verdicts were given, and is left as it is"* ]]
     after=$(cd "$(run_dir)" && cat run.db events.jsonl summary.csv | md5sum)
     is "$after" "$before"

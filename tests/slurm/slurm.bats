@@ -151,6 +151,7 @@ END
 }
 
 @test "what is not clean is repeated by the cluster, and nothing else" {
+    idle_machine # else other tests beside this one are what disturbs it
     job "echo \"\$SLURM_ARRAY_TASK_ID\" >>$WORK/ran; echo 'loss 1'"
     settings 4
     "$TARE" submit settings.json -c registry.json -o results -- --gres=gpu:2 >out

@@ -46,7 +46,7 @@ static void the_sweep_is_always_there(void **state)
     containment_fini(&containment);
 }
 
-/* Bit 21 of CapEff (capability.h, proc(5)): who has it needs no user namespace. */
+/* Bit 21 of CapEff (linux/capability.h, proc(5)): who has it needs no user namespace. */
 static bool has_cap_sys_admin(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
