@@ -152,7 +152,7 @@ static void say_unknown_goals(const struct page *page, const struct figures_grou
 {
     size_t count = 0;
     for (size_t i = 0; i < group->figure_count; i++) {
-        if (!group->figures[i].is_metric)
+        if (!group->figures[i].is_metric || group->figures[i].goal != GOAL_UNKNOWN)
             continue;
         AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
         text_addf(page->out, "%s%s", count++ ? ", " : "no front: whether more or less is better is not known of ",

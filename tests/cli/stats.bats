@@ -387,6 +387,16 @@ assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": N
     "$TARE" stats results --json | python3 -c 'import json, sys; (g,) = json.load(sys.stdin)["groups"]; assert g["quality"] is None and g["front"] == [], g'
 }
 
+@test "a goal that the name says is not called unknown where no value is finite" {
+    job 'echo "loss nan"'
+    settings 1
+    sed -i 's/\[0-9.\]+/[a-z0-9.]+/' registry.json
+    tare_run > out 2>&1
+    run -0 "$TARE" stats "$(run_dir)" --verdicts all
+    [[ "$output" =~ loss\ +0\ +1 ]]
+    [[ "$output" != *"is not known of"* ]]
+}
+
 @test "modes are groups of their own, can be selected, and are exported" {
     diverging
     "$TARE" stats "$(run_dir)" --verdicts all --json > stats.json
