@@ -177,6 +177,9 @@ static bool plan_follows_gpu_memory(const struct plan *plan)
 
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
+    AUTO_FREE char *preload = NULL;
+    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
+        return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct progress *progress = make_progress(session);
     size_t left = skip_done(session, progress);
     say_start(session, left);
@@ -186,9 +189,6 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     /* The GPUs of a machine that is played have no device files. */
     AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
     const struct census_roots roots = {.proc = "/proc", .dev = dev};
-    AUTO_FREE char *preload = NULL;
-    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
-        return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct run_request request = {
         .store = session->store,
         .dir = session->dir,

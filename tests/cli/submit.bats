@@ -502,6 +502,7 @@ END
 }
 
 @test "collect waits for the disk as often for 60 tasks as for 6" {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the leak checker does not work under strace"
     command -v strace >/dev/null || skip "strace is missing"
     local count=6 number
     for count in 6 60; do
