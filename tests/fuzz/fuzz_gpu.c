@@ -8,8 +8,7 @@
 static void check_printable(const char *text, size_t size)
 {
     check(strlen(text) < size);
-    for (const char *c = text; *c; c++)
-        check(*c >= ' ' && *c <= '~');
+    check(fuzz_is_legible(text));
 }
 
 static void information(const char *bytes, size_t count)

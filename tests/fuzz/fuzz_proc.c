@@ -12,8 +12,7 @@ static void stat_line(const char *bytes, size_t count)
         return;
     check(stat.pid >= 0 && stat.ppid >= 0 && stat.session >= 0);
     check(strlen(stat.comm) < sizeof stat.comm);
-    for (const char *c = stat.comm; *c; c++)
-        check(*c >= ' ' && *c <= '~');
+    check(fuzz_is_legible(stat.comm));
     proc_stat_alive(&stat);
 }
 
