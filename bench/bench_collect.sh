@@ -15,23 +15,13 @@ here=$ROOT/bench
 dir=$(mktemp -d -t bench_collect.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-mkdir repo bin
-printf '#!/bin/sh\necho loss 0.5\n' >repo/train.sh
+mkdir bin
 # Slurm's programs are not needed for what is measured.
 printf '#!/bin/sh\nprintf "MaxArraySize = 1000001\\nKillWait = 30 sec\\n"\n' >bin/scontrol
 printf '#!/bin/sh\necho 1\n' >bin/sbatch
-chmod +x repo/train.sh bin/*
+chmod +x bin/*
 export PATH=$dir/bin:$PATH XDG_STATE_HOME=$dir/state TARE_LOCK_DIR=$dir/locks
-cat >registry.json <<END
-{"models": {"repo": {"path": "repo", "train_script": "./train.sh", "models": ["net"],
-  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000000],
-                                  "distribution": "uniform"}},
-  "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}}}}
-END
-cat >settings.json <<END
-{"max_retries": 0, "seed": 7, "experiments": [{"repo": "repo", "model": "net", "mutate": ["n"], "runs_per_config": $tasks}],
- "tare": {"timing": {"between_runs": 0, "between_configurations": 0}}}
-END
+small_trainings "$tasks"
 "$TARE" submit settings.json -c registry.json -o results >/dev/null
 run=$(echo "$dir"/results/run_*)
 "$TARE" run --task 1 "$run" -q >/dev/null

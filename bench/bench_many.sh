@@ -14,19 +14,7 @@ dir=$(mktemp -d -t bench_many.XXXXXX)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 export XDG_STATE_HOME=$dir/state TARE_LOCK_DIR=$dir/locks PARALLEL_HOME=$dir
-mkdir repo
-printf '#!/bin/sh\necho loss 0.5\n' >repo/train.sh
-chmod +x repo/train.sh
-cat >registry.json <<END
-{"models": {"repo": {"path": "repo", "train_script": "./train.sh", "models": ["net"],
-  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000000],
-                                  "distribution": "uniform"}},
-  "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}}}}
-END
-cat >settings.json <<END
-{"max_retries": 0, "seed": 7, "experiments": [{"repo": "repo", "model": "net", "mutate": ["n"], "runs_per_config": $count}],
- "tare": {"timing": {"between_runs": 0, "between_configurations": 0}}}
-END
+small_trainings "$count"
 
 python3 - "$TARE" "$count" <<'END' >figures
 import glob, json, os, subprocess, sys

@@ -28,3 +28,20 @@ row() {
     echo
     [ "$met" != NO ]
 }
+
+# small_trainings COUNT: registry.json and settings.json of so many trainings that only print a loss, in this folder.
+small_trainings() {
+    mkdir repo
+    printf '#!/bin/sh\necho loss 0.5\n' >repo/train.sh
+    chmod +x repo/train.sh
+    cat >registry.json <<END
+{"models": {"repo": {"path": "repo", "train_script": "./train.sh", "models": ["net"],
+  "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 1000000000],
+                                  "distribution": "uniform"}},
+  "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}}}}
+END
+    cat >settings.json <<END
+{"max_retries": 0, "seed": 7, "experiments": [{"repo": "repo", "model": "net", "mutate": ["n"], "runs_per_config": $1}],
+ "tare": {"timing": {"between_runs": 0, "between_configurations": 0}}}
+END
+}

@@ -1,4 +1,4 @@
-/* audit_safe.csv: the rows that can be believed. */
+/* audit_safe.csv: the rows that succeeded and passed all checks. */
 #include "audit/audit_json.h"
 
 #include "base/csv.h"

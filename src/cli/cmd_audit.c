@@ -257,8 +257,8 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"audit DIR... [options]", NULL};
 
 static const char *const description[] = {
-    "Reads results folders, of this program or in the study's layout, and says for each experiment whether its "
-    "measurement can be believed: clean, unverified, suspect or contaminated, with the evidence. GPU energy is "
+    "Reads results folders, of this program or in the study's layout, and gives each experiment a verdict: "
+    "clean, unverified, suspect or contaminated, with the evidence. GPU energy is "
     "computed anew from "
     "the time-stamps of the samples, with its uncertainty, beside the recorded sum.",
     "Nothing in a folder is changed, but for the files of --write. What the verdicts rest on is in docs/audit.md.",

@@ -25,7 +25,8 @@ struct process_time {
 
 struct host_others {
     char *sysroot;
-    bool seen; /* /proc shows all of the machine's processes */
+    bool seen;  /* /proc shows all of the machine's processes */
+    bool begun; /* and those of the beginning are known */
     struct process_time *before;
     size_t count, capacity;
 };
@@ -105,6 +106,7 @@ void host_others_begin(struct host_others *others)
 {
     DIR *proc = others->seen ? open_proc(others) : NULL;
     others->count = 0;
+    others->begun = proc != NULL;
     for (struct dirent *entry; proc && (entry = readdir(proc));) {
         struct process_time process = {.pid = pid_of(entry)};
         if (process.pid == 0 || !cpu_of(others, process.pid, &process.cpu_s))
@@ -136,7 +138,7 @@ static bool is_own(const struct host_others *others, pid_t pid)
 struct reading host_others_s(const struct host_others *others)
 {
     double sum_s = 0;
-    DIR *proc = others->seen ? open_proc(others) : NULL;
+    DIR *proc = others->begun ? open_proc(others) : NULL;
     if (!proc)
         return (struct reading){0};
     for (struct dirent *entry; (entry = readdir(proc));) {

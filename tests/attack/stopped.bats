@@ -6,6 +6,15 @@ load ../cli/energy
 # A GPU at 600 W for ever: the truth is 600 times the seconds that the training took, whatever the runner says of them.
 busy_gpu() { scenario 1 "step 0 600"; }
 
+# sleep_through CONDITION...: the program does nothing for six seconds from that moment, and then ends by itself.
+sleep_through() {
+    wait_until "$@"
+    kill -STOP "$PID"
+    sleep 6
+    kill -CONT "$PID"
+    end_program
+}
+
 has_started() { cat results/*/events.jsonl 2>/dev/null | grep -q '"type":"attempt_started"'; }
 
 # What the job itself says of its length: two times of the kernel's clock.
@@ -45,11 +54,7 @@ assert row["verdict"] != "clean", row["verdict"]
     job "sleep 1; echo loss 0.5"
     settings 1 "" '"timeout": "4s"'
     start_run
-    wait_until has_started
-    kill -STOP "$PID"
-    sleep 6
-    kill -CONT "$PID"
-    end_program
+    sleep_through has_started
     is "$CODE" 0
     is "$(summary training_success)" True
 }
@@ -58,11 +63,7 @@ assert row["verdict"] != "clean", row["verdict"]
     job "sleep 5; echo loss 0.5"
     settings 1 "" '"timeout": "2s"'
     start_run
-    wait_until has_started
-    kill -STOP "$PID"
-    sleep 6
-    kill -CONT "$PID"
-    end_program
+    sleep_through has_started
     is "$CODE" 1
     [[ "$(event_value experiment_ended 1 error)" == *"timed out"* ]]
 }
@@ -123,11 +124,7 @@ assert len(texts) == 1 and open("inner").read().strip() in texts[0], texts
 @test "exec that was stopped until long after the command's end says the command's own time" {
     busy_gpu
     start_program exec --energy --json figures.json -- sh -c 'touch began; sleep 2'
-    wait_until test -e began
-    kill -STOP "$PID"
-    sleep 6
-    kill -CONT "$PID"
-    end_program
+    sleep_through test -e began
     is "$CODE" 0
     python3 -c '
 import json

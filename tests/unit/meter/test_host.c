@@ -308,6 +308,21 @@ static void play_process(const char *root, int pid, int parent, unsigned ticks)
     fclose(file);
 }
 
+/* Else all that others ever used would be taken for what they used meanwhile. */
+static void when_the_beginning_could_not_be_read_nothing_is_known_of_others(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/others.XXXXXX";
+    assert_non_null(mkdtemp(root));
+    struct host_others *others = host_others_new(root);
+    host_others_begin(others);
+    play_process(root, 900003, 1, 50);
+    assert_false(host_others_s(others).valid);
+    host_others_free(others);
+    AUTO_FREE char *command = mem_printf("rm -rf %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 static void of_other_processes_only_what_is_not_our_own_counts(void **state)
 {
     (void)state;
@@ -372,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_the_busy_time_was_others),
         cmocka_unit_test(what_is_too_short_for_ticks_is_judged_by_what_each_process_used),
+        cmocka_unit_test(when_the_beginning_could_not_be_read_nothing_is_known_of_others),
         cmocka_unit_test(of_other_processes_only_what_is_not_our_own_counts),
         cmocka_unit_test(the_time_of_a_stranger_is_seen_to_the_millisecond),
         cmocka_unit_test(what_nobody_could_see_is_said_to_be_unknown),
