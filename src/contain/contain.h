@@ -200,6 +200,6 @@ bool setuid_root_program(const char *path);
 const char *setuid_hint(const struct containment *layers);
 
 bool boot_id_read(char out[40], struct err *err);
-bool process_start_time(pid_t pid, uint64_t *out); /* false: no such process */
+bool process_start_time(pid_t pid, uint64_t *out); /* false: no such process, or errno says why it cannot be read */
 
 #endif

@@ -209,7 +209,7 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     struct init_report ready = {0};
     bool good = job->pidfd >= 0 || err_sys(err, "pidfd_open");
     good = good && ready_wait(mine, &ready, err);
-    good = good && (process_start_time(pid, &job->identity.start_time) || err_set(err, "the job's init vanished"));
+    good = good && (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
     *cgroup_error = ready.cgroup_error;
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;

@@ -284,8 +284,9 @@ assert use["held_peak_bytes"] == 6 << 20 and use["live_peak_bytes"] == 5 << 20 a
 }
 
 @test "a runner at a low limit of open files makes its table, or names that limit as the reason" {
-    for limit in 8 10 12 14 16 20 24 28 32 64; do
-        (ulimit -n $limit; followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym full >told 2>said) || {
+    exec 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- # what the caller holds open would move each limit
+    for limit in {8..32} 64; do
+        (ulimit -n $limit; followed --gpu-memory-limit 2GiB -- "$PROGRAM" dlsym full >told 2>said 3>&-) || {
             cat said
             grep -q "Too many open files" said
             [ "$(grep -c "Invalid argument" said)" -eq 0 ]

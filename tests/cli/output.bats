@@ -358,25 +358,7 @@ END
     for words in 'run settings.json -c registry.json --dry-run' 'run settings.json -c registry.json -o r' 'list -c registry.json' \
         'audit study --all' 'stats study' 'oom "log $hostile"' 'memory snapshot.pickle' 'clean' 'doctor' 'run -ec "$hostile"'; do
         eval "set -- $words"
-        python3 - "$WORK/screen" "$TARE" "$@" <<'END'
-import os, pty, sys, tty
-pid, terminal = pty.fork()
-if pid == 0:
-    tty.setraw(0) # line ends as they are written
-    os.environ["TERM"] = "xterm-256color"
-    os.execv(sys.argv[2], [os.fsencode(word) for word in sys.argv[2:]])
-said = b""
-while True:
-    try:
-        data = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not data:
-        break
-    said += data
-os.waitpid(pid, 0)
-open(sys.argv[1], "wb").write(said)
-END
+        TERM=xterm-256color python3 "$BATS_TEST_DIRNAME/on_pty.py" 100 "$WORK/screen" "$TARE" "$@" || [ $? -lt 128 ]
         [ -s "$WORK/screen" ]
         python3 "$WORK/said.py" colours "$WORK/screen" || { echo "$words"; false; }
     done
