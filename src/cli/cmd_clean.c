@@ -174,5 +174,6 @@ const struct cli_command cmd_clean = {
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

@@ -146,3 +146,77 @@ echo "it was never killed in time"
 exit 1
 END_OF_SCRIPT
 }
+
+# protect: what only root may read (roots/secret.json, the folder roots/closed, the FIFO roots/marks) and write (roots/precious).
+protect() {
+    mkdir -p roots/closed
+    echo '{"very": "private"}' > roots/secret.json
+    echo "id,very,private" > roots/closed/summary.csv
+    echo precious > roots/precious
+    mkfifo roots/marks
+    chmod 600 roots/secret.json roots/marks
+    chmod 700 roots/closed
+}
+
+# refused COMMAND WORDS...: the command, under sudo, cannot do what the caller may not, and says so.
+refused() {
+    run as_sudo timeout 50 "$TARE" "$@"
+    echo "$* gave $status: $output"
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"ermission denied"* ]]
+    [[ "$output" != *private* ]]
+}
+
+# works_as_caller COMMAND WORDS...: while it works, the process is the caller's.
+works_as_caller() {
+    env SUDO_UID=$CALLER SUDO_GID=$CALLER SUDO_USER=caller "$TARE" "$@" > out 2>&1 3>&- &
+    local pid=$!
+    wait_until grep -qsP "^Uid:\t$CALLER\t$CALLER\t$CALLER\t" "/proc/$pid/status"
+    kill "$pid"
+    wait "$pid" || true
+}
+
+@test "every command reads only what sudo's caller may read" {
+    local command
+    reachable
+    protect
+    for command in $("$TARE" help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+        case $command in
+        run | list | feasibility | submit | oom | memory) refused "$command" roots/secret.json ;;
+        plan-pairs) refused plan-pairs roots/secret.json --gpu-memory 8GiB ;;
+        audit | stats | export | report | collect) refused "$command" roots/closed ;;
+        compare) refused compare roots/closed roots/closed ;;
+        exec) refused exec -- cat roots/secret.json ;;
+        bench) refused bench "cat roots/secret.json" -o roots/results ;;
+        mark) TARE_MARKS=$WORK/roots/marks refused mark epoch ;;
+        # It opens no file of the caller's; a machine without sensors ends it at once.
+        measure) ! "$TARE" measure --for 0.1 2> /dev/null || works_as_caller measure --for 40 ;;
+        # It stays root, which sees what everybody has open; its part that is the caller is tested above.
+        clean) ;;
+        doctor)
+            as_sudo "$TARE" doctor --output roots/closed > out 2>&1 || true
+            grep -q 'Permission denied' out
+            ;;
+        *)
+            echo "no test knows the command $command"
+            return 1
+            ;;
+        esac
+    done
+    [ "$(ls roots)" = "$(printf '%s\n' closed marks precious secret.json)" ]
+}
+
+@test "memory --html writes no file that sudo's caller may not write, also through a link of theirs" {
+    reachable
+    protect
+    cp "$ROOT/tests/data/memory/cap.pickle" snapshot.pickle
+    chmod 644 snapshot.pickle
+    become $CALLER ln -s "$WORK/roots/precious" link.html
+    for page in roots/precious link.html roots/new.html; do
+        as_sudo "$TARE" memory snapshot.pickle --html $page > out 2>&1 || true
+        [ "$(cat roots/precious)" = precious ]
+        [ ! -e roots/new.html ]
+    done
+    as_sudo "$TARE" memory snapshot.pickle --html page.html
+    [ "$(stat -c %u page.html)" -eq $CALLER ]
+}
