@@ -121,7 +121,7 @@ grep -qx "met $NAME" got
 END_OF_SCRIPT
 }
 
-@test "a caller who kills the part of clean that acts for them, or stops it, does not stop root" {
+@test "a caller who kills the part of clean that acts for them does not stop root, which says so" {
     isolated <<'END_OF_SCRIPT'
 cat > killer.py <<'PY'
 import os, re, signal
