@@ -128,7 +128,9 @@ void caller_merge(const struct strv *callers, const struct strv *ours, const cha
         strv_env_set(out, "SHELL", shell);
 }
 
-static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, struct err *err)
+enum { WITH_CGROUP = 1, SHUT = 2 };
+
+static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, bool shut, struct err *err)
 {
     if (user ? initgroups(user->pw_name, gid) != 0 : setgroups(1, &gid) != 0)
         return err_sys(err, "take the groups of user %u", (unsigned)uid);
@@ -140,8 +142,8 @@ static bool drop_root(const struct passwd *user, uid_t uid, gid_t gid, struct er
         return err_set(err, "root could not be given up for user %u", (unsigned)uid);
     /* A process that changed its user is not dumpable, and its own files in /proc are root's: without this no user
      * namespace could be made (proc(5), /proc/PID/uid_map). Nothing of root's is in memory here. */
-    if (prctl(PR_SET_DUMPABLE, 1) != 0)
-        return err_sys(err, "make the process dumpable");
+    if (prctl(PR_SET_DUMPABLE, shut ? 0 : 1) != 0)
+        return err_sys(err, "set whether the process is dumpable");
     return true;
 }
 
@@ -156,7 +158,7 @@ static bool set_environ(const struct strv *environment, struct err *err)
     return true;
 }
 
-static bool become(uid_t uid, gid_t gid, bool with_cgroup, struct caller *out, struct err *err)
+static bool become(uid_t uid, gid_t gid, unsigned how, struct caller *out, struct err *err)
 {
     AUTO_STRV struct strv callers = {0};
     AUTO_STRV struct strv ours = {0};
@@ -166,11 +168,11 @@ static bool become(uid_t uid, gid_t gid, bool with_cgroup, struct caller *out, s
     out->environment_from = from ? from : "a safe default";
     caller_merge(&callers, &ours, user ? user->pw_name : getenv("SUDO_USER"), user ? user->pw_dir : NULL,
                  user ? user->pw_shell : NULL, &out->environment);
-    if (with_cgroup)
+    if (how & WITH_CGROUP)
         cgroup_delegate(uid, gid, NULL);
     /* Root's right to refuse it goes with root, and the terminal may be that of a root shell. */
     sys_typing_refuse();
-    if (!drop_root(user, uid, gid, err) || !set_environ(&out->environment, err))
+    if (!drop_root(user, uid, gid, how & SHUT, err) || !set_environ(&out->environment, err))
         return false;
     out->became = true;
     out->uid = uid;
@@ -178,7 +180,7 @@ static bool become(uid_t uid, gid_t gid, bool with_cgroup, struct caller *out, s
     return true;
 }
 
-static bool become_caller(bool as_root, bool with_cgroup, struct caller *out, struct err *err)
+static bool become_caller(bool as_root, unsigned how, struct caller *out, struct err *err)
 {
     *out = (struct caller){.uid = geteuid(), .gid = getegid()};
     unsigned uid, gid;
@@ -187,7 +189,7 @@ static bool become_caller(bool as_root, bool with_cgroup, struct caller *out, st
         if (!number_from_env("SUDO_UID", &uid) || !number_from_env("SUDO_GID", &gid))
             return err_set(err, "SUDO_UID and SUDO_GID are no user and group numbers; --as-root runs as root");
         if (uid != 0)
-            return become(uid, gid, with_cgroup, out, err);
+            return become(uid, gid, how, out, err);
     }
     copy_environ(&out->environment);
     return true;
@@ -195,12 +197,17 @@ static bool become_caller(bool as_root, bool with_cgroup, struct caller *out, st
 
 bool caller_become(bool as_root, struct caller *out, struct err *err)
 {
-    return become_caller(as_root, false, out, err);
+    return become_caller(as_root, 0, out, err);
 }
 
 bool caller_become_for_jobs(bool as_root, enum containment_wish containment, struct caller *out, struct err *err)
 {
-    return become_caller(as_root, containment != CONTAINMENT_SWEEP, out, err);
+    return become_caller(as_root, containment != CONTAINMENT_SWEEP ? WITH_CGROUP : 0, out, err);
+}
+
+bool caller_become_shut(struct caller *out, struct err *err)
+{
+    return become_caller(false, SHUT, out, err);
 }
 
 void caller_fini(struct caller *caller)

@@ -12,7 +12,8 @@
 extern const struct census_roots clean_roots;
 
 struct clean {
-    struct state *state; /* NULL: there is none */
+    struct clean_caller *caller; /* of sudo; NULL: none */
+    struct state *state;         /* NULL: there is none */
     struct census_roots roots;
     bool all_users; /* root ends what other users' dead runs left, too */
 };
@@ -51,10 +52,15 @@ bool clean_end_own(const struct clean *clean, struct err *err);
  * start_time: it must have this one, 0: any. Gives the exit code: CLI_OK when it is gone. */
 int clean_end_one(const struct clean *clean, pid_t pid, uint64_t start_time, bool yes);
 
-/* Root under sudo: who called. Their state folder is opened by a child that has become them for good; what it finds is shown, what
- * it ends it ends with that user's rights alone. False: there is nobody else. */
+/* Root under sudo: who called. False: there is nobody else. */
 bool clean_caller_known(uid_t *uid);
-void clean_caller_claims(const struct clean *clean, struct clean_view *view);
-void clean_caller_recover(double timeout_s);
+
+/* The part of the command that is the caller: a process that begins before root has read anything, has nothing of root's open and
+ * becomes the caller for good. It opens their state folder; what it finds is shown, what it ends it ends with that user's rights
+ * alone. NULL: there is no caller, and nothing is done with it. */
+struct clean_caller *clean_caller_start(const struct census_roots *roots);
+void clean_caller_claims(struct clean_caller *caller, struct clean_view *view);
+void clean_caller_recover(struct clean_caller *caller);
+void clean_caller_end(struct clean_caller *caller);
 
 #endif

@@ -1,24 +1,40 @@
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/caller.h"
 #include "cli/clean.h"
 #include "cli/command.h"
+#include "cli/message.h"
 #include "cli/registration.h"
+#include "contain/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Far above what one look finds; a user's own process writes it. */
 static const size_t ANSWER_MAX = 16 << 20;
+static const int64_t ANSWER_NS = 60 * NS_PER_S;
 
-typedef void work_fn(const void *context, int out);
+/* What the part of the command that is root asks of the one that is the caller, and what ends an answer. */
+enum { ASK_CLAIMS = 'c', ASK_RECOVER = 'r', ANSWER_END = '\0' };
+static const double RECOVERY_S = 10;
+
+struct clean_caller {
+    uid_t uid;
+    pid_t pid; /* 0: ended */
+    int socket;
+};
 
 bool clean_caller_known(uid_t *uid)
 {
@@ -30,51 +46,8 @@ bool clean_caller_known(uid_t *uid)
     return true;
 }
 
-static _Noreturn void be_caller(work_fn *work, const void *context, int out)
+static void write_claims(const struct census_roots *roots, int out)
 {
-    struct err err = {0};
-    struct caller caller;
-    if (!caller_become(false, &caller, &err) || !caller.became) {
-        cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
-        _exit(1);
-    }
-    work(context, out);
-    _exit(0);
-}
-
-static void read_all(int fd, struct text *out)
-{
-    char buffer[4096];
-    while (out->length < ANSWER_MAX) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return;
-        text_add_bytes(out, buffer, (size_t)got);
-    }
-}
-
-/* Does the work in a child that has become the caller; what it wrote into answer. */
-static void as_caller(work_fn *work, const void *context, struct text *answer)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return;
-    pid_t pid = fork();
-    if (pid == 0)
-        be_caller(work, context, ends[1]);
-    close(ends[1]);
-    if (pid > 0)
-        read_all(ends[0], answer);
-    close(ends[0]);
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
-static void write_claims(const void *context, int out)
-{
-    const struct census_roots *roots = context;
     struct err err = {0};
     struct leftovers leftovers;
     struct state *state = state_open_user(&err);
@@ -103,6 +76,133 @@ static void write_claims(const void *context, int out)
     state_close(state);
 }
 
+static void recover(void)
+{
+    struct err err = {0};
+    struct state *state = state_open_user(&err);
+    if (!state || !state_recover(state, RECOVERY_S, registration_say, NULL, &err))
+        cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
+    state_close(state);
+}
+
+/* Nothing of root's stays open, not even where root's messages go: what is said here is a part of the answer. */
+static bool keep_only(int socket)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = fcntl(socket, F_DUPFD_CLOEXEC, 10);
+    return null >= 0 && high >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+           chdir("/") == 0 && dup2(high, STDERR_FILENO) >= 0 && dup3(high, STDERR_FILENO + 1, O_CLOEXEC) >= 0 &&
+           sys_close_range(STDERR_FILENO + 2, UINT_MAX);
+}
+
+/* The caller's other processes can do with this one what they like, as far as the kernel lets them: so it begins before root
+ * has read or opened anything. */
+static _Noreturn void serve(const struct census_roots *roots, int socket)
+{
+    struct err err = {0};
+    struct caller caller;
+    char asked;
+    if (!keep_only(socket))
+        _exit(1);
+    socket = STDERR_FILENO + 1;
+    if (!caller_become_shut(&caller, &err) || !caller.became) {
+        cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
+        _exit(1);
+    }
+    while (read(socket, &asked, 1) == 1) {
+        if (asked == ASK_CLAIMS)
+            write_claims(roots, socket);
+        else
+            recover();
+        if (write(socket, &(char){ANSWER_END}, 1) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+struct clean_caller *clean_caller_start(const struct census_roots *roots)
+{
+    int ends[2];
+    uid_t uid;
+    if (!clean_caller_known(&uid))
+        return NULL;
+    struct clean_caller *caller = mem_alloc(sizeof *caller);
+    *caller = (struct clean_caller){.uid = uid, .socket = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return caller;
+    pid_t pid = fork();
+    if (pid == 0)
+        serve(roots, ends[1]);
+    close(ends[1]);
+    caller->socket = ends[0];
+    caller->pid = pid > 0 ? pid : 0;
+    return caller;
+}
+
+/* By force: the user may have stopped it. */
+static void end(struct clean_caller *caller)
+{
+    if (caller->pid) {
+        kill(caller->pid, SIGKILL);
+        while (waitpid(caller->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    caller->pid = 0;
+    cleanup_close(&caller->socket);
+}
+
+void clean_caller_end(struct clean_caller *caller)
+{
+    if (caller)
+        end(caller);
+    free(caller);
+}
+
+/* False: it is gone, or does not answer in time. */
+static bool hear(const struct clean_caller *caller, struct text *answer)
+{
+    int64_t deadline = clock_monotonic_ns() + ANSWER_NS;
+    char buffer[4096];
+    while (answer->length < ANSWER_MAX) {
+        struct pollfd wait = {.fd = caller->socket, .events = POLLIN};
+        int64_t left_ms = (deadline - clock_monotonic_ns()) / NS_PER_MS;
+        if (left_ms <= 0)
+            return false;
+        if (poll(&wait, 1, (int)left_ms) <= 0)
+            continue;
+        ssize_t got = recv(caller->socket, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got <= 0)
+            return false;
+        size_t part = strnlen(buffer, (size_t)got);
+        text_add_bytes(answer, buffer, part);
+        if (part < (size_t)got)
+            return true;
+    }
+    return false;
+}
+
+/* What it found, a line each, goes into found; what it says is said. */
+static void ask(struct clean_caller *caller, char what, struct text *found)
+{
+    AUTO_TEXT struct text answer = {0};
+    AUTO_TEXT struct text said = {0};
+    if (!caller || !caller->pid)
+        return;
+    bool heard = send(caller->socket, &what, 1, MSG_NOSIGNAL) == 1 && hear(caller, &answer);
+    const char *at = text_get(&answer), *newline;
+    for (; (newline = strchr(at, '\n')); at = newline + 1)
+        text_add_bytes(*at == '{' ? found : &said, at, (size_t)(newline + 1 - at));
+    message_print_aside(&said);
+    if (heard)
+        return;
+    if (said.length == 0)
+        cli_warning("what the caller's dead runs left is found by its tag only: the process that looks as user %u was "
+                    "ended, or does not answer",
+                    (unsigned)caller->uid);
+    end(caller);
+}
+
 static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
 {
     json_int_t pid, start_time;
@@ -118,36 +218,21 @@ static void take_claim(const json_t *json, uid_t uid, struct clean_view *view)
     leftovers_claim(&view->leftovers, &claim, view->has_memory ? &view->memory : NULL);
 }
 
-void clean_caller_claims(const struct clean *clean, struct clean_view *view)
+void clean_caller_claims(struct clean_caller *caller, struct clean_view *view)
 {
-    AUTO_TEXT struct text answer = {0};
-    uid_t uid;
-    if (!clean_caller_known(&uid))
-        return;
-    as_caller(write_claims, &clean->roots, &answer);
-    const char *at = text_get(&answer), *newline;
+    AUTO_TEXT struct text found = {0};
+    ask(caller, ASK_CLAIMS, &found);
+    const char *at = text_get(&found), *newline;
     for (; (newline = strchr(at, '\n')); at = newline + 1) {
         json_t *json = json_loadb(at, (size_t)(newline - at), JSON_REJECT_DUPLICATES, NULL);
         if (json)
-            take_claim(json, uid, view);
+            take_claim(json, caller->uid, view);
         json_decref(json);
     }
 }
 
-static void recover(const void *context, int out)
+void clean_caller_recover(struct clean_caller *caller)
 {
-    struct err err = {0};
-    (void)out;
-    struct state *state = state_open_user(&err);
-    if (!state || !state_recover(state, *(const double *)context, registration_say, NULL, &err))
-        cli_warning("what the caller's dead runs left is found by its tag only: %s", err.text);
-    state_close(state);
-}
-
-void clean_caller_recover(double timeout_s)
-{
-    AUTO_TEXT struct text answer = {0};
-    uid_t uid;
-    if (clean_caller_known(&uid))
-        as_caller(recover, &timeout_s, &answer);
+    AUTO_TEXT struct text found = {0};
+    ask(caller, ASK_RECOVER, &found);
 }

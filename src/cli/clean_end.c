@@ -99,7 +99,7 @@ static bool end_tagged(const struct clean *clean, struct err *err)
 
 bool clean_end_own(const struct clean *clean, struct err *err)
 {
-    clean_caller_recover(RECOVERY_S);
+    clean_caller_recover(clean->caller);
     struct err governor_err = {0};
     if (clean->state && !governing_recover(state_folder(clean->state), &governor_err))
         cli_warning("%s", governor_err.text);

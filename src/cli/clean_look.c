@@ -28,7 +28,7 @@ bool clean_look(const struct clean *clean, struct clean_view *out, struct err *e
         nvml_memory_fini(&out->memory);
         return false;
     }
-    clean_caller_claims(clean, out);
+    clean_caller_claims(clean->caller, out);
     if (clean->state)
         out->governor = governing_leftover_text(state_folder(clean->state));
     return true;

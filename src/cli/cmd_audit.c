@@ -246,7 +246,7 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    int read = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    int read = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (read != CLI_OK)
         return read;
     int code = audit(values, &dataset, &expectations);

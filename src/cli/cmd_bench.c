@@ -280,5 +280,6 @@ const struct cli_command cmd_bench = {
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

@@ -133,11 +133,14 @@ static int run(const struct cli_call *call)
                                values[OPTION_YES].given ? "--yes" : "--start-time");
     if (values[OPTION_ALL_USERS].given && (!values[OPTION_KILL].given || geteuid() != 0))
         return cli_usage_error(call->command, "--all-users goes with --kill only, and as root");
-    struct clean clean = {.state = open_state(), .roots = clean_roots, .all_users = values[OPTION_ALL_USERS].given};
+    struct clean clean = {.roots = clean_roots, .all_users = values[OPTION_ALL_USERS].given};
     if (values[OPTION_DEV].given)
         clean.roots.dev = values[OPTION_DEV].text;
+    clean.caller = clean_caller_start(&clean.roots); /* before root reads or opens anything */
+    clean.state = open_state();
     int code = clean_and_list(values, &clean);
     state_close(clean.state);
+    clean_caller_end(clean.caller);
     return code;
 }
 
@@ -171,5 +174,6 @@ const struct cli_command cmd_clean = {
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

@@ -119,12 +119,7 @@ static int collect(const struct cli_call *call, const struct strv *env)
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
-    AUTO(caller_fini) struct caller caller = {0};
-    if (caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
-        return collect(call, &caller.environment);
-    cli_error("%s", err.text);
-    return CLI_BROKEN;
+    return collect(call, &call->caller->environment);
 }
 
 static const char *const usage[] = {"collect RUN_DIR [options]", NULL};

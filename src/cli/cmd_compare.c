@@ -24,7 +24,7 @@ static int compare(const struct cli_value *values, struct versus *versus, struct
     AUTO_TEXT struct text text = {0};
     char *const paths[] = {versus->sides[0].path, versus->sides[1].path};
     size_t count = strcmp(paths[0], paths[1]) == 0 ? 1 : 2;
-    int code = reading_folders(paths, count, values[OPTION_AS_ROOT].given, &versus->dataset);
+    int code = reading_folders(paths, count, &versus->dataset);
     if (code != CLI_OK)
         return code;
     if (!versus_make(versus, &err))

@@ -124,5 +124,6 @@ const struct cli_command cmd_doctor = {
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

@@ -312,5 +312,6 @@ const struct cli_command cmd_exec = {
     .stops_at_operand = true,
     .usage_code = EXEC_OURS,
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

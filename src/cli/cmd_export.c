@@ -104,7 +104,7 @@ static int run(const struct cli_call *call)
     bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, ok;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return cli_usage_error(call->command, "--table prints one table, --output writes all: not both");
-    int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     ok = values[OPTION_OUTPUT].given

@@ -237,5 +237,6 @@ const struct cli_command cmd_feasibility = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

@@ -1,4 +1,3 @@
-#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/list.h"
 #include "cli/option_rows.h"
@@ -14,10 +13,6 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
-    AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
-        return cli_failed(CLI_BROKEN, &err);
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
     if (call->values[OPTION_CHECK].given)
         return list_check(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);

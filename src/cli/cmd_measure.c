@@ -290,5 +290,6 @@ const struct cli_command cmd_measure = {
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

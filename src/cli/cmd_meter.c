@@ -86,5 +86,6 @@ const struct cli_command cmd_meter = {
     .usage = usage_lines,
     .options = options,
     .option_count = OPTION_COUNT,
+    .keeps_root = true,
     .run = run,
 };

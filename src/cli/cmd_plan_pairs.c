@@ -3,7 +3,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/list.h"
 #include "cli/message.h"
@@ -159,14 +158,11 @@ static int run(const struct cli_call *call)
 {
     struct err err = {0};
     uint64_t bytes = 0;
-    AUTO(caller_fini) struct caller caller = {0};
     const char *size = call->values[OPTION_GPU_MEMORY].text;
     if (!size)
         return cli_usage_error(call->command, "--gpu-memory is needed: how much has the GPU?");
     if (!size_parse(size, &bytes, &err) || bytes == 0)
         return cli_usage_error(call->command, "--gpu-memory: %s", err.text[0] ? err.text : "a GPU without memory");
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
-        return cli_failed(CLI_BROKEN, &err);
     AUTO(registry_fini) struct registry registry = {0};
     AUTO(list_wish_fini) struct list_wish wish = {0};
     if (call->operands.count)

@@ -1,7 +1,6 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
 #include "audit/judge.h"
 #include "base/cleanup.h"
-#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/option_rows.h"
@@ -75,9 +74,6 @@ static int run(const struct cli_call *call)
     };
     if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(values[OPTION_AS_ROOT].given, &caller, &err))
-        return cli_failed(CLI_BROKEN, &err);
     json_t *json = read_folder(dir, &wish.foreign, &err);
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);

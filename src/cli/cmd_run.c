@@ -438,5 +438,6 @@ const struct cli_command cmd_run = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .keeps_root = true,
     .run = run,
 };

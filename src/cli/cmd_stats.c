@@ -64,7 +64,7 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "%s", err.text);
     if (values[OPTION_JSON].given && values[OPTION_CSV].given)
         return cli_usage_error(call->command, "--json and --csv exclude each other");
-    int code = reading_folders(call->operands.items, call->operands.count, values[OPTION_AS_ROOT].given, &dataset);
+    int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     figures_make(&dataset, &how, &figures);

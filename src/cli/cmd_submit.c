@@ -242,16 +242,10 @@ static int submit_rest(const struct cli_call *call, const struct strv *env)
 
 static int run(const struct cli_call *call)
 {
-    struct err err = {0};
-    AUTO(caller_fini) struct caller caller = {0};
-    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err)) {
-        cli_error("%s", err.text);
-        return CLI_BROKEN;
-    }
+    const struct strv *env = &call->caller->environment;
     if (call->values[OPTION_RERUN].given && !call->values[OPTION_RESUME].given)
         return cli_usage_error(call->command, "--rerun-contaminated goes with --resume RUN_DIR");
-    return call->values[OPTION_RESUME].given ? submit_rest(call, &caller.environment)
-                                             : plan_and_submit(call, &caller.environment);
+    return call->values[OPTION_RESUME].given ? submit_rest(call, env) : plan_and_submit(call, env);
 }
 
 static const char *const usage[] = {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct caller;
+
 /* What the program gives back. 128 + n: ended by signal n (130 Ctrl-C, 143 TERM). */
 enum { CLI_OK = 0, CLI_SOME_FAILED = 1, CLI_USAGE = 2, CLI_BROKEN = 3 };
 
@@ -50,6 +52,7 @@ struct cli_value {
 struct cli_call {
     const struct cli_command *command;
     const struct cli_value *values; /* one for each row of command->options, at the same place */
+    const struct caller *caller;    /* who it works for; NULL where the command keeps root */
     struct strv operands;           /* what is no option, in order; a NULL-terminated argv for exec */
 };
 
@@ -64,6 +67,8 @@ struct cli_command {
     const char *operand_name;        /* "SETTINGS.json", or NULL */
     const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
     bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
+    bool keeps_root; /* under sudo: begins as root, for what only root can do, and becomes the caller itself (caller.h). All others
+                      * are the caller before they run, and read and write what the caller may */
     int usage_code; /* what a mistake in its options gives; 0: CLI_USAGE. exec's 2 would be its command's */
     const char *const *exits; /* pairs for the manual: "0", "what it means", ...; NULL-terminated, or NULL */
     int (*run)(const struct cli_call *call); /* gives the program's exit code */

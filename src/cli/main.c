@@ -1,5 +1,6 @@
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/options.h"
@@ -59,6 +60,27 @@ static int unknown_command(const char *name)
     return CLI_USAGE;
 }
 
+static bool asks_for_root(const struct cli_call *call)
+{
+    for (size_t i = 0; i < call->command->option_count; i++)
+        if (strcmp(call->command->options[i].long_name, "--as-root") == 0)
+            return call->values[i].given;
+    return false;
+}
+
+/* Nothing of the caller's is opened before. */
+static int run_for_caller(struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    if (!call->command->keeps_root) {
+        if (!caller_become(asks_for_root(call), &caller, &err))
+            return cli_failed(CLI_BROKEN, &err);
+        call->caller = &caller;
+    }
+    return call->command->run(call);
+}
+
 static int run_command(const struct cli_command *command, char **args, size_t count)
 {
     struct err err = {0};
@@ -72,7 +94,7 @@ static int run_command(const struct cli_command *command, char **args, size_t co
         help_command(command, &text);
         code = print(&text);
     } else {
-        code = command->run(&call);
+        code = run_for_caller(&call);
     }
     options_fini(&call);
     return code;

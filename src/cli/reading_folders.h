@@ -5,9 +5,8 @@
 #include "audit/dataset.h"
 #include "cli/command.h"
 
-/* Becomes the calling user under sudo (as_root: stays), reads the folders and judges them. An exit code; CLI_OK: out is
- * to be freed. What is wrong was said. */
-int reading_folders(char *const *paths, size_t count, bool as_root, struct dataset *out);
+/* Reads the folders and judges them. An exit code; CLI_OK: out is to be freed. What is wrong was said. */
+int reading_folders(char *const *paths, size_t count, struct dataset *out);
 
 /* The number of --carbon-intensity, grams of CO2e per kWh; not given: not valid. False: it is no such number (err). */
 bool reading_carbon(const struct cli_value *value, struct reading *g_per_kwh, struct err *err);

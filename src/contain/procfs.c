@@ -1,6 +1,7 @@
 #include "contain/procfs.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -9,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A process can say that its environment is as large as its memory. */
+enum { ENVIRON_MAX = 8 << 20, ENVIRON_VALUE_MAX = 4096 };
 
 bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *out)
 {
@@ -87,18 +91,6 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out)
 bool proc_stat_alive(const struct proc_stat *stat)
 {
     return (stat->state != 'Z' && stat->state != 'X') || stat->threads > 1;
-}
-
-bool proc_environ_has(const char *bytes, size_t count, const char *assignment)
-{
-    size_t length = strlen(assignment);
-    for (size_t at = 0; at < count;) {
-        size_t part = strnlen(bytes + at, count - at);
-        if (part == length && memcmp(bytes + at, assignment, length) == 0)
-            return true;
-        at += part + 1;
-    }
-    return false;
 }
 
 /* "6:freezer:/a", "0::/b". */
@@ -194,6 +186,68 @@ ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size)
     }
     buffer[length] = '\0';
     return (ssize_t)length;
+}
+
+/* One environment, byte after byte. */
+struct environ_search {
+    const char *name;
+    size_t length, matched;
+    bool mismatched, found;
+    struct text value;
+};
+
+/* True: no more is needed. */
+static bool environ_feed(struct environ_search *search, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char c = bytes[i];
+        if (search->found && (c == '\0' || search->value.length >= ENVIRON_VALUE_MAX))
+            return true;
+        if (search->found) {
+            text_add_char(&search->value, c);
+        } else if (c == '\0') {
+            search->matched = 0;
+            search->mismatched = false;
+        } else if (!search->mismatched) {
+            search->found = search->matched == search->length && c == '=';
+            search->mismatched = c != search->name[search->matched++];
+        }
+    }
+    return false;
+}
+
+bool proc_environ_value(int dir, const char *path, const char *name, char **out)
+{
+    char buffer[4096];
+    size_t total = 0;
+    ssize_t got = -1;
+    struct environ_search search = {.name = name, .length = strlen(name)};
+    *out = NULL;
+    AUTO_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd >= 0 && total < ENVIRON_MAX) {
+        got = read(fd, buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0 || environ_feed(&search, buffer, (size_t)got))
+            break;
+        total += (size_t)got;
+    }
+    explicit_bzero(buffer, sizeof buffer);
+    if (search.found)
+        *out = text_take(&search.value);
+    text_fini(&search.value);
+    return got >= 0;
+}
+
+bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out)
+{
+    char path[40], status[8192];
+    uint64_t uid = 0;
+    snprintf(path, sizeof path, "%d/status", (int)pid);
+    ssize_t length = proc_read_at(proc_fd, path, status, sizeof status);
+    bool known = length > 0 && proc_keyed_number(status, (size_t)length, "Uid:", &uid);
+    *out = (uid_t)uid;
+    return known;
 }
 
 bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out)

@@ -22,9 +22,6 @@ bool proc_stat_parse(const char *bytes, size_t count, struct proc_stat *out);
 /* Not only a zombie that waits to be reaped. */
 bool proc_stat_alive(const struct proc_stat *stat);
 
-/* Whether the NUL-separated environment holds this NAME=VALUE. */
-bool proc_environ_has(const char *bytes, size_t count, const char *assignment);
-
 /* The path in one /proc/PID/cgroup: of this cgroup v1 controller, or of cgroup v2 when it is NULL. False: no such
  * line, or it does not fit. */
 bool proc_cgroup_path(const char *bytes, size_t count, const char *controller, char *out, size_t size);
@@ -42,5 +39,10 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
 /* Reads at most size - 1 bytes and ends them with a NUL: -1 and errno when it cannot. No memory is allocated. */
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size);
 bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
+
+/* The first value of the name in the environment that this path shows: fresh, or NULL. Other people's secrets are in it: it is read
+ * no further than to the value, and nothing else of it is kept. False: it cannot be read. */
+bool proc_environ_value(int dir, const char *path, const char *name, char **out);
+bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out);
 
 #endif

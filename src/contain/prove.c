@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
  * while thousands of processes die would slow them down. */
@@ -156,7 +157,7 @@ static void foreign_keep(struct job *job, const struct tree *tree)
             continue;
         if (proc < 0)
             proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (!tag_is_foreign(proc, stat, job->identity.tag, 0, owner))
+        if (!tag_is_foreign(proc, stat, job->identity.tag, geteuid(), 0, owner))
             continue;
         if (job->foreign_count < JOB_FOREIGN_MAX) {
             struct job_foreign *kept = &job->foreign[job->foreign_count];

@@ -13,16 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ENVIRON_MAX = 1 << 20, CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
+enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
 
-static bool environ_tagged(int proc, const char *path, const char *assignment, char *buffer)
+static bool environ_tagged(int proc, const char *path, const char *tag)
 {
-    ssize_t length = proc_read_at(proc, path, buffer, ENVIRON_MAX);
-    return length > 0 && proc_environ_has(buffer, (size_t)length, assignment);
+    AUTO_FREE char *value = NULL;
+    return proc_environ_value(proc, path, "TARE_JOB", &value) && value && strcmp(value, tag) == 0;
 }
 
 /* A zombie leader has no environment any more, its living threads have. */
-static bool threads_tagged(int proc, pid_t pid, const char *assignment, char *buffer)
+static bool threads_tagged(int proc, pid_t pid, const char *tag)
 {
     char path[300];
     snprintf(path, sizeof path, "%d/task", (int)pid);
@@ -33,45 +33,29 @@ static bool threads_tagged(int proc, pid_t pid, const char *assignment, char *bu
     bool tagged = false;
     for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
         snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
-        tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, assignment, buffer);
+        tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, tag);
     }
     if (listing)
         closedir(listing);
     return tagged;
 }
 
-static bool carries(int proc, const struct proc_stat *stat, const char *assignment, char *buffer)
+bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/environ", (int)stat->pid);
-    return environ_tagged(proc, path, assignment, buffer) ||
-           (stat->threads > 1 && stat->state == 'Z' && threads_tagged(proc, stat->pid, assignment, buffer));
+    return environ_tagged(proc, path, tag) ||
+           (stat->threads > 1 && stat->state == 'Z' && threads_tagged(proc, stat->pid, tag));
 }
 
-bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag)
-{
-    AUTO_FREE char *assignment = mem_printf("TARE_JOB=%s", tag);
-    AUTO_FREE char *buffer = mem_resize(NULL, ENVIRON_MAX, 1);
-    return carries(proc, stat, assignment, buffer);
-}
-
-/* "SLURM_JOB_ID=17", of a NUL-separated environment: 17, or NULL. */
-static const char *slurm_job_of(const char *bytes, size_t count)
-{
-    static const char name[] = "SLURM_JOB_ID=";
-    for (size_t at = 0; at < count; at += strnlen(bytes + at, count - at) + 1)
-        if (strncmp(bytes + at, name, sizeof name - 1) == 0 && bytes[at + sizeof name - 1])
-            return bytes + at + sizeof name - 1;
-    return NULL;
-}
-
-static bool in_other_slurm_job(int proc, pid_t pid, char *buffer, char *owner)
+static bool in_other_slurm_job(int proc, pid_t pid, char *owner)
 {
     char path[40];
+    AUTO_FREE char *theirs = NULL;
+    const char *ours = getenv("SLURM_JOB_ID");
     snprintf(path, sizeof path, "%d/environ", (int)pid);
-    ssize_t length = proc_read_at(proc, path, buffer, ENVIRON_MAX);
-    const char *theirs = length > 0 ? slurm_job_of(buffer, (size_t)length) : NULL, *ours = getenv("SLURM_JOB_ID");
-    if (!theirs || (ours && strcmp(ours, theirs) == 0))
+    proc_environ_value(proc, path, "SLURM_JOB_ID", &theirs);
+    if (!theirs || !theirs[0] || (ours && strcmp(ours, theirs) == 0))
         return false;
     snprintf(owner, TAG_OWNER_MAX, "Slurm job %.64s", theirs);
     return true;
@@ -195,11 +179,11 @@ static bool is_adopter(int proc, const struct proc_stat *stat)
     return stat->pid == adopter;
 }
 
-/* The nearest ancestor that does not carry the tag: whoever started it, or adopted it as an orphan. False: nobody but
- * pid 1. */
-static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, char *buffer, struct proc_stat *out)
+/* The nearest ancestor that does not carry the tag, or is another user's: whoever started it, or adopted it as an
+ * orphan. False: nobody but pid 1. */
+static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, struct proc_stat *out)
 {
-    AUTO_FREE char *assignment = mem_printf("TARE_JOB=%s", tag);
+    uid_t theirs;
     *out = *stat;
     for (int i = 0; i < ANCESTORS_MAX; i++) {
         pid_t child = out->pid, parent = out->ppid;
@@ -212,22 +196,27 @@ static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag,
             *out = (struct proc_stat){.pid = parent, .comm = "somebody"};
             return true;
         }
-        if (!carries(proc, out, assignment, buffer))
+        if (!tag_is_carried(proc, out, tag) || !proc_real_uid(proc, parent, &theirs) || theirs != uid)
             return true;
     }
     return true;
 }
 
-bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, pid_t root, char *owner)
+bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner)
 {
-    AUTO_FREE char *buffer = mem_resize(NULL, ENVIRON_MAX, 1);
     struct proc_stat keeper;
+    uid_t theirs;
     owner[0] = '\0';
-    bool kept = keeper_find(proc, stat, tag, buffer, &keeper);
+    /* The tag is no secret: it is in the run's files and in the name of the job's cgroup. */
+    if (proc_real_uid(proc, stat->pid, &theirs) && theirs != uid) {
+        snprintf(owner, TAG_OWNER_MAX, "user %u", (unsigned)theirs);
+        return true;
+    }
+    bool kept = keeper_find(proc, stat, tag, uid, &keeper);
     /* As long as the init lives it adopts the job's orphans: ancestry tells all. */
     if (root && kept && keeper.pid == root)
         return false;
-    if (in_other_slurm_job(proc, stat->pid, buffer, owner) || in_other_unit(proc, stat->pid, owner) ||
+    if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
         in_other_pid_namespace(proc, stat->pid, owner))
         return true;
     if (kept && (root || (keeper.pid != getpid() && !is_adopter(proc, &keeper)))) {

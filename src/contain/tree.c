@@ -125,7 +125,8 @@ static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *see
         char owner[TAG_OWNER_MAX];
         if (process->member || !proc_stat_alive(&process->stat) || !tag_is_carried(proc, &process->stat, seed->tag))
             continue;
-        process->foreign = tag_is_foreign(proc, &process->stat, seed->tag, tree->root_alive ? seed->root : 0, owner);
+        process->foreign =
+            tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0, owner);
         process->member = !process->foreign;
     }
 }

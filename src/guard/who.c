@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILE_MAX_BYTES = 128 << 10, COMMAND_MAX = 120 };
+enum { COMMAND_MAX = 120 };
 
 static double age_of(uint64_t start_time)
 {
@@ -47,12 +47,12 @@ static void cut(char *text)
     memcpy(text + at, "...", 4);
 }
 
-static void take_command(int proc, const char *comm, char *buffer, struct who *out)
+static void take_command(int proc, const char *comm, struct who *out)
 {
-    char path[40];
+    char path[40], words[4096];
     snprintf(path, sizeof path, "%d/cmdline", (int)out->pid);
-    ssize_t length = proc_read_at(proc, path, buffer, 4096);
-    out->command = length > 0 ? census_command_text(buffer, (size_t)length) : NULL;
+    ssize_t length = proc_read_at(proc, path, words, sizeof words);
+    out->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
     if (!out->command || !out->command[0]) {
         free(out->command);
         out->command = mem_printf("[%s]", comm);
@@ -62,35 +62,22 @@ static void take_command(int proc, const char *comm, char *buffer, struct who *o
     cut(out->command);
 }
 
-static void take_tag(int proc, char *buffer, struct who *out)
-{
-    char path[40];
-    snprintf(path, sizeof path, "%d/environ", (int)out->pid);
-    ssize_t length = proc_read_at(proc, path, buffer, FILE_MAX_BYTES);
-    if (length > 0)
-        out->tag = census_environ_value(buffer, (size_t)length, "TARE_JOB");
-}
-
 bool who_look(const char *proc, pid_t pid, struct who *out)
 {
     struct proc_stat stat;
     char path[40];
-    uint64_t uid = 0;
     *out = (struct who){.pid = pid};
     AUTO_CLOSE int folder = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || !proc_stat_read(folder, pid, &stat) || !proc_stat_alive(&stat))
         return false;
-    AUTO_FREE char *buffer = mem_alloc(FILE_MAX_BYTES);
-    snprintf(path, sizeof path, "%d/status", (int)pid);
-    ssize_t length = proc_read_at(folder, path, buffer, FILE_MAX_BYTES);
-    if (length <= 0 || !proc_keyed_number(buffer, (size_t)length, "Uid:", &uid))
+    if (!proc_real_uid(folder, pid, &out->uid))
         return false;
-    out->uid = (uid_t)uid;
     out->start_time = stat.start_time;
     out->age_s = age_of(stat.start_time);
     out->orphan = is_orphan(folder, stat.ppid);
-    take_command(folder, stat.comm, buffer, out);
-    take_tag(folder, buffer, out);
+    take_command(folder, stat.comm, out);
+    snprintf(path, sizeof path, "%d/environ", (int)pid);
+    proc_environ_value(folder, path, "TARE_JOB", &out->tag);
     return true;
 }
 

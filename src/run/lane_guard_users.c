@@ -149,7 +149,8 @@ void guard_users_end_leftovers(struct lane *lane)
     if (!leftovers_find(state, roots_of(lane), &leftovers, NULL))
         return;
     for (size_t i = 0; i < leftovers.count; i++)
-        if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftover_kill(roots_of(lane), &leftovers.items[i], NULL))
+        if (leftovers.items[i].kind == LEFTOVER_TAGGED && leftovers.items[i].process->uid == geteuid() &&
+            leftover_kill(roots_of(lane), &leftovers.items[i], NULL))
             lane_say(lane,
                      mem_printf("%s: ended pid %d (%s), which a dead run had left", lane->experiment->id,
                                 (int)leftovers.items[i].process->stat.pid, leftovers.items[i].process->stat.comm));

@@ -14,27 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ANCESTORS_MAX = 1000, ENVIRON_MAX = 1 << 20, CMDLINE_MAX = 4096, STATUS_MAX = 8192 };
+enum { ANCESTORS_MAX = 1000, CMDLINE_MAX = 4096 };
 
 /* One pass over /proc. */
 struct taker {
     const struct census_roots *roots;
     int proc;
-    char *buffer; /* ENVIRON_MAX */
     double uptime_s, ticks_per_s;
 };
-
-char *census_environ_value(const char *bytes, size_t count, const char *name)
-{
-    size_t length = strlen(name);
-    for (size_t at = 0; at < count;) {
-        size_t part = strnlen(bytes + at, count - at);
-        if (part > length && bytes[at + length] == '=' && memcmp(bytes + at, name, length) == 0)
-            return mem_strndup(bytes + at + length + 1, part - length - 1);
-        at += part + 1;
-    }
-    return NULL;
-}
 
 char *census_command_text(const char *bytes, size_t count)
 {
@@ -53,36 +40,21 @@ char *census_command_text(const char *bytes, size_t count)
 
 static void take_command(const struct taker *taker, struct census_process *process)
 {
-    char path[40];
+    char path[40], words[CMDLINE_MAX];
     snprintf(path, sizeof path, "%d/cmdline", (int)process->stat.pid);
-    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, CMDLINE_MAX);
-    process->command = length > 0 ? census_command_text(taker->buffer, (size_t)length) : NULL;
+    ssize_t length = proc_read_at(taker->proc, path, words, sizeof words);
+    process->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
     if (process->command && process->command[0])
         return;
     free(process->command);
     process->command = mem_printf("[%s]", process->stat.comm);
 }
 
-static bool take_user(const struct taker *taker, struct census_process *process)
-{
-    char path[40];
-    uint64_t uid = 0;
-    snprintf(path, sizeof path, "%d/status", (int)process->stat.pid);
-    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, STATUS_MAX);
-    if (length <= 0 || !proc_keyed_number(taker->buffer, (size_t)length, "Uid:", &uid))
-        return false;
-    process->uid = (uid_t)uid;
-    return true;
-}
-
 static bool take_tag(const struct taker *taker, struct census_process *process)
 {
     char path[40];
     snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
-    ssize_t length = proc_read_at(taker->proc, path, taker->buffer, ENVIRON_MAX);
-    if (length > 0)
-        process->tag = census_environ_value(taker->buffer, (size_t)length, "TARE_JOB");
-    return length >= 0;
+    return proc_environ_value(taker->proc, path, "TARE_JOB", &process->tag);
 }
 
 static bool all_digits(const char *text)
@@ -145,7 +117,7 @@ static void take_process(const struct taker *taker, pid_t pid, struct census *ou
 {
     struct census_process process = {.age_s = -1};
     if (!proc_stat_read(taker->proc, pid, &process.stat) || !proc_stat_alive(&process.stat) ||
-        !take_user(taker, &process))
+        !proc_real_uid(taker->proc, pid, &process.uid))
         return;
     if (taker->uptime_s >= 0)
         process.age_s = taker->uptime_s - (double)process.stat.start_time / taker->ticks_per_s;
@@ -209,8 +181,7 @@ bool census_take(const struct census_roots *roots, struct census *out, struct er
     DIR *listing = opendir(roots->proc);
     if (!listing)
         return err_sys(err, "open %s", roots->proc);
-    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
-    struct taker taker = {.roots = roots, .proc = dirfd(listing), .buffer = buffer};
+    struct taker taker = {.roots = roots, .proc = dirfd(listing)};
     taker.uptime_s = read_uptime(taker.proc);
     taker.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     bool complete = take_all(&taker, listing, out, err);
@@ -233,8 +204,7 @@ void census_fini(struct census *census)
 void census_own_tags(const struct census_roots *roots, struct strv *out)
 {
     AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
-    struct taker taker = {.roots = roots, .proc = proc, .buffer = buffer};
+    struct taker taker = {.roots = roots, .proc = proc};
     struct census_process process = {.stat.ppid = getpid()};
     for (int i = 0; proc >= 0 && i < ANCESTORS_MAX && process.stat.ppid > 0; i++) {
         if (!proc_stat_read(proc, process.stat.ppid, &process.stat))
@@ -255,8 +225,7 @@ static bool is_the_same(const struct census_roots *roots, const struct census_pr
         return false;
     if (!process->tag)
         return true;
-    AUTO_FREE char *buffer = mem_alloc(ENVIRON_MAX);
-    struct taker taker = {.roots = roots, .proc = proc, .buffer = buffer};
+    struct taker taker = {.roots = roots, .proc = proc};
     take_tag(&taker, &now);
     AUTO_FREE char *tag = now.tag;
     return tag && strcmp(tag, process->tag) == 0;

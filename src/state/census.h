@@ -47,9 +47,6 @@ int census_hold(const struct census_roots *roots, const struct census_process *p
 /* The tags of this process and of its ancestors: what runs this very command is in use, whoever started it. */
 void census_own_tags(const struct census_roots *roots, struct strv *out);
 
-/* What /proc/PID/environ (entries ended by a NUL) gives as NAME's value: fresh, or NULL. */
-char *census_environ_value(const char *bytes, size_t count, const char *name);
-
 /* /proc/PID/cmdline for people: arguments joined by blanks, one line, UTF-8. Fresh. */
 char *census_command_text(const char *bytes, size_t count);
 

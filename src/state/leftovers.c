@@ -12,8 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ANCESTORS_MAX = 1000 };
@@ -23,6 +25,9 @@ struct finder {
     int proc;
     const struct nvml_memory *memory; /* NULL: unknown */
     struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
+    struct job_identity *inits;       /* of these jobs; borrows nothing: pid and start time only */
+    size_t init_count, init_capacity;
+    struct stat program; /* this one's file; st_ino 0: unknown */
 };
 
 static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
@@ -61,12 +66,19 @@ static void add_job(struct leftovers *out, const struct record_header *run, cons
         add_of_dead_run(out, run, members.items[i].pid, members.items[i].start_time);
 }
 
+static void add_live(struct finder *finder, const struct job_identity *job)
+{
+    strv_add(&finder->live, job->tag);
+    finder->inits = mem_room(finder->inits, finder->init_count, &finder->init_capacity, sizeof *finder->inits);
+    finder->inits[finder->init_count++] = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
+}
+
 static void ask_run(struct finder *finder, const struct entry *entry)
 {
     for (size_t i = 0; i < entry->record.count; i++) {
         const struct job_identity *job = &entry->record.jobs[i];
         if (entry->life == ENTRY_LIVE)
-            strv_add(&finder->live, job->tag);
+            add_live(finder, job);
         else if (entry->life == ENTRY_DEAD && !strv_has(&finder->live, job->tag))
             add_job(finder->out, &entry->record.header, job);
     }
@@ -93,12 +105,31 @@ static bool ask_runs(struct finder *finder, const struct state *state, struct er
     return true;
 }
 
+/* Anybody can take the name. So a live run of ours has written down who it is, or it is this very program under that name, and is
+ * no part of the same job as who is asked about. */
+static bool is_init(const struct finder *finder, const struct census_process *process, const char *tag)
+{
+    char path[40];
+    struct stat program;
+    for (size_t i = 0; i < finder->init_count; i++)
+        if (finder->inits[i].pid == process->stat.pid && finder->inits[i].start_time == process->stat.start_time)
+            return true;
+    if (strcmp(process->stat.comm, TARE_NAME "-init") != 0 || !finder->program.st_ino ||
+        (tag && process->tag && strcmp(tag, process->tag) == 0))
+        return false;
+    snprintf(path, sizeof path, "%d/exe", (int)process->stat.pid);
+    return fstatat(finder->proc, path, &program, 0) == 0 && program.st_ino == finder->program.st_ino &&
+           program.st_dev == finder->program.st_dev;
+}
+
 /* While a job's runner lives, so does its init, and all that is of the job is below it: also of runs that no file of ours knows
  * (another user's, or one that could not register). */
-static bool is_below_init(const struct census *census, const struct census_process *process)
+static bool is_below_init(const struct finder *finder, const struct census_process *process)
 {
+    const char *tag = process->tag;
+    const struct census *census = &finder->out->census;
     for (int i = 0; i < ANCESTORS_MAX && process; i++) {
-        if (strcmp(process->stat.comm, TARE_NAME "-init") == 0)
+        if (is_init(finder, process, tag))
             return true;
         process = process->stat.ppid > 0 ? census_find(census, process->stat.ppid) : NULL;
     }
@@ -120,7 +151,7 @@ static bool is_foreign(const struct finder *finder, const struct census_process 
 {
     struct leftovers *out = finder->out;
     char owner[TAG_OWNER_MAX];
-    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, 0, owner))
+    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, owner))
         return false;
     out->foreign = mem_room(out->foreign, out->foreign_count, &out->foreign_capacity, sizeof *out->foreign);
     out->foreign[out->foreign_count++] = (struct leftover_foreign){process, mem_strdup(owner)};
@@ -136,7 +167,7 @@ static void judge(struct finder *finder, const struct census_process *process)
         return;
     if (!(process->tag && mine) && !has_gpu)
         return;
-    bool live = is_below_init(&out->census, process) || (process->tag && strv_has(&finder->live, process->tag));
+    bool live = is_below_init(finder, process) || (process->tag && strv_has(&finder->live, process->tag));
     if (process->tag && mine && !live && !is_foreign(finder, process))
         add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
     else if (has_gpu)
@@ -194,6 +225,8 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
     AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct finder finder = {.out = out, .proc = proc, .memory = memory};
     *out = (struct leftovers){0};
+    if (stat("/proc/self/exe", &finder.program) != 0)
+        finder.program.st_ino = 0;
     census_own_tags(roots, &finder.live);
     bool found = census_take(roots, &out->census, err) && (!state || ask_runs(&finder, state, err));
     for (size_t i = 0; found && i < out->census.count; i++)
@@ -202,6 +235,7 @@ bool leftovers_find_holding(struct state *state, const struct census_roots *root
         add_memory(out, memory);
     sort(out);
     strv_fini(&finder.live);
+    free(finder.inits);
     if (!found)
         leftovers_fini(out);
     return found;

@@ -156,3 +156,77 @@ for killed in "" guardian; do
 done
 END_OF_SCRIPT
 }
+
+@test "a left process that calls itself an init protects neither itself nor its child" {
+    isolated <<'END_OF_SCRIPT'
+cat > named.py <<'PY'
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+libc.prctl(15, sys.argv[1].encode(), 0, 0, 0) # PR_SET_NAME
+child = os.fork()
+if child == 0:
+    libc.prctl(15, b"protected", 0, 0, 0)
+else:
+    open("pids.new", "w").write(f"{os.getpid()} {child}\n")
+    os.rename("pids.new", "pids")
+time.sleep(1000)
+PY
+# Of a state folder that is not ours: only the tag tells.
+TARE_STATE_DIR=$WORK/other-state "$TARE" exec --containment sweep -- python3 named.py "$NAME-init" &
+runner=$!
+wait_until test -s pids
+read -r left child < pids
+wait_until is_named $child protected
+kill -STOP $runner
+kill -KILL "$(pid_of "$NAME-guardian")"
+kill -KILL "$(pid_of "$NAME-init" | grep -vx $left)"
+kill -KILL $runner
+wait $runner || true
+lives $left
+lives $child
+clean --kill
+[ $CODE -eq 0 ]
+! lives $left
+! lives $child
+END_OF_SCRIPT
+}
+
+@test "another user who knows the tag of root's job neither keeps it from its end nor is ended with it" {
+    [ "$(id -u)" -eq 0 ] || skip "only root has jobs of another user than the attacker"
+    make_trainer <<'END'
+#!/bin/sh
+sleep 2
+echo "accuracy: 1"
+END
+    make_registry
+    make_settings '{"repo": "toy", "model": "small", "mode": "default"}'
+    isolated <<'END_OF_SCRIPT'
+chmod 755 "$WORK"
+# Four that never carry it start one process after the other that does, each nobody's child.
+cat > attacker.py <<'PY'
+import glob, os, re, time
+tags = []
+while not tags:
+    tags = [tag for path in glob.glob("results/run_*/events.jsonl") for tag in re.findall(r'"tag": *"([^"]+)"', open(path).read())]
+    time.sleep(0.05)
+[os.fork(), os.fork()]
+while True:
+    if os.fork() == 0:
+        if os.fork() == 0:
+            os.execve("/bin/sleep", ["theirs", "0.2"], {"TARE_JOB": tags[0]})
+        os._exit(0)
+    os.waitpid(-1, 0)
+PY
+PATH=/usr/bin:/bin setpriv --reuid=3001 --regid=3001 --clear-groups python3 attacker.py &
+attacker=$!
+CODE=0
+"$TARE" run settings.json --containment sweep -o results > out 2>&1 || CODE=$?
+cat out
+[ $CODE -eq 0 ]
+! grep -q unkillable results/run_*/toy_small_001/experiment.json
+# It was there all the time, and is: with the tag of this very job.
+lives $attacker
+tag=$(grep -o '"tag": *"[^"]*"' results/run_*/events.jsonl | head -n 1 | grep -o '[^"]*"$' | tr -d '"')
+wait_until grep -qsxz "TARE_JOB=$tag" /proc/[0-9]*/environ
+END_OF_SCRIPT
+}

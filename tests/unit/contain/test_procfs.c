@@ -5,13 +5,16 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "contain/contain.h"
 #include "contain/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define AFTER_NAME                                                                                                     \
@@ -76,16 +79,53 @@ static void only_a_zombie_without_other_threads_is_dead(void **state)
     assert_false(proc_stat_alive(&(struct proc_stat){.state = 'X', .threads = 0}));
 }
 
-static void an_environment_has_only_whole_assignments(void **state)
+static void assert_value(const char *bytes, size_t count, const char *expected)
+{
+    char path[32];
+    AUTO_FREE char *value = NULL;
+    AUTO_CLOSE int fd = memfd_create("environ", MFD_CLOEXEC);
+    assert_int_equal(write(fd, bytes, count), count);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_true(proc_environ_value(AT_FDCWD, path, "TARE_JOB", &value));
+    if (expected)
+        assert_string_equal(value, expected);
+    else
+        assert_null(value);
+}
+
+#define ENVIRON(literal, expected) assert_value(literal, sizeof(literal) - 1, expected)
+
+static void a_variable_is_found_by_its_whole_name(void **state)
 {
     (void)state;
-    static const char block[] = "A=1\0TARE_JOB=abc\0B=2";
-    assert_true(proc_environ_has(block, sizeof block, "TARE_JOB=abc"));
-    assert_true(proc_environ_has(block, sizeof block - 1, "B=2"));
-    assert_false(proc_environ_has(block, sizeof block, "TARE_JOB=ab"));
-    assert_false(proc_environ_has(block, sizeof block, "TARE_JOB=abcd"));
-    assert_false(proc_environ_has(block, sizeof block, "JOB=abc"));
-    assert_false(proc_environ_has(block, 0, "A=1"));
+    ENVIRON("A=1\0TARE_JOB=f00\0B=2\0", "f00");
+    ENVIRON("TARE_JOB=no end", "no end");
+    ENVIRON("TARE_JOB=\0", "");
+    ENVIRON("TARE_JOB=first\0TARE_JOB=second\0", "first");
+    ENVIRON("TARE_JOBS=x\0MY_TARE_JOB=y\0TARE_JOB\0", NULL);
+    ENVIRON("A=TARE_JOB=x\0", NULL);
+    ENVIRON("TARE_\0JOB=x\0", NULL);
+    ENVIRON("", NULL);
+}
+
+static void a_variable_is_found_wherever_an_environment_is_cut_into_pieces(void **state)
+{
+    (void)state;
+    static char block[20000];
+    for (size_t before = 4070; before < 4110; before++) {
+        memset(block, 'x', sizeof block);
+        block[before - 1] = '\0';
+        memcpy(block + before, "TARE_JOB=0123456789abcdef", sizeof "TARE_JOB=0123456789abcdef");
+        assert_value(block, sizeof block, "0123456789abcdef");
+    }
+}
+
+static void an_environment_that_may_not_be_read_is_not_an_empty_one(void **state)
+{
+    (void)state;
+    char *value;
+    assert_false(proc_environ_value(AT_FDCWD, "/proc/self/no-environ", "TARE_JOB", &value));
+    assert_null(value);
 }
 
 static void the_cgroup_of_each_hierarchy_is_found(void **state)
@@ -180,7 +220,9 @@ int main(void)
         cmocka_unit_test(a_hostile_name_does_not_shift_the_fields),
         cmocka_unit_test(what_is_cut_or_no_number_is_refused),
         cmocka_unit_test(only_a_zombie_without_other_threads_is_dead),
-        cmocka_unit_test(an_environment_has_only_whole_assignments),
+        cmocka_unit_test(a_variable_is_found_by_its_whole_name),
+        cmocka_unit_test(a_variable_is_found_wherever_an_environment_is_cut_into_pieces),
+        cmocka_unit_test(an_environment_that_may_not_be_read_is_not_an_empty_one),
         cmocka_unit_test(the_cgroup_of_each_hierarchy_is_found),
         cmocka_unit_test(a_number_stands_behind_its_whole_key),
         cmocka_unit_test(the_pids_of_nested_namespaces_are_counted),

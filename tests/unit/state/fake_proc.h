@@ -47,6 +47,7 @@ struct fake_process {
     const char *environment;
     const char *devices[6]; /* in the fake /dev, or absolute */
     char state;             /* 0: S */
+    bool other_program;     /* not this very one */
 };
 
 static inline void fake_nul_file(const char *folder, const char *name, const char *text)
@@ -76,6 +77,8 @@ static inline void fake_add(const struct fake *fake, const struct fake_process *
     fake_file(folder, "status", status, strlen(status));
     fake_nul_file(folder, "cmdline", process->command);
     fake_nul_file(folder, "environ", process->environment);
+    AUTO_FREE char *exe = mem_printf("%s/exe", folder);
+    assert_int_equal(symlink(process->other_program ? "/bin/sh" : "/proc/self/exe", exe), 0);
     for (size_t i = 0; i < 6 && process->devices[i]; i++) {
         AUTO_FREE char *link = mem_printf("%s/%zu", fds, i);
         AUTO_FREE char *target = process->devices[i][0] == '/' ? mem_strdup(process->devices[i])

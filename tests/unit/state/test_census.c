@@ -30,29 +30,6 @@ static void a_command_line_is_shown_on_one_line_and_cannot_steer_a_terminal(void
     COMMAND("end \344\270", "end ??");
 }
 
-static void assert_value(const char *bytes, size_t count, const char *expected)
-{
-    AUTO_FREE char *value = census_environ_value(bytes, count, "TARE_JOB");
-    if (expected)
-        assert_string_equal(value, expected);
-    else
-        assert_null(value);
-}
-
-#define ENVIRON(literal, expected) assert_value(literal, sizeof(literal) - 1, expected)
-
-static void a_variable_is_found_by_its_whole_name(void **state)
-{
-    (void)state;
-    ENVIRON("A=1\0TARE_JOB=f00\0B=2\0", "f00");
-    ENVIRON("TARE_JOB=no end", "no end");
-    ENVIRON("TARE_JOB=\0", "");
-    ENVIRON("TARE_JOB=first\0TARE_JOB=second\0", "first");
-    ENVIRON("TARE_JOBS=x\0MY_TARE_JOB=y\0TARE_JOB\0", NULL);
-    ENVIRON("A=TARE_JOB=x\0", NULL);
-    ENVIRON("", NULL);
-}
-
 static const struct census_process *of(const struct census *census, int pid)
 {
     return census_find(census, FIRST_PID + pid);
@@ -197,7 +174,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_line_is_shown_on_one_line_and_cannot_steer_a_terminal),
-        cmocka_unit_test(a_variable_is_found_by_its_whole_name),
         TEST(a_process_is_described_by_its_files),
         TEST(only_device_files_of_gpus_count),
         TEST(an_orphan_has_pid_1_or_a_users_systemd_as_parent),

@@ -56,6 +56,46 @@ static void a_tag_without_a_live_init_above_it_is_left(void **out)
     leftovers_fini(&leftovers);
 }
 
+static void the_name_of_an_init_protects_nobody(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    unsigned me = geteuid();
+    fake_init(*out, &fake);
+    for (int first = 1; first <= 3; first += 2) {
+        fake_add(&fake, &(struct fake_process){.pid = first,
+                                               .parent = -1,
+                                               .name = TARE_NAME "-init",
+                                               .uid = me,
+                                               .environment = "TARE_JOB=a|",
+                                               .other_program = first == 1});
+        fake_add(&fake,
+                 &(struct fake_process){
+                     .pid = first + 1, .parent = first, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+    }
+    look(NULL, &fake.roots, &leftovers);
+    for (int pid = 1; pid <= 4; pid++)
+        assert_kind(&leftovers, pid, LEFTOVER_TAGGED);
+    leftovers_fini(&leftovers);
+}
+
+static void a_parent_of_another_user_with_the_tag_is_no_part_of_the_job(void **out)
+{
+    struct fake fake;
+    struct leftovers leftovers;
+    unsigned me = geteuid();
+    fake_init(*out, &fake);
+    fake_add(&fake, &(struct fake_process){
+                        .pid = 1, .parent = -1, .name = "theirs", .uid = me + 1, .environment = "TARE_JOB=a|"});
+    fake_add(&fake,
+             &(struct fake_process){.pid = 2, .parent = 1, .name = "child", .uid = me, .environment = "TARE_JOB=a|"});
+    look(NULL, &fake.roots, &leftovers);
+    assert_int_equal(leftovers.foreign_count, 1);
+    assert_int_equal(leftovers.foreign[0].process->stat.pid, FIRST_PID + 2);
+    assert_string_equal(leftovers.foreign[0].owner, "theirs (pid 5000001)");
+    leftovers_fini(&leftovers);
+}
+
 static void a_tag_below_a_living_parent_without_it_is_the_parents(void **out)
 {
     struct fake fake;
@@ -305,6 +345,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_tag_without_a_live_init_above_it_is_left),
+        TEST(the_name_of_an_init_protects_nobody),
+        TEST(a_parent_of_another_user_with_the_tag_is_no_part_of_the_job),
         TEST(a_tag_below_a_living_parent_without_it_is_the_parents),
         TEST(who_has_a_gpu_open_is_listed_but_not_ours),
         TEST(an_ordinary_user_has_no_claim_on_others_tags),
