@@ -71,9 +71,21 @@ static int examine(const struct cli_call *call, struct host_meter *host)
     return code;
 }
 
+/* As root, before root is given up: nothing else that doctor does needs it. */
+static void set_up_locks(void)
+{
+    struct err err = {0};
+    struct gpu_devices devices;
+    gpu_devices_read(gpus_root(), &devices, NULL);
+    if (devices.count > 0 && geteuid() == 0 && !gpu_lock_folder_repair(gpus_lock_path(), &err))
+        cli_warning("the folder of the GPUs' locks cannot be set up: %s", err.text);
+    gpu_devices_fini(&devices);
+}
+
 static int run_with(const struct cli_call *call, struct host_meter *host)
 {
     struct err err = {0};
+    set_up_locks();
     AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
@@ -106,7 +118,7 @@ static const char *const description[] = {
     "job "
     "is started up to its gate and ended there. On a machine with GPUs the folder of their locks is made when it is "
     "not "
-    "there. Nothing else is changed.",
+    "there; under sudo it becomes root's, so that nobody can take another's locks away. Nothing else is changed.",
     "Under sudo it looks as the user who called sudo, as a run does; --as-root looks as root.", NULL};
 
 static const char *const exits[] = {

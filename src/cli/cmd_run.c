@@ -404,7 +404,9 @@ static const char *const description[] = {
     "(cpu_sets in the settings).",
     "Two runs never use one GPU at once: a run takes the locks of the GPUs that its jobs will see "
     "(CUDA_VISIBLE_DEVICES; "
-    "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits; with "
+    "all when that is not set) and keeps them to its end. When somebody else has one, it says who, and waits (for a "
+    "run "
+    "7 days at most, for anything else 10 minutes; then it ends with 3); with "
     "--gpu-lock refuse it ends with 3. Without NVIDIA GPUs there is nothing to lock.",
     "Under sudo, the program and all jobs run as the user who called sudo, with that user's groups, home, environment "
     "and PATH (sudo's own record of them, else those of the calling shell, else a safe default), so that all files "

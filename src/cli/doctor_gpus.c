@@ -7,6 +7,7 @@
 #include "tare_build.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char gpu_section[] = "GPUs";
 
@@ -54,29 +55,30 @@ static void add_gpu(const struct gpu_devices *devices, size_t place, const struc
         finding.reason = *err.text ? mem_strdup(err.text) : NULL;
     }
     finding.text = mem_printf("%s: %s", name, holder);
-    finding.data = gpu_json(device, answer, answer == GPU_LOCKS_HELD && conflict.has_holder ? &conflict.holder : NULL);
+    finding.data = gpu_json(device, answer, answer == GPU_LOCKS_HELD && conflict.holder.pid ? &conflict.holder : NULL);
     findings_add(out, finding);
 }
 
-static char *locks_mend(const struct doctor_machine *machine)
+static char *locks_mend(void)
 {
-    const char *wanted = getenv("TARE_LOCK_DIR");
-    if (wanted && *wanted)
+    if (strcmp(gpus_lock_path(), GPU_LOCK_FOLDER) != 0)
         return mem_strdup("unset TARE_LOCK_DIR   # or name another folder by it");
-    if (doctor_exists(machine, "/run/systemd/system"))
-        return mem_printf("echo 'd %s 1777' | sudo tee /etc/tmpfiles.d/%s.conf && sudo systemd-tmpfiles --create",
-                          GPU_LOCK_FOLDER, TARE_NAME);
-    return mem_strdup("sudo install -d -m 1777 " GPU_LOCK_FOLDER);
+    return mem_strdup("sudo " TARE_NAME " doctor   # makes the folder, root's; an installed " TARE_NAME
+                      " has it made at each start of the machine");
 }
 
-static void add_lock_folder(const struct doctor_machine *machine, const struct gpu_lock_folder *folder,
-                            const struct err *err, struct findings *out)
+static void add_lock_folder(const struct gpu_lock_folder *folder, const struct err *err, struct findings *out)
 {
     struct finding finding = {.section = gpu_section, .name = "locks", .mark = FINDING_YES};
     if (folder->fd < 0) {
         finding.mark = FINDING_WRONG;
         finding.text = mem_strdup("GPUs cannot be locked: two runs may use one at once");
         finding.reason = mem_strdup(err->text);
+    } else if (folder->doubt) {
+        finding.mark = FINDING_NO;
+        finding.text = mem_printf("%s, in %s, but others could take them away: results are unverified",
+                                  folder->shared ? "for all users" : "seen by your own runs only", folder->path);
+        finding.reason = mem_strdup(folder->doubt);
     } else if (!folder->shared) {
         finding.mark = FINDING_NO;
         finding.text = mem_printf("seen by your own runs only, in %s", folder->path);
@@ -85,11 +87,11 @@ static void add_lock_folder(const struct doctor_machine *machine, const struct g
         finding.text = mem_printf("for all users, in %s", folder->path);
     }
     if (finding.mark != FINDING_YES)
-        finding.mend = locks_mend(machine);
+        finding.mend = locks_mend();
     findings_add(out, finding);
 }
 
-static void add_gpus(const struct doctor_machine *machine, const struct gpu_devices *devices, struct findings *out)
+static void add_gpus(const struct gpu_devices *devices, struct findings *out)
 {
     struct err err = {0};
     struct gpu_lock_folder folder;
@@ -97,7 +99,7 @@ static void add_gpus(const struct doctor_machine *machine, const struct gpu_devi
         folder = (struct gpu_lock_folder){.fd = -1};
     for (size_t i = 0; i < devices->count; i++)
         add_gpu(devices, i, &folder, out);
-    add_lock_folder(machine, &folder, &err, out);
+    add_lock_folder(&folder, &err, out);
     gpu_lock_folder_fini(&folder);
 }
 
@@ -129,7 +131,7 @@ void doctor_gpus(const struct doctor_machine *machine, size_t users, struct find
                                            .mark = FINDING_FACT,
                                            .text = mem_printf("NVIDIA %s", driver)});
     if (devices.count > 0)
-        add_gpus(machine, &devices, out);
+        add_gpus(&devices, out);
     else if (!*err.text)
         findings_add(out, (struct finding){.section = gpu_section,
                                            .name = "devices",

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/gpus.h"
 #include "contain/contain.h"
+#include "meter/time_scale.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,14 +21,19 @@ static const char holder_variable[] = "TARE_GPU_HOLDER";
 /* Between two looks at a lock that somebody holds. */
 static const int64_t POLL_NS = NS_PER_S / 2;
 
+/* How long one holder is waited for: a run, and whatever else has the lock. */
+static const double RUN_LIMIT_S = 7.0 * 24 * 3600, STRANGER_LIMIT_S = 600;
+
 const char *const gpu_hold_modes[] = {"wait", "refuse", "off", NULL};
 
 struct gpu_hold {
     struct gpu_lock_folder folder;
     struct gpu_devices devices;
-    bool *used;     /* for each device */
-    bool takes_all; /* CUDA_VISIBLE_DEVICES is not set, and there are several */
-    struct gpu_locks *locks;
+    bool *used;              /* for each device */
+    bool takes_all;          /* CUDA_VISIBLE_DEVICES is not set, and there are several */
+    struct gpu_locks *locks; /* NULL: none could be taken */
+    const char *doubt_kind;  /* of evidence; NULL: the locks are good */
+    char *doubt;
     struct gpu_holder self;
     struct gpu_holder passed[PASSED_MAX];
     size_t passed_count;
@@ -46,6 +52,7 @@ void gpu_hold_end(struct gpu_hold *hold)
     if (!hold)
         return;
     gpu_locks_free(hold->locks);
+    free(hold->doubt);
     gpu_lock_folder_fini(&hold->folder);
     gpu_devices_fini(&hold->devices);
     free(hold->used);
@@ -54,7 +61,7 @@ void gpu_hold_end(struct gpu_hold *hold)
 
 void gpu_hold_set_run(struct gpu_hold *hold, const char *run_dir)
 {
-    if (!hold)
+    if (!hold || !hold->locks)
         return;
     AUTO_FREE char *cwd = get_current_dir_name();
     AUTO_FREE char *absolute = fs_resolve(cwd, run_dir, NULL);
@@ -62,10 +69,17 @@ void gpu_hold_set_run(struct gpu_hold *hold, const char *run_dir)
     gpu_locks_sign(hold->locks, &hold->self);
 }
 
+struct run_gpu_locks gpu_hold_of_run(const struct gpu_hold *hold)
+{
+    if (!hold)
+        return (struct run_gpu_locks){0};
+    return (struct run_gpu_locks){.locks = hold->locks, .kind = hold->doubt_kind, .text = hold->doubt};
+}
+
 void gpu_hold_tell_jobs(const struct gpu_hold *hold, struct strv *environment)
 {
     AUTO_TEXT struct text names = {0};
-    if (!hold)
+    if (!hold || !hold->locks)
         return;
     gpu_holder_print_names(&hold->self, 1, &names);
     if (hold->passed_count) {
@@ -98,8 +112,26 @@ struct said {
     bool held; /* somebody else had one */
     char *label;
     struct gpu_holder holder;
-    bool unknown; /* a holder that has not signed yet was seen: it has until the next look */
+    bool unknown;            /* a holder that has not signed yet was seen: it has until the next look */
+    int64_t holder_since_ns; /* this run holds it, or something that is no run does; 0: nobody was seen yet */
+    bool of_run;
 };
+
+/* How long it may be waited for, of which so much is over. A lock that goes from one stranger to another is one wait. */
+static double limit_s(const struct gpu_lock_conflict *conflict, struct said *said, double *waited_s)
+{
+    double scale = 1;
+    int64_t now_ns = clock_monotonic_ns();
+    bool same = said->held && said->of_run == conflict->has_holder &&
+                (!said->of_run ||
+                 (said->holder.pid == conflict->holder.pid && said->holder.start_time == conflict->holder.start_time));
+    if (!same)
+        said->holder_since_ns = now_ns;
+    said->of_run = conflict->has_holder;
+    time_scale_read(getenv(TIME_SCALE_VARIABLE), &scale, NULL);
+    *waited_s = (double)(now_ns - said->holder_since_ns) / 1e9;
+    return (said->of_run ? RUN_LIMIT_S : STRANGER_LIMIT_S) * scale;
+}
 
 static void say_once(const struct gpu_hold *hold, const struct gpu_lock_conflict *conflict, struct said *said)
 {
@@ -133,14 +165,38 @@ static int ending_signal(const struct gpu_hold_wish *wish, const sigset_t *block
     return signal_number == SIGHUP && wish->keeps_on_hangup ? 0 : signal_number;
 }
 
-static int not_had(const struct gpu_hold_wish *wish, const struct err *err)
+/* unshared: there is just no place where users meet; else somebody has put something in the way. */
+static void doubt(struct gpu_hold *hold, bool unshared, const char *text)
+{
+    hold->doubt_kind = unshared ? "gpu_lock_unshared" : "gpu_lock_untrusted";
+    free(hold->doubt);
+    hold->doubt = mem_strdup(text);
+}
+
+static int not_had(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool unshared, const struct err *err)
 {
     if (wish->asked) {
-        cli_error("the GPU cannot be locked: %s", err->text);
+        cli_error("the GPU cannot be locked: %s%s", err->text,
+                  unshared ? "" : " ('sudo " TARE_NAME " doctor' sets the locks up)");
         return wish->failed;
     }
-    cli_warning("the GPU is not locked, another run may use it meanwhile: %s", err->text);
+    cli_warning("the GPU is not locked, another run may use it meanwhile: %s%s", err->text,
+                unshared ? "" : " ('sudo " TARE_NAME " doctor' sets the locks up)");
+    AUTO_FREE char *text = mem_printf("the GPU is not locked: %s", err->text);
+    doubt(hold, unshared, text);
     return 0;
+}
+
+/* The waiting has come to its limit. */
+static int waited_enough(const struct gpu_hold *hold, const struct gpu_hold_wish *wish,
+                         const struct gpu_lock_conflict *conflict, double waited_s)
+{
+    char waited[32];
+    AUTO_FREE char *text = describe(hold, conflict);
+    clock_format_duration(waited_s, waited);
+    cli_error("%s, %s; waited for it for %s, and nothing was run (--gpu-lock off runs without the lock)", text,
+              conflict->has_holder ? "still" : "which is no run of " TARE_NAME, waited);
+    return wish->failed;
 }
 
 static void say_taken(const struct said *said)
@@ -173,12 +229,15 @@ static int take_all(struct gpu_hold *hold, const struct gpu_hold_wish *wish, con
         if (*taken)
             return 0;
         if (answer == GPU_LOCKS_FAILED)
-            return not_had(wish, &err);
+            return not_had(hold, wish, false, &err);
         if (wish->mode == GPU_HOLD_REFUSE) {
             AUTO_FREE char *text = describe(hold, &conflict);
             cli_error("%s; nothing was run", text);
             return wish->failed;
         }
+        double waited_s, most_s = limit_s(&conflict, said, &waited_s);
+        if (waited_s >= most_s)
+            return waited_enough(hold, wish, &conflict, waited_s);
         say_once(hold, &conflict, said);
         signal_number = ending_signal(wish, blocked, POLL_NS);
         if (signal_number)
@@ -252,9 +311,15 @@ static int take(struct gpu_hold *hold, const struct gpu_hold_wish *wish, bool *t
         return 0;
     introduce(hold, wish);
     if (!make_locks(hold, &err))
-        return not_had(wish, &err);
-    if (!hold->folder.shared)
+        return not_had(hold, wish, err.code != 0, &err);
+    if (hold->folder.doubt) {
+        cli_warning("the GPU's lock proves nothing: %s ('sudo " TARE_NAME " doctor' sets the locks up)",
+                    hold->folder.doubt);
+        doubt(hold, false, hold->folder.doubt);
+    } else if (!hold->folder.shared) {
         cli_note("the GPU's lock is seen by your own runs only: %s", hold->folder.reason);
+        doubt(hold, true, hold->folder.reason);
+    }
     return take_or_wait(hold, wish, taken, waited);
 }
 
@@ -267,7 +332,11 @@ int gpu_hold_take(const struct gpu_hold_wish *wish, struct gpu_hold **out, bool 
         struct gpu_hold *hold = mem_alloc(sizeof *hold);
         hold->folder.fd = -1;
         code = take(hold, wish, &taken, &had_to_wait);
-        if (taken)
+        if (!taken) {
+            gpu_locks_free(hold->locks);
+            hold->locks = NULL;
+        }
+        if (taken || (code == 0 && hold->doubt))
             *out = hold;
         else
             gpu_hold_end(hold);

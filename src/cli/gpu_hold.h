@@ -5,6 +5,7 @@
 
 #include "base/strv.h"
 #include "plan/plan.h"
+#include "run/run.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -27,9 +28,10 @@ struct gpu_hold_wish {
 
 struct gpu_hold;
 
-/* Says who holds a GPU when it must wait, or is refused. Gives 0: go on (out is NULL when there is nothing to hold, or
- * the lock cannot be had and nobody asked for it); else the exit code: 128 + n for a signal, or wish->failed. waited (may be
- * NULL): whether somebody else held one. */
+/* Says who holds a GPU when it must wait, or is refused; it waits for a run of ours for at most 7 days, for anything else that
+ * has the lock 10 minutes. Gives 0: go on (out is NULL when there is nothing to hold; the lock could not be had and nobody
+ * asked for it: gpu_hold_of_run says so); else the exit code: 128 + n for a signal, or wish->failed. waited (may be NULL):
+ * whether somebody else held one. */
 int gpu_hold_take(const struct gpu_hold_wish *wish, struct gpu_hold **out, bool *waited);
 
 /* For whoever waits behind us: the run's folder, as a person wrote it. */
@@ -37,6 +39,9 @@ void gpu_hold_set_run(struct gpu_hold *hold, const char *run_dir);
 
 /* Into the jobs' environment: a command of this program inside a job finds that the lock is its own run's. */
 void gpu_hold_tell_jobs(const struct gpu_hold *hold, struct strv *environment);
+
+/* What the run is to know of it, for its evidence. Borrowed. */
+struct run_gpu_locks gpu_hold_of_run(const struct gpu_hold *hold);
 
 /* Each of these: NULL does nothing. */
 void gpu_hold_end(struct gpu_hold *hold);

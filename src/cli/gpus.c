@@ -48,12 +48,16 @@ bool gpus_find(const struct gpu_devices *devices, const char *word, size_t lengt
     return found == 1;
 }
 
-bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)
+const char *gpus_lock_path(void)
 {
     const char *wanted = getenv("TARE_LOCK_DIR");
-    if (wanted && *wanted)
-        return gpu_lock_folder_open(wanted, NULL, out, err);
-    return gpu_lock_folder_open(GPU_LOCK_FOLDER, getenv("XDG_RUNTIME_DIR"), out, err);
+    return wanted && *wanted ? wanted : GPU_LOCK_FOLDER;
+}
+
+bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err)
+{
+    const char *path = gpus_lock_path();
+    return gpu_lock_folder_open(path, strcmp(path, GPU_LOCK_FOLDER) == 0 ? getenv("XDG_RUNTIME_DIR") : NULL, out, err);
 }
 
 static void warn_of(const char *value, const struct gpu_visible *visible)
@@ -172,8 +176,8 @@ char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gp
 {
     const struct gpu_holder *holder = &conflict->holder;
     struct text text = {0};
-    if (!conflict->has_holder || holder->pid == 0)
-        return mem_strdup("a process that has not said who it is");
+    if (holder->pid == 0)
+        return mem_strdup("a process that cannot be seen from here and has not said who it is");
     text_addf(&text, "process %d", (int)holder->pid);
     if (*holder->host && strcmp(holder->host, self->host) != 0)
         text_addf(&text, " on %s", holder->host);
@@ -181,6 +185,8 @@ char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gp
         text_add(&text, " of another container");
     if (*holder->user)
         text_addf(&text, " of user %s", holder->user);
+    if (!conflict->has_holder)
+        text_addf(&text, " (%s)", *conflict->command ? conflict->command : "it has ended");
     add_since(&text, holder->since_s, now_s);
     if (*holder->run)
         text_addf(&text, ", run %s", holder->run);

@@ -22,7 +22,10 @@ void gpus_fence(const struct strv *environment, struct gpu_devices *devices);
  * than one. */
 bool gpus_find(const struct gpu_devices *devices, const char *word, size_t length, size_t *place);
 
-/* $TARE_LOCK_DIR, /run/lock/NAME, or the user's own folder (gpu_lock_folder_open). */
+/* Where all users' locks are: $TARE_LOCK_DIR, or /run/lock/NAME. */
+const char *gpus_lock_path(void);
+
+/* There, or without TARE_LOCK_DIR in the user's own folder (gpu_lock_folder_open). */
 bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
 
 /* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,

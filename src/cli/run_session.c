@@ -203,6 +203,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .lanes = session->pool.lanes,
         .lane_count = session->pool.lane_count,
         .governor = &session->wish->governing->of_run,
+        .gpu_locks = gpu_hold_of_run(session->gpus),
         .listener = {progress_event, progress_tick, progress},
         .preload = preload,
         .resumed = session->wish->resume_dir != NULL,

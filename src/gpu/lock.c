@@ -1,14 +1,17 @@
 #include "gpu/lock.h"
 
 #include "base/cleanup.h"
+#include "base/file_lock.h"
 #include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A file is for a moment not yet open to all while its maker sets its mode. */
 enum { OPEN_TRIES = 50, OPEN_PAUSE_MS = 10, HOLDER_MAX = 4096 };
@@ -17,10 +20,11 @@ enum { OPEN_TRIES = 50, OPEN_PAUSE_MS = 10, HOLDER_MAX = 4096 };
 enum { SIGN_TRIES = 4, LOOKER_TRIES = 500, PAUSE_MS = 2 };
 
 struct lock {
-    char *name;  /* of the file */
-    char *label; /* of the GPU */
-    int fd;      /* -1: not ours */
-    bool passed; /* held by the run that we are part of */
+    char *name;         /* of the file */
+    char *label;        /* of the GPU */
+    int fd;             /* -1: not ours */
+    struct stat status; /* of the file when it was last signed */
+    bool passed;        /* held by the run that we are part of */
 };
 
 struct gpu_locks {
@@ -63,16 +67,16 @@ struct gpu_locks *gpu_locks_new(const struct gpu_lock_folder *folder, const stru
     return locks;
 }
 
-/* Made for everybody: O_EXCL, because the kernel refuses O_CREAT on another user's file in a folder like /tmp
- * (fs.protected_regular). For reading is enough to lock. */
+/* Everybody may lock it, for which reading is enough, and its owner alone sign it. O_EXCL, because the kernel refuses
+ * O_CREAT on another user's file in a folder like /tmp (fs.protected_regular). */
 static int open_once(const struct gpu_locks *locks, const char *name)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     int fd = openat(locks->folder, name, O_RDWR | flags);
     if (fd < 0 && errno == ENOENT) {
-        fd = openat(locks->folder, name, O_RDWR | O_CREAT | O_EXCL | flags, 0666);
+        fd = openat(locks->folder, name, O_RDWR | O_CREAT | O_EXCL | flags, 0644);
         if (fd >= 0)
-            fchmod(fd, 0666);
+            fchmod(fd, 0644);
     }
     if (fd < 0 && (errno == EACCES || errno == EROFS))
         fd = openat(locks->folder, name, O_RDONLY | flags);
@@ -93,42 +97,71 @@ static int open_file(const struct gpu_locks *locks, const char *name, struct err
     return fd;
 }
 
+static bool is_same_file(int folder, const char *name, const struct stat *opened)
+{
+    struct stat named;
+    return fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && named.st_dev == opened->st_dev &&
+           named.st_ino == opened->st_ino;
+}
+
 /* Somebody may have put another file in its place since it was opened; with a second name it may be anybody's file. */
 static bool is_good_file(const struct gpu_locks *locks, const char *name, int fd, bool *replaced, struct err *err)
 {
-    struct stat opened, named;
+    struct stat opened;
     *replaced = false;
     if (fstat(fd, &opened) != 0)
         return err_sys(err, "stat %s/%s", locks->folder_path, name);
     if (!S_ISREG(opened.st_mode))
-        return err_set(err, "%s/%s is no regular file", locks->folder_path, name);
+        return err_set(err, "%s/%s is no regular file (user %u made it)", locks->folder_path, name,
+                       (unsigned)opened.st_uid);
     if (opened.st_nlink > 1)
         return err_set(err, "%s/%s has a second name elsewhere", locks->folder_path, name);
-    *replaced = fstatat(locks->folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_dev != opened.st_dev ||
-                named.st_ino != opened.st_ino;
+    *replaced = !is_same_file(locks->folder, name, &opened);
     return true;
 }
 
 /* Over the old line first, then cut: a reader sees one or the other whole, since it reads up to the end of the line. A
  * file that is not ours to write stays as it is. */
-static void sign(const struct lock *lock, const struct gpu_holder *self)
+static void sign(struct lock *lock, const struct gpu_holder *self)
 {
     AUTO_TEXT struct text line = {0};
     gpu_holder_print(self, &line);
     bool written = pwrite(lock->fd, line.data, line.length, 0) == (ssize_t)line.length &&
                    ftruncate(lock->fd, (off_t)line.length) == 0;
     (void)written;
+    if (fstat(lock->fd, &lock->status) != 0)
+        lock->status = (struct stat){0};
+}
+
+/* What the file says counts where the kernel tells of the same process, or of none that can be seen from here and the file of
+ * one in another pid namespace: of a container, or of the run that we are part of. */
+static bool is_believed(const struct gpu_lock_conflict *conflict, uint64_t own_namespace)
+{
+    bool near = conflict->holder.pid_namespace == own_namespace;
+    return conflict->pid ? near && conflict->holder.pid == conflict->pid : !near;
 }
 
 static void read_holder(int fd, const char *label, struct gpu_lock_conflict *out)
 {
     char bytes[HOLDER_MAX];
-    *out = (struct gpu_lock_conflict){.label = label};
+    struct stat status;
+    struct gpu_holder self;
+    struct file_lock_owner owner;
+    gpu_holder_self(&self);
+    *out = (struct gpu_lock_conflict){.label = label, .pid = file_lock_holder(fd)};
+    out->own_file = fstat(fd, &status) == 0 && (status.st_uid == 0 || status.st_uid == geteuid());
     for (int i = 0; i < SIGN_TRIES && !out->has_holder; i++) {
         if (i > 0)
             poll(NULL, 0, PAUSE_MS);
         ssize_t count = pread(fd, bytes, sizeof bytes, 0);
-        out->has_holder = count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder);
+        out->has_holder =
+            count > 0 && gpu_holder_parse(bytes, (size_t)count, &out->holder) && is_believed(out, self.pid_namespace);
+    }
+    if (!out->has_holder)
+        out->holder = (struct gpu_holder){.pid = out->pid, .pid_namespace = out->pid ? self.pid_namespace : 0};
+    if (out->pid && file_lock_owner(out->pid, &owner)) {
+        snprintf(out->holder.user, sizeof out->holder.user, "%s", owner.user);
+        snprintf(out->command, sizeof out->command, "%s", owner.command);
     }
 }
 
@@ -144,6 +177,14 @@ static bool lock_alone(int fd)
         poll(NULL, 0, PAUSE_MS);
     }
     return true;
+}
+
+/* What a killed run of another user left is that user's to remove, also while we hold it: who may remove it (root) makes
+ * an own one. */
+static bool remove_strangers(const struct gpu_locks *locks, const struct lock *lock, int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_uid != geteuid() && unlinkat(locks->folder, lock->name, 0) == 0;
 }
 
 static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *lock, const struct gpu_holder *self,
@@ -166,7 +207,7 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
         }
         if (!is_good_file(locks, lock->name, fd, &replaced, err))
             return GPU_LOCKS_FAILED;
-        if (replaced)
+        if (replaced || remove_strangers(locks, lock, fd))
             continue;
         lock->fd = steal_fd(&fd);
         sign(lock, self);
@@ -176,11 +217,17 @@ static enum gpu_lock_answer try_one(const struct gpu_locks *locks, struct lock *
     return GPU_LOCKS_FAILED;
 }
 
-static bool is_one_of(const struct gpu_holder *holder, const struct gpu_holder *passed, size_t count)
+/* By what the holder has said where only it or root can have; by its number where it could not write (into what a killed
+ * run of another user left). */
+static bool is_one_of(const struct gpu_lock_conflict *conflict, const struct gpu_holder *passed, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (gpu_holder_same(holder, &passed[i]))
+    for (size_t i = 0; i < count; i++) {
+        bool said = conflict->has_holder && conflict->own_file && gpu_holder_same(&conflict->holder, &passed[i]);
+        bool seen = !conflict->own_file && conflict->pid && conflict->pid == passed[i].pid &&
+                    conflict->holder.pid_namespace == passed[i].pid_namespace;
+        if (said || seen)
             return true;
+    }
     return false;
 }
 
@@ -193,8 +240,7 @@ enum gpu_lock_answer gpu_locks_try(struct gpu_locks *locks, const struct gpu_hol
         if (lock->fd >= 0 || lock->passed)
             continue;
         enum gpu_lock_answer answer = try_one(locks, lock, self, conflict, err);
-        lock->passed =
-            answer == GPU_LOCKS_HELD && conflict->has_holder && is_one_of(&conflict->holder, passed, passed_count);
+        lock->passed = answer == GPU_LOCKS_HELD && is_one_of(conflict, passed, passed_count);
         if (answer != GPU_LOCKS_TAKEN && !lock->passed)
             return answer;
     }
@@ -206,6 +252,24 @@ void gpu_locks_sign(struct gpu_locks *locks, const struct gpu_holder *self)
     for (size_t i = 0; i < locks->count; i++)
         if (locks->items[i].fd >= 0)
             sign(&locks->items[i], self);
+}
+
+bool gpu_locks_check(const struct gpu_locks *locks, struct err *err)
+{
+    for (size_t i = 0; i < locks->count; i++) {
+        const struct lock *lock = &locks->items[i];
+        struct stat now;
+        if (lock->fd < 0)
+            continue;
+        if (fstat(lock->fd, &now) != 0)
+            return err_sys(err, "stat %s/%s", locks->folder_path, lock->name);
+        /* One that was moved away and back has the right name again, but not the time of its last change. */
+        if (!is_same_file(locks->folder, lock->name, &now) || now.st_ctim.tv_sec != lock->status.st_ctim.tv_sec ||
+            now.st_ctim.tv_nsec != lock->status.st_ctim.tv_nsec)
+            return err_set(err, "%s/%s was removed, replaced or changed while we held its lock", locks->folder_path,
+                           lock->name);
+    }
+    return true;
 }
 
 static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const char *id, const char *label,
@@ -221,12 +285,16 @@ static enum gpu_lock_answer peek_one(const struct gpu_lock_folder *folder, const
         return GPU_LOCKS_FAILED;
     }
     if (!S_ISREG(status.st_mode)) {
-        err_set(err, "%s/%s is no regular file", folder->path, name);
+        err_set(err, "%s/%s is no regular file (user %u made it)", folder->path, name, (unsigned)status.st_uid);
         return GPU_LOCKS_FAILED;
     }
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+    bool shared = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    if (shared)
+        flock(fd, LOCK_UN);
+    /* Who only shares it is no run, but no run gets it either. */
+    if (shared && file_lock_holder(fd) == 0)
         return GPU_LOCKS_TAKEN;
-    if (errno != EWOULDBLOCK) {
+    if (!shared && errno != EWOULDBLOCK) {
         err_sys(err, "lock %s/%s", folder->path, name);
         return GPU_LOCKS_FAILED;
     }
@@ -254,9 +322,13 @@ void gpu_locks_free(struct gpu_locks *locks)
         return;
     for (size_t i = 0; i < locks->count; i++) {
         struct lock *lock = &locks->items[i];
+        struct stat status;
         if (lock->fd >= 0) {
-            int emptied = ftruncate(lock->fd, 0);
-            (void)emptied;
+            if (fstat(lock->fd, &status) != 0 || !is_same_file(locks->folder, lock->name, &status) ||
+                unlinkat(locks->folder, lock->name, 0) != 0) {
+                int emptied = ftruncate(lock->fd, 0);
+                (void)emptied;
+            }
             close(lock->fd);
         }
         free(lock->name);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "gpu/lock.h"
 #include "run/gpu_memory.h"
 #include "run/lanes.h"
 #include "run/snapshot.h"
@@ -255,6 +256,15 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
+/* Once more at the end: whoever can take a lock away does it while it is held. */
+static void check_gpu_locks(struct lane *lane)
+{
+    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
+    struct err err = {0};
+    if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
+        lane_evidence(lane, "gpu_lock_untrusted", mem_strdup(err.text));
+}
+
 void lane_attempt_ended(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -262,6 +272,7 @@ void lane_attempt_ended(struct lane *lane)
     struct failure failure;
     lane->phase = LANE_STEPPING;
     lane_governor_check(lane);
+    check_gpu_locks(lane);
     if (had_our_signal(lane))
         lane->attempt.reason = STOP_INTERRUPTED;
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);

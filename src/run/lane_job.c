@@ -276,6 +276,8 @@ static void open_gate(struct lane *lane)
     lane_memory_begin(lane);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
     lane_governor_tell(lane);
+    if (lane->runner->request->gpu_locks.kind)
+        lane_evidence(lane, lane->runner->request->gpu_locks.kind, mem_strdup(lane->runner->request->gpu_locks.text));
     lane_guard_begin(lane);
 }
 

@@ -25,6 +25,7 @@ struct cpu_sets; /* run/cpu_sets.h */
 struct cpus; /* base/cpus.h */
 struct gauge_options; /* meter/gauge.h */
 struct governor_keeper; /* meter/governor_keeper.h */
+struct gpu_locks; /* gpu/lock.h */
 struct guardian; /* contain/guardian.h */
 struct state;    /* state/state.h */
 struct census_roots; /* state/census.h */
@@ -34,6 +35,12 @@ struct run_governor {
     struct governor_keeper *keeper; /* stays the caller's; NULL: this process may not set it, or: */
     const struct err *why;          /* could not be started for this reason ("": none) */
     const char *sysroot;
+};
+
+/* The locks on the GPUs, and what is to be doubted of them. */
+struct run_gpu_locks {
+    const struct gpu_locks *locks; /* gpu/lock.h: looked at after each attempt; NULL: none are held */
+    const char *kind, *text;       /* evidence of each attempt; NULL: the locks are good */
 };
 
 /* GPUs on which one experiment at a time runs. */
@@ -61,6 +68,7 @@ struct run_request {
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */
+    struct run_gpu_locks gpu_locks;
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan asks for it */
     bool resumed;

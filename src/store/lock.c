@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A runner that was killed the moment it forked lives on in that child, with this lock, until the child has closed what is not its. */
 static const int64_t CHILD_NS = 5 * NS_PER_S;
@@ -59,24 +61,33 @@ static bool lock_wait(int fd)
     return true;
 }
 
+/* Whoever has it locked, as the kernel tells; the file's word counts for another host alone. */
 static void refuse(int fd, const char *dir_path, struct err *err)
 {
-    char holder[300];
+    char holder[300], own[HOST_NAME_MAX + 1];
+    struct file_lock_owner owner;
     holder_read(fd, holder);
+    own_host(own);
     char *host = strchr(holder, ' ');
-    if (host) {
+    pid_t pid = file_lock_holder(fd);
+    if (host)
         *host++ = '\0';
+    if (pid && host && atoi(holder) == pid && strcmp(host, own) == 0)
         err_set(err, "the run in %s is in use by process %s on host %s", dir_path, holder, host);
-    } else {
-        err_set(err, "the run in %s is in use by another process", dir_path);
-    }
+    else if (file_lock_owner(pid, &owner))
+        err_set(err, "%s/run.lock is locked by process %d (%s) of user %s: the run can go on when that has ended",
+                dir_path, (int)pid, owner.command, owner.user);
+    else if (host && (strcmp(host, own) != 0 || !holder_is_dead(fd)))
+        err_set(err, "the run in %s is in use by process %s on host %s", dir_path, holder, host);
+    else
+        err_set(err, "%s/run.lock is locked by a process that cannot be seen from here", dir_path);
     if (err)
         err->code = EWOULDBLOCK;
 }
 
 int lock_take(int dir, const char *dir_path, struct err *err)
 {
-    AUTO_CLOSE int fd = openat(dir, "run.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    AUTO_CLOSE int fd = openat(dir, "run.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(err, "open %s/run.lock", dir_path);
@@ -86,6 +97,9 @@ int lock_take(int dir, const char *dir_path, struct err *err)
         err_set(err, "%s/run.lock is no regular file", dir_path);
         return -1;
     }
+    /* Who may read a file can lock it, and so refuse a resume: the owner alone may. Older runs left it readable. */
+    if (st.st_uid == geteuid())
+        fchmod(fd, 0600);
     if (!lock_wait(fd)) {
         if (errno == EWOULDBLOCK)
             refuse(fd, dir_path, err);

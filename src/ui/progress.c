@@ -255,7 +255,7 @@ static void take_evidence(struct progress *progress, const struct event *event)
     AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
     *verdict = verdict_with(*verdict, kind);
     /* That the machine has none is so for every experiment: the note before the first says it once. */
-    if (!kind || strcmp(kind, "governor_not_set") != 0)
+    if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
         say_text(progress, event, head);
 }
 

@@ -136,6 +136,8 @@ const KINDS = {
     processes_unseen: ["看不到哪些进程使用 GPU，因此无法断言没有别的进程。", "在容器之外运行，或让容器共享宿主的进程号（--pid=host），或取消 hidepid。"],
     gpu_state_unchecked: ["无法看到实验之前 GPU 是否空闲、显存是否为空：驱动没有提供所需的读数。", "使用能给出利用率或功率以及显存的 GPU 和驱动（nvidia-smi -q 显示它提供什么）。"],
     baseline_unknown: ["无法测出空闲 GPU 的功率，因此没有净能耗。", "不需要净能耗则无需处理；否则延长停顿，或检查传感器。"],
+    gpu_lock_untrusted: ["别的用户可以（或已经）拿掉 GPU 的锁，因此锁不能说明没有别的运行用过 GPU。", "运行一次 sudo tare doctor，使锁的文件夹归 root 所有；然后重复实验。"],
+    gpu_lock_unshared: ["没有持有别的用户的运行也能看到的 GPU 锁：是否有人用过 GPU，仅凭其进程判断。", "机器无人共用时无需处理；否则运行一次 sudo tare doctor。"],
     governor_not_set: ["设置要求的 CPU 调频策略无法设定，CPU 以另一种策略运行。", "只与相同策略的实验比较；运行前手动设定（文字中有方法）。"],
     hw_thermal: ["GPU 硬件因过热而降速。", "检查散热（灰尘、风扇、风道），然后重做实验。"],
     hw_power_brake: ["GPU 硬件因供电要求而降速。", "检查电源与线缆，然后重做实验。"],

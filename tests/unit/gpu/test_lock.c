@@ -19,8 +19,8 @@
 static const struct gpu_device first = {.uuid = "GPU-aa", .bus = "0000:01:00.0"};
 static const struct gpu_device second = {.uuid = "GPU-bb", .bus = "0000:02:00.0"};
 static const struct gpu_device nameless = {.bus = "0000:01:00.0"}; /* the first, before its UUID is known */
-static const struct gpu_holder ada = {.pid = 11, .start_time = 12, .pid_namespace = 13, .user = "ada", .run = "/a"};
-static const struct gpu_holder bob = {.pid = 21, .start_time = 22, .pid_namespace = 13, .user = "bob"};
+/* Two runs, both of this process: the kernel tells its number, and nothing else that a file says of its holder counts. */
+static struct gpu_holder ada = {.start_time = 12, .run = "/a"}, bob = {.start_time = 22, .run = "/b"};
 
 static struct gpu_lock_folder open_folder(const struct fixture *fixture)
 {
@@ -54,8 +54,9 @@ static void a_second_run_is_told_who_holds_the_gpu_until_it_is_free(void **state
     assert_int_equal(try(other, &bob, &conflict), GPU_LOCKS_HELD);
     assert_string_equal(conflict.label, "GPU-aa");
     assert_true(conflict.has_holder);
-    assert_int_equal(conflict.holder.pid, 11);
-    assert_string_equal(conflict.holder.user, "ada");
+    assert_int_equal(conflict.pid, getpid());
+    assert_int_equal(conflict.holder.pid, getpid());
+    assert_string_equal(conflict.holder.user, ada.user);
     assert_string_equal(conflict.holder.run, "/a");
     gpu_locks_free(one);
     assert_int_equal(try(other, &bob, &conflict), GPU_LOCKS_TAKEN);
@@ -82,7 +83,7 @@ static void a_gpu_without_a_uuid_is_met_by_its_address(void **state)
     struct gpu_locks *early = locks_of(&folder, &nameless), *late = locks_of(&folder, &first);
     assert_int_equal(try(early, &ada, &conflict), GPU_LOCKS_TAKEN);
     assert_int_equal(try(late, &bob, &conflict), GPU_LOCKS_HELD);
-    assert_int_equal(conflict.holder.pid, 11);
+    assert_string_equal(conflict.holder.run, "/a");
     gpu_locks_free(early);
     gpu_locks_free(late);
     gpu_lock_folder_fini(&folder);
@@ -100,7 +101,7 @@ static void what_was_free_is_kept_while_the_rest_is_waited_for(void **state)
     assert_string_equal(conflict.label, "GPU-bb");
     /* By the order of the names the first one's address comes first, whatever the order of the devices. */
     assert_int_equal(try(third, &ada, &conflict), GPU_LOCKS_HELD);
-    assert_int_equal(conflict.holder.pid, 21);
+    assert_string_equal(conflict.holder.run, "/b");
     gpu_locks_free(one);
     assert_int_equal(try(pair, &bob, &conflict), GPU_LOCKS_TAKEN);
     gpu_locks_free(pair);
@@ -122,13 +123,13 @@ static void the_lock_of_the_run_that_we_are_part_of_counts_as_ours(void **state)
     gpu_locks_free(inner);
     inner = locks_of(&folder, &first);
     assert_int_equal(try(inner, &bob, &conflict), GPU_LOCKS_HELD);
-    assert_int_equal(conflict.holder.pid, 11);
+    assert_string_equal(conflict.holder.run, "/a");
     gpu_locks_free(inner);
     gpu_locks_free(outer);
     gpu_lock_folder_fini(&folder);
 }
 
-static void a_new_signature_replaces_a_longer_one_whole_and_the_end_empties_the_file(void **state)
+static void a_new_signature_replaces_a_longer_one_whole_and_the_end_removes_the_file(void **state)
 {
     struct fixture *fixture = *state;
     struct gpu_lock_folder folder = open_folder(fixture);
@@ -142,8 +143,8 @@ static void a_new_signature_replaces_a_longer_one_whole_and_the_end_empties_the_
     assert_string_equal(text, "{\"pid\":1,\"start_time\":0,\"pid_namespace\":0,\"since\":0,\"user\":\"\",\"host\":\"\","
                               "\"run\":\"/a\"}\n");
     gpu_locks_free(locks);
-    AUTO_FREE char *after = fixture_read(fixture, "locks/gpu-0000:01:00.0.lock");
-    assert_string_equal(after, "");
+    AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
+    assert_int_equal(access(path, F_OK), -1);
     gpu_lock_folder_fini(&folder);
 }
 
@@ -157,7 +158,7 @@ static void the_kernel_lets_go_when_the_holder_is_killed(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct gpu_locks *theirs = locks_of(&folder, &first);
-        char answer = (char)try(theirs, &ada, &conflict);
+        char answer = (char)try(theirs, &ada, &conflict); /* its signature says another process: nobody reads it */
         if (write(pipe_ends[1], &answer, 1) == 1)
             pause();
         _exit(1);
@@ -175,7 +176,7 @@ static void the_kernel_lets_go_when_the_holder_is_killed(void **state)
     gpu_lock_folder_fini(&folder);
 }
 
-static void the_files_are_for_every_user_whatever_the_umask(void **state)
+static void every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask(void **state)
 {
     struct fixture *fixture = *state;
     mode_t before = umask(077);
@@ -187,7 +188,7 @@ static void the_files_are_for_every_user_whatever_the_umask(void **state)
     AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 07777, 0666);
+    assert_int_equal(status.st_mode & 07777, 0644);
     assert_int_equal(stat(folder.path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 01777);
     gpu_locks_free(locks);
@@ -244,7 +245,7 @@ static void a_folder_that_is_a_link_or_a_file_is_refused(void **state)
     assert_non_null(strstr(err.text, "is no folder, or a link"));
 }
 
-static void another_users_folder_counts_only_when_it_is_like_tmp(void **state)
+static void another_users_folder_counts_only_when_it_is_like_tmp_and_is_doubted(void **state)
 {
     struct fixture *fixture = *state;
     struct gpu_lock_folder folder;
@@ -261,6 +262,65 @@ static void another_users_folder_counts_only_when_it_is_like_tmp(void **state)
     assert_non_null(strstr(err.text, "belongs to user 65534"));
     assert_int_equal(chmod(path, 01777), 0);
     assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
+    assert_non_null(strstr(folder.doubt, "belongs to user 65534, who could take locks away"));
+    gpu_lock_folder_fini(&folder);
+    assert_true(gpu_lock_folder_repair(path, &err));
+    assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
+    assert_null(folder.doubt);
+    gpu_lock_folder_fini(&folder);
+    /* Below a folder that others may write it could be replaced as a whole. */
+    assert_int_equal(chmod(fixture->top, 0777), 0);
+    assert_false(gpu_lock_folder_repair(path, &err));
+    assert_true(gpu_lock_folder_open(path, NULL, &folder, &err));
+    assert_non_null(strstr(folder.doubt, "others may write to a folder above"));
+    gpu_lock_folder_fini(&folder);
+}
+
+static void a_lock_that_was_taken_away_or_moved_away_and_back_is_noticed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct gpu_lock_folder folder = open_folder(fixture);
+    struct gpu_lock_conflict conflict;
+    struct err err = {0};
+    AUTO_FREE char *name = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
+    AUTO_FREE char *aside = fixture_path(fixture, "locks/aside");
+    struct gpu_locks *locks = locks_of(&folder, &nameless), *other = locks_of(&folder, &nameless);
+    assert_int_equal(try(locks, &ada, &conflict), GPU_LOCKS_TAKEN);
+    assert_true(gpu_locks_check(locks, &err));
+    poll(NULL, 0, 20); /* more than a tick of the clock that stamps files */
+    assert_int_equal(rename(name, aside), 0);
+    assert_false(gpu_locks_check(locks, &err));
+    assert_int_equal(rename(aside, name), 0);
+    assert_false(gpu_locks_check(locks, &err));
+    gpu_locks_sign(locks, &ada);
+    assert_true(gpu_locks_check(locks, &err));
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(try(other, &bob, &conflict), GPU_LOCKS_TAKEN);
+    assert_false(gpu_locks_check(locks, &err));
+    assert_non_null(strstr(err.text, "was removed, replaced or changed while we held its lock"));
+    /* The end of the first leaves the second's file. */
+    gpu_locks_free(locks);
+    assert_true(gpu_locks_check(other, &err));
+    gpu_locks_free(other);
+    gpu_lock_folder_fini(&folder);
+}
+
+static void a_holder_that_says_to_be_another_process_is_not_believed(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_write(fixture, "locks/gpu-0000:01:00.0.lock", "{\"pid\":1,\"user\":\"somebody\",\"run\":\"/x\"}\n");
+    AUTO_FREE char *path = fixture_path(fixture, "locks/gpu-0000:01:00.0.lock");
+    AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_SH | LOCK_NB), 0);
+    struct gpu_lock_folder folder = open_folder(fixture);
+    struct gpu_lock_conflict conflict;
+    struct gpu_locks *locks = locks_of(&folder, &nameless);
+    assert_int_equal(try(locks, &ada, &conflict), GPU_LOCKS_HELD);
+    assert_false(conflict.has_holder);
+    assert_int_equal(conflict.pid, getpid());
+    assert_string_equal(conflict.holder.user, ada.user);
+    assert_string_equal(conflict.holder.run, "");
+    gpu_locks_free(locks);
     gpu_lock_folder_fini(&folder);
 }
 
@@ -277,7 +337,7 @@ static void somebody_who_looks_sees_the_holder_and_takes_nothing(void **state)
     assert_int_equal(try(locks, &ada, &conflict), GPU_LOCKS_TAKEN);
     assert_int_equal(gpu_lock_peek(&folder, &first, &conflict, &err), GPU_LOCKS_HELD);
     assert_string_equal(conflict.label, "GPU-aa");
-    assert_int_equal(conflict.holder.pid, 11);
+    assert_string_equal(conflict.holder.run, "/a");
     assert_int_equal(gpu_lock_peek(&folder, &second, &conflict, &err), GPU_LOCKS_TAKEN);
     gpu_locks_free(locks);
     assert_int_equal(gpu_lock_peek(&folder, &first, &conflict, &err), GPU_LOCKS_TAKEN);
@@ -319,7 +379,7 @@ static void what_a_killed_holder_wrote_is_not_believed_when_nobody_holds_the_loc
     struct gpu_locks *locks = locks_of(&folder, &nameless);
     assert_int_equal(try(locks, &ada, &conflict), GPU_LOCKS_TAKEN);
     assert_int_equal(gpu_lock_peek(&folder, &nameless, &conflict, &err), GPU_LOCKS_HELD);
-    assert_int_equal(conflict.holder.pid, 11);
+    assert_string_equal(conflict.holder.run, "/a");
     gpu_locks_free(locks);
     gpu_lock_folder_fini(&folder);
 }
@@ -365,18 +425,26 @@ static void without_a_shared_folder_the_users_own_is_taken_and_why_is_said(void 
 
 int main(void)
 {
+    struct gpu_holder self;
+    gpu_holder_self(&self);
+    ada.pid = bob.pid = self.pid;
+    ada.pid_namespace = bob.pid_namespace = self.pid_namespace;
+    memcpy(ada.user, self.user, sizeof ada.user);
+    memcpy(bob.user, self.user, sizeof bob.user);
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(a_second_run_is_told_who_holds_the_gpu_until_it_is_free),
         WITH_FOLDER(different_gpus_do_not_meet),
         WITH_FOLDER(a_gpu_without_a_uuid_is_met_by_its_address),
         WITH_FOLDER(what_was_free_is_kept_while_the_rest_is_waited_for),
         WITH_FOLDER(the_lock_of_the_run_that_we_are_part_of_counts_as_ours),
-        WITH_FOLDER(a_new_signature_replaces_a_longer_one_whole_and_the_end_empties_the_file),
+        WITH_FOLDER(a_new_signature_replaces_a_longer_one_whole_and_the_end_removes_the_file),
         WITH_FOLDER(the_kernel_lets_go_when_the_holder_is_killed),
-        WITH_FOLDER(the_files_are_for_every_user_whatever_the_umask),
+        WITH_FOLDER(every_user_may_lock_the_files_and_their_owner_alone_write_them_whatever_the_umask),
         WITH_FOLDER(no_link_is_followed_and_nothing_but_a_file_of_one_name_is_written),
         WITH_FOLDER(a_folder_that_is_a_link_or_a_file_is_refused),
-        WITH_FOLDER(another_users_folder_counts_only_when_it_is_like_tmp),
+        WITH_FOLDER(another_users_folder_counts_only_when_it_is_like_tmp_and_is_doubted),
+        WITH_FOLDER(a_lock_that_was_taken_away_or_moved_away_and_back_is_noticed),
+        WITH_FOLDER(a_holder_that_says_to_be_another_process_is_not_believed),
         WITH_FOLDER(somebody_who_looks_sees_the_holder_and_takes_nothing),
         WITH_FOLDER(those_who_only_look_are_not_taken_for_a_holder),
         WITH_FOLDER(what_a_killed_holder_wrote_is_not_believed_when_nobody_holds_the_lock),

@@ -37,8 +37,9 @@ static void the_weights_are_those_of_the_documentation(void **state)
                                                "background_stopped_early"};
     static const char *const suspect[] = {"sw_thermal",       "went_on_after_wait", "sampling_gap",      "cpu_shared",
                                           "energy_disagrees", "memory_leaked",      "possibly_delegated"};
-    static const char *const unverified[] = {"processes_unseen"};
-    static const char *const recorded[] = {"power_cap", "clock_changed", "boost", "leftover_processes", "xid_program"};
+    static const char *const unverified[] = {"processes_unseen", "gpu_lock_untrusted"};
+    static const char *const recorded[] = {"gpu_lock_unshared",  "power_cap",  "clock_changed", "boost",
+                                           "leftover_processes", "xid_program"};
     for (size_t i = 0; i < sizeof contaminated / sizeof *contaminated; i++)
         assert_int_equal(verdict_of(&contaminated[i], 1), VERDICT_CONTAMINATED);
     for (size_t i = 0; i < sizeof suspect / sizeof *suspect; i++)
