@@ -1,0 +1,111 @@
+# What another user of the machine, or the owner of a folder in which somebody else runs tare, can do to a run: nothing.
+#
+# ME runs tare, NEIGHBOUR is the other user; both are numbers without an entry in /etc/passwd.
+
+load ../cli/runs
+
+ME=65533 NEIGHBOUR=65534
+
+as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+
+# A program that both can start, in a folder that both can enter.
+two_users() {
+    [ "$(id -u)" -eq 0 ] || skip "only root can be two users"
+    chmod 755 "$WORK"
+    as $NEIGHBOUR test -x "$TARE" || { cp "$TARE" "$WORK/$NAME" && chmod 755 "$WORK/$NAME" && TARE=$WORK/$NAME; }
+}
+
+# A training that says that it has started and ends when the test says so.
+waiting_job() {
+    job 'touch "$TARE_RUN_DIR/../../started"
+while [ ! -e "$TARE_RUN_DIR/../../go" ] && [ ! -e '"$WORK"'/go ]; do sleep 0.05; done
+echo loss 0.5'
+    settings 1
+}
+
+family() {
+    local child
+    echo "$1"
+    for child in $(cat /proc/"$1"/task/*/children); do family "$child"; done
+}
+
+@test "under a umask of 0 nothing of a run may be written by others, and what the training makes has its own umask" {
+    job 'umask >"$TARE_RUN_DIR/../../umask"; echo loss 0.5'
+    settings 1
+    (umask 000; tare_run --json) >out
+    is "$(cat umask)" 0000
+    is "$(find results -perm -002 ! -type l)" ""
+    "$TARE" export "$(run_dir)" -o exported >/dev/null
+    rm -rf results
+    # A group that works together keeps its right.
+    (umask 002; tare_run) >out
+    is "$(stat -c %a results/run_*/summary.csv results/run_*)" $'664\n775'
+}
+
+@test "another user can neither signal, trace, look into nor write to anything of a run, and its environment is not recorded" {
+    two_users
+    waiting_job
+    chown -R $ME "$WORK"
+    (umask 000; export SECRET=correct-horse; exec setpriv --reuid=$ME --regid=$ME --clear-groups "$TARE" run settings.json -c registry.json -o results) \
+        >out 2>&1 3>&- &
+    PID=$!
+    wait_until test -e started
+    chmod 711 "$WORK" # else the neighbour would fail for the folder's sake
+    members=$(family "$PID")
+    [ "$(wc -w <<<"$members")" -ge 3 ]
+    for member in $members; do
+        run as $NEIGHBOUR kill -STOP "$member"
+        [ "$status" -ne 0 ]
+        for file in environ fd maps cwd/. root/.; do
+            run as $NEIGHBOUR ls "/proc/$member/$file/"
+            [ "$status" -ne 0 ]
+            run as $NEIGHBOUR cat "/proc/$member/$file"
+            [ "$status" -ne 0 ]
+        done
+        # No socket of theirs has a name, in the file system or abstract (unix(7): the eighth word).
+        for socket in $(as $ME ls -l "/proc/$member/fd" | sed -n 's/.*socket:\[\(.*\)\]$/\1/p'); do
+            is "$(awk -v inode="$socket" '$7 == inode && $8 != "" { print $8 }' /proc/net/unix)" ""
+        done
+    done
+    run as $NEIGHBOUR sh -c "echo 'epoch start' >>'$(run_dir)/repo_net_001/marks.fifo'"
+    [ "$status" -ne 0 ]
+    is "$(as $NEIGHBOUR find results -writable ! -type l 2>/dev/null)" ""
+    as $ME touch go
+    end_program
+    is "$CODE" 0
+    is "$(grep -rl correct-horse results)" ""
+}
+
+@test "a state folder in /tmp that another user has made first is refused and named, and the command runs" {
+    two_users
+    mkdir -m 1777 tmp
+    chmod 1777 tmp
+    for mode in 777 755; do
+        as $NEIGHBOUR mkdir tmp/$NAME-$ME
+        as $NEIGHBOUR chmod $mode tmp/$NAME-$ME
+        run env -u XDG_STATE_HOME HOME=/nonexistent TMPDIR="$WORK/tmp" setpriv --reuid=$ME --regid=$ME --clear-groups "$TARE" exec -- true
+        is "$status" 0
+        [[ "$output" == *"$WORK/tmp/$NAME-$ME belongs to user $NEIGHBOUR"* ]]
+        is "$(ls -A tmp/$NAME-$ME)" ""
+        rmdir tmp/$NAME-$ME
+    done
+}
+
+@test "of root's descriptors none is left in the processes that run under sudo as the caller" {
+    two_users
+    waiting_job
+    chown -R $ME "$WORK"
+    SUDO_UID=$ME SUDO_GID=$ME SUDO_USER=nobody HOME=/root "$TARE" run settings.json -c registry.json -o results >out 2>&1 3>&- &
+    PID=$!
+    wait_until test -e started
+    for member in $(family "$PID"); do
+        users=$(awk '/^Uid:/ { print $2, $3, $4, $5 }' "/proc/$member/status" 2>/dev/null) || continue # it has ended
+        is "$users" "$ME $ME $ME $ME"
+        for fd in "/proc/$member/fd/"*; do
+            path=$(readlink "$fd") || continue
+            case $path in /dev/* | */bats-run-*) ;; /*) [ "${path% (deleted)}" != "$path" ] || as $ME test -r "$path" || { echo "$member: $path"; return 1; } ;; esac
+        done
+    done
+    as $ME touch go
+    end_program
+}
