@@ -42,6 +42,27 @@ family() {
     is "$(stat -c %a results/run_*/summary.csv results/run_*)" $'664\n775'
 }
 
+@test "a results folder that its owner replaces by a link while root's run goes on leads no file of the run elsewhere" {
+    two_users
+    waiting_job
+    mkdir precious
+    chown $NEIGHBOUR "$WORK"
+    start_program run settings.json -c registry.json -o results --containment sweep
+    wait_until test -e started
+    name=$(basename "$(run_dir)")
+    mkdir -p "precious/$name/repo_net_001/energy"
+    for file in summary.csv summary_safe.csv run.db run.db-wal run.db-shm events.jsonl report.html machine.json repo_net_001/experiment.json \
+        repo_net_001/training.log repo_net_001/training.times.csv repo_net_001/energy/gpu.csv; do echo precious >"precious/$name/$file"; done
+    find precious -type f -exec sha256sum {} + | sort >before
+    as $NEIGHBOUR mv results results.old
+    as $NEIGHBOUR ln -s precious results
+    as $NEIGHBOUR touch go
+    end_program
+    find precious -type f -exec sha256sum {} + | sort >after
+    diff before after
+    [ -s "results.old/$name/events.jsonl" ]
+}
+
 @test "another user can neither signal, trace, look into nor write to anything of a run, and its environment is not recorded" {
     two_users
     waiting_job
