@@ -29,6 +29,22 @@ family() {
     for child in $(cat /proc/"$1"/task/*/children); do family "$child"; done
 }
 
+@test "whoever starts a program that was made setuid by mistake gets nobody's rights" {
+    two_users
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the leak checker cannot look into a setuid program"
+    findmnt -no OPTIONS -T "$WORK" | grep -q nosuid && skip "setuid has no effect in $WORK"
+    cp "$TARE" borrowed
+    for mode in 4755 2755; do
+        chmod $mode borrowed
+        run as $NEIGHBOUR ./borrowed exec -- touch "$WORK/made"
+        is "$status" 3
+        [[ "$output" == *"setuid or setgid"*"chmod ug-s"* ]]
+    done
+    [ ! -e made ]
+    chmod 755 borrowed
+    as $NEIGHBOUR ./borrowed exec -- true
+}
+
 @test "under a umask of 0 nothing of a run may be written by others, and what the training makes has its own umask" {
     job 'umask >"$TARE_RUN_DIR/../../umask"; echo loss 0.5'
     settings 1
