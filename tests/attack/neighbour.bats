@@ -45,6 +45,22 @@ family() {
     as $NEIGHBOUR ./borrowed exec -- true
 }
 
+@test "root's marks are not where another user can rename them, though su has left XDG_RUNTIME_DIR and TMPDIR that user's" {
+    two_users
+    mkdir -m 700 theirs
+    chown $NEIGHBOUR theirs
+    marks=$(XDG_RUNTIME_DIR=$WORK/theirs TMPDIR=$WORK/theirs "$TARE" exec --energy -- sh -c 'echo "$TARE_MARKS"' 2>/dev/null)
+    [[ "$marks" == /tmp/$NAME-exec-*/marks ]]
+    # Everybody may write, and so rename, where the sticky bit is missing.
+    mkdir -m 777 everybodys
+    chmod 777 everybodys
+    marks=$(XDG_RUNTIME_DIR=$WORK/everybodys TMPDIR=$WORK/everybodys "$TARE" exec --energy -- sh -c 'echo "$TARE_MARKS"' 2>/dev/null)
+    [[ "$marks" == /tmp/$NAME-exec-*/marks ]]
+    mkdir -m 700 own
+    marks=$(XDG_RUNTIME_DIR=$WORK/own "$TARE" exec --energy -- sh -c 'echo "$TARE_MARKS"' 2>/dev/null)
+    [[ "$marks" == "$WORK"/own/*/marks ]]
+}
+
 @test "under a umask of 0 nothing of a run may be written by others, and what the training makes has its own umask" {
     job 'umask >"$TARE_RUN_DIR/../../umask"; echo loss 0.5'
     settings 1
