@@ -95,6 +95,20 @@ family() {
     [ -s "results.old/$name/events.jsonl" ]
 }
 
+@test "report --snapshots of a received run writes no page through a link" {
+    job 'cp "'"$ROOT"'/tests/data/memory/split.pickle" "$TARE_MEMORY_SNAPSHOT"; echo "loss 0.5"'
+    registry '"memory_snapshot": true'
+    settings 1
+    tare_run >out
+    echo precious >precious
+    ln -s "$WORK/precious" "$(run_dir)/repo_net_001/memory_snapshot.html"
+    "$TARE" report "$(run_dir)" --snapshots >out
+    is "$(cat precious)" precious
+    [ ! -L "$(run_dir)/repo_net_001/memory_snapshot.html" ]
+    grep -q '<html' "$(run_dir)/repo_net_001/memory_snapshot.html"
+    is "$(find results -name '.writing-*')" ""
+}
+
 @test "another user can neither signal, trace, look into nor write to anything of a run, and its environment is not recorded" {
     two_users
     waiting_job
