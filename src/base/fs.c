@@ -128,7 +128,7 @@ int fs_create_at(int dir, const char *name, struct err *err)
 {
     enum { TRIES = 100 }; /* against somebody who puts another there each time */
     for (int i = 0; i < TRIES; i++) {
-        int fd = fs_open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        int fd = fs_open_beneath(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0664);
         if (fd >= 0)
             return fd;
         if (errno != EEXIST || (unlinkat(dir, name, 0) != 0 && errno != ENOENT))
@@ -181,7 +181,7 @@ bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err)
 bool fs_unfinished_begin(int dir, struct fs_unfinished *out, struct err *err)
 {
     *out = (struct fs_unfinished){.dir = dir};
-    out->fd = fs_make_unfinished(dir, 0666, out->name, err);
+    out->fd = fs_make_unfinished(dir, 0664, out->name, err);
     return out->fd >= 0;
 }
 
@@ -253,6 +253,9 @@ static int open_above(int dir, const char *path, int *owned)
     return *owned = fs_open_folder_beneath(dir, above);
 }
 
+/* Under a umask of 0 as well: what everybody may write is nobody's result. */
+static const mode_t not_others = ~(mode_t)S_IWOTH;
+
 int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
 {
     /* "link/" would be followed in spite of O_NOFOLLOW. */
@@ -263,7 +266,7 @@ int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err)
     AUTO_FREE char *last = dir == AT_FDCWD ? mem_strdup(plain) : fs_basename(plain);
     AUTO_CLOSE int owned = -1;
     int above = open_above(dir, plain, &owned);
-    if ((above < 0 && above != AT_FDCWD) || (mkdirat(above, last, mode) != 0 && errno != EEXIST)) {
+    if ((above < 0 && above != AT_FDCWD) || (mkdirat(above, last, mode & not_others) != 0 && errno != EEXIST)) {
         err_sys(err, "make folder %s", plain);
         return -1;
     }
@@ -311,10 +314,10 @@ int fs_make_path(const char *path, mode_t mode, struct err *err)
     for (char *slash = steps + 1; *steps && (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         /* What cannot be made may be there all the same (EACCES, EROFS); the last step tells. */
-        mkdir(steps, mode);
+        mkdir(steps, mode & not_others);
         *slash = '/';
     }
-    if (mkdir(path, mode) != 0 && errno != EEXIST) {
+    if (mkdir(path, mode & not_others) != 0 && errno != EEXIST) {
         int code = errno;
         struct stat status;
         if (stat(path, &status) != 0) {

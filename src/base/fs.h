@@ -35,7 +35,7 @@ bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struc
 /* Small kernel files (proc, sysfs): up to limit bytes, whatever the kind of file says; longer is an error. */
 bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, struct err *err);
 
-/* Writes the file beside itself, fsyncs, renames over name, fsyncs the folder. Mode 0666 less the umask. */
+/* Writes the file beside itself, fsyncs, renames over name, fsyncs the folder. Mode 0664 less the umask. */
 bool fs_write_atomic(int dir, const char *name, const char *bytes, size_t count, struct err *err);
 
 /* The same without an fsync, for what is published as a whole later, and synced then. */
@@ -73,7 +73,7 @@ size_t fs_clear_unfinished(int dir, bool below);
 
 /* Creates an empty file in dir, a folder in which somebody else may have put anything under that name: a FIFO, a
  * link, a file with a second name elsewhere. Whatever it is, it loses the name, and is neither opened nor changed; a
- * folder is an error. An open descriptor for writing, -1 on error. Mode 0666 less the umask. */
+ * folder is an error. An open descriptor for writing, -1 on error. Mode 0664 less the umask. */
 int fs_create_at(int dir, const char *name, struct err *err);
 
 /* Opens a regular file for reading, the last step no link; never waits for the other end of a FIFO. -1 on error. */
@@ -109,10 +109,11 @@ bool fs_is_same_file(const char *a, const char *b);
 /* Writes all the bytes, across interruptions and short writes. */
 bool fs_write_all(int fd, const char *bytes, size_t count, struct err *err);
 
-/* Makes the folder (not an error when it is there already and no link) and opens it. -1 on error. */
+/* Makes the folder (not an error when it is there already and no link), never writable for others than user and group,
+ * and opens it. -1 on error. */
 int fs_make_dir_at(int dir, const char *name, mode_t mode, struct err *err);
 
-/* mkdir -p, then opens it: -1 on error. */
+/* mkdir -p, never writable for others either, then opens it: -1 on error. */
 int fs_make_path(const char *path, mode_t mode, struct err *err);
 
 /* The nearest folder above path, or path itself, that is there; absolute, fresh. */

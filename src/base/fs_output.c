@@ -142,7 +142,7 @@ static bool open_beside(const struct place *place, struct fs_output *out, struct
         return err_set(err, "there is no folder %s: make it first (mkdir -p)", folder);
     if (out->folder < 0)
         return err_sys(err, "open its folder");
-    out->fd = fs_make_unfinished(out->folder, there ? 0600 : 0666, out->temporary, err);
+    out->fd = fs_make_unfinished(out->folder, there ? 0600 : 0664, out->temporary, err);
     bool keeps = out->fd >= 0 && (!there || take_status(out->fd, &place->status));
     if (keeps || !there)
         return keeps;

@@ -50,7 +50,7 @@ static bool copy_file(int from, int to, const char *name, struct err *err)
     AUTO_CLOSE int in = fs_open_at(from, name, err);
     if (in < 0)
         return false;
-    AUTO_CLOSE int out = fs_open_beneath(to, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    AUTO_CLOSE int out = fs_open_beneath(to, name, O_WRONLY | O_CREAT | O_EXCL, 0664);
     if (out < 0)
         return err_sys(err, "make %s", name);
     return copy_bytes(in, out, err) || err_wrap(err, "copy %s", name);

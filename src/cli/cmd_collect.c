@@ -33,10 +33,10 @@ static bool is_complete(const struct collected *collected)
 }
 
 /* How the lanes of its nodes spent the time; NULL or null: there is but one. A new reference. */
-static json_t *write_page(const char *run_dir)
+static json_t *write_page(int dir, const char *run_dir)
 {
     struct err err = {0};
-    const struct report_wish wish = {.language = report_page_language()};
+    const struct report_wish wish = {.dir = &dir, .language = report_page_language()};
     json_t *run = results_read_json(run_dir, &err);
     if (!run || !report_page_write(run, run_dir, &wish, &err))
         cli_warning("there is no report.html: %s", err.text);
@@ -110,7 +110,7 @@ static int collect(const struct cli_call *call, const struct strv *env)
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
-    json_t *lanes = write_page(path);
+    json_t *lanes = write_page(dir, path);
     find_fates(dir, env, &collected);
     int code = show(&collected, path, lanes, call->values[OPTION_JSON].given);
     json_decref(lanes);

@@ -46,8 +46,10 @@ static void take_signals(struct exec *exec)
     struct signalfd_siginfo info;
     while (read(exec->wish->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         int signal_number = (int)info.ssi_signo;
-        /* What the terminal sends, it sends to the command as well. */
-        if (exec->wish->foreground_tty && info.ssi_code == SI_KERNEL)
+        /* What the terminal sends, it sends to the command as well; but that it is lost, to the leader of its session
+         * alone (ssh -t, a terminal window that was opened for this command). */
+        bool alone = signal_number == SIGHUP && getsid(0) == getpid();
+        if (exec->wish->foreground_tty && info.ssi_code == SI_KERNEL && !alone)
             continue;
         if (signal_number == SIGTERM)
             stop(exec, SIGTERM);

@@ -77,13 +77,22 @@ static bool make_locked(struct exec_marks *marks, const char *parent)
     return false;
 }
 
+/* Nobody else can rename what we make there, so that a job that writes to its marks would write to a file of their
+ * choice: su leaves XDG_RUNTIME_DIR and TMPDIR as they were, another user's. */
+static bool is_safe(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+           (!(status.st_mode & (S_IWGRP | S_IWOTH)) || (status.st_mode & S_ISVTX));
+}
+
 /* The user's own folder of this login, else beside other temporary files. */
 static bool make_folder(struct exec_marks *marks, const struct strv *environment, struct err *err)
 {
     static const char *const names[] = {"XDG_RUNTIME_DIR", "TMPDIR", NULL};
     for (size_t i = 0;; i++) {
         const char *parent = names[i] ? strv_env_get(environment, names[i]) : "/tmp";
-        if (parent && parent[0] == '/') {
+        if (parent && parent[0] == '/' && (!names[i] || is_safe(parent))) {
             remove_all_stale(parent);
             if (make_locked(marks, parent))
                 return true;

@@ -194,9 +194,20 @@ static void fill_standard_descriptors(void)
             open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* Whoever starts it would be root: what it loads and starts is chosen by the environment. */
+static bool has_borrowed_rights(void)
+{
+    return geteuid() != getuid() || getegid() != getgid();
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_descriptors();
+    if (has_borrowed_rights()) {
+        cli_error("this program is setuid or setgid, and would start any command with these rights: take them from it "
+                  "(chmod ug-s)");
+        return CLI_BROKEN;
+    }
     setlocale(LC_CTYPE, "");
     if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
         setlocale(LC_CTYPE, "C.UTF-8");

@@ -73,7 +73,8 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
     AUTO_TEXT struct text page = {0};
     AUTO_FREE char *path = fs_resolve(NULL, run_dir, NULL), *name = fs_basename(path);
     AUTO_FREE char *way = way_to(run_dir, wish->file);
-    AUTO_CLOSE int dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int dir =
+        openat(wish->dir ? *wish->dir : AT_FDCWD, wish->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
     json_t *machine = read_machine(dir);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct report_wish {
+    const int *dir;       /* the run's folder, open: its path may lead elsewhere by now; NULL: what run_dir leads to */
     const char *file;     /* NULL: report.html in the run's folder */
     bool foreign;         /* the folder is no run's: a report.html there is replaced only when we wrote it */
     bool force;           /* then, too */

@@ -37,7 +37,7 @@ static void set_limit(__rlimit_resource_t what, rlim_t most)
 }
 
 /* In the child: system calls alone. */
-_Noreturn static void analyse(int folder, char *const argv[])
+_Noreturn static void analyse(int folder, int page, char *const argv[])
 {
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     set_limit(RLIMIT_CPU, CPU_S);
@@ -45,7 +45,8 @@ _Noreturn static void analyse(int folder, char *const argv[])
     set_limit(RLIMIT_CORE, 0);
     if (!WITH_ADDRESS_SANITIZER) /* which reserves more */
         set_limit(RLIMIT_AS, memory_bytes);
-    if (nowhere >= 0 && dup2(nowhere, 0) >= 0 && dup2(nowhere, 1) >= 0 && dup2(nowhere, 2) >= 0 && fchdir(folder) == 0)
+    if (nowhere >= 0 && dup2(nowhere, 0) >= 0 && dup2(nowhere, 1) >= 0 && dup2(nowhere, 2) >= 0 &&
+        fchdir(folder) == 0 && fcntl(page, F_SETFD, 0) == 0)
         execv("/proc/self/exe", argv);
     _exit(CANNOT_START);
 }
@@ -70,24 +71,34 @@ static int wait_for(pid_t pid)
 
 static void write_one(int folder, const char *where, const char *file)
 {
-    struct stat st;
+    struct err err = {0};
+    struct stat st, written;
     size_t length = strlen(file);
+    AUTO(fs_unfinished_drop) struct fs_unfinished made = {.fd = -1};
     AUTO_FREE char *page = length > 7 && strcmp(file + length - 7, ".pickle") == 0
                                ? mem_printf("%.*s.html", (int)(length - 7), file)
                                : mem_printf("%s.html", file);
     if (fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return;
+    /* Under a name of its own: the folder may be somebody else's, and the page's name a link to a file of ours. */
+    if (!fs_unfinished_begin(folder, &made, &err)) {
+        cli_warning("%s/%s: %s", where, page, err.text);
+        return;
+    }
+    AUTO_FREE char *output = mem_printf("/proc/self/fd/%d", made.fd);
     AUTO_FREE char *snapshot = mem_strdup(file);
     char program[] = TARE_NAME, command[] = "memory", html[] = "--html", end[] = "--";
-    char *const argv[] = {program, command, html, page, end, snapshot, NULL};
+    char *const argv[] = {program, command, html, output, end, snapshot, NULL};
     pid_t pid = fork();
     if (pid == 0)
-        analyse(folder, argv);
+        analyse(folder, made.fd, argv);
     int status = pid < 0 ? CANNOT_START << 8 : wait_for(pid);
     if (status == -1)
         cli_warning("%s/%s: its analysis took too long and was ended", where, file);
     else if (!WIFEXITED(status) || WEXITSTATUS(status) > CLI_SOME_FAILED)
         cli_warning("%s/%s cannot be analysed: '" TARE_NAME " memory' says why", where, file);
+    else if (fstat(made.fd, &written) == 0 && written.st_size > 0 && !fs_unfinished_publish(&made, page, true, &err))
+        cli_warning("%s/%s: %s", where, page, err.text);
 }
 
 /* The last attempt's files stand in the experiment's folder, those of attempts before it in folders of their own. */

@@ -26,7 +26,7 @@ static int make_in(int parent, const char *kind, const char *stamp, char **name,
     for (int suffix = 1; suffix <= SUFFIX_MAX; suffix++) {
         AUTO_FREE char *tried =
             suffix == 1 ? mem_printf("%s_%s", kind, stamp) : mem_printf("%s_%s_%d", kind, stamp, suffix);
-        if (mkdirat(parent, tried, 0777) != 0) {
+        if (mkdirat(parent, tried, 0775) != 0) {
             if (errno == EEXIST)
                 continue;
             err_sys(err, "make folder %s", tried);

@@ -242,7 +242,7 @@ static void write_page(const struct session *session)
 {
     struct err err = {0};
     json_t *run = results_json_from_store(session->store, &err);
-    struct report_wish wish = {.language = report_page_language()};
+    struct report_wish wish = {.dir = &session->dir, .language = report_page_language()};
     bool written = run && report_page_write(run, session->dir_path, &wish, &err);
     json_decref(run);
     if (!written)

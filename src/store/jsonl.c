@@ -13,7 +13,7 @@
 int jsonl_open(int dir, const char *dir_path, struct err *err)
 {
     int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    AUTO_CLOSE int fd = openat(dir, "events.jsonl", flags, 0666);
+    AUTO_CLOSE int fd = openat(dir, "events.jsonl", flags, 0664);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(err, "open %s/events.jsonl", dir_path);

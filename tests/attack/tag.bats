@@ -111,6 +111,32 @@ clean --kill
 END_OF_SCRIPT
 }
 
+@test "who is in the cgroup of a service, a scope of systemd-run, a container or another Slurm job is left alone" {
+    local base
+    base=$(awk '$(NF - 2) == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
+    export GROUPS_OF_TEST=$base/tag-test-$$
+    mkdir "$GROUPS_OF_TEST" 2> /dev/null || skip "no cgroup can be made here"
+    isolated <<'END_OF_SCRIPT' || { find "$GROUPS_OF_TEST" -depth -type d -exec rmdir {} +; return 1; }
+start_service
+for place in train.service run-r1.scope docker-1.scope slurm/job_4711; do
+    mkdir -p $GROUPS_OF_TEST/$place
+    "$TARE" exec --containment sweep -- sh -c 'pid=$(python3 submit.py socket orphan); echo $pid; echo $pid > '$GROUPS_OF_TEST/$place/cgroup.procs > pid 2> messages
+    cat messages
+    foreign=$(cat pid)
+    lives $foreign
+    grep -q "sleep (pid $foreign) carries the tag of this job but belongs to ${place##*/}: left alone" messages
+    clean --kill
+    lives $foreign
+    kill -KILL $foreign
+    wait_until rmdir $GROUPS_OF_TEST/$place
+done
+# One that is in none of them is ended.
+"$TARE" exec --containment sweep -- python3 submit.py socket orphan > pid
+! lives $(cat pid)
+END_OF_SCRIPT
+    find "$GROUPS_OF_TEST" -depth -type d -exec rmdir {} +
+}
+
 @test "the live job of a build with another name and another state folder is left alone" {
     isolated <<'END_OF_SCRIPT'
 python3 -c 'import sys

@@ -74,6 +74,36 @@ sys.exit(bool(wrong) or seen < 200)
 END
 }
 
+@test "each promise of the list is in its page and has its test, or the page says that it has none" {
+    python3 - "$ROOT" <<'END'
+import os, re, sys
+root = sys.argv[1]
+wrong, pages = [], {}
+def read(name):
+    path = os.path.join(root, name)
+    return open(path, encoding="utf-8").read() if os.path.exists(path) else ""
+for line in read("tests/promises.txt").splitlines():
+    if not line or line.startswith("#"):
+        continue
+    page, words, file, *name = line.split(" :: ")
+    pages[page] = pages.get(page, 0) + 1
+    if words not in re.sub(r"\s+", " ", read("docs/" + page)):
+        wrong.append(f"docs/{page} does not say: {words}")
+    if file == "none":
+        if "no test" not in words:
+            wrong.append(f"docs/{page} does not say that this has no test: {words}")
+    elif f'@test "{name[0]}"' not in read(file) and f"static void {name[0]}(void **" not in read(file):
+        wrong.append(f"{file} has no test: {name[0]}")
+# The table of threats names every file of attacks.
+table = read("docs/threats.md")
+for file in os.listdir(os.path.join(root, "tests/attack")):
+    if file.endswith(".bats") and f"`attack/{file[:-5]}`" not in table:
+        wrong.append(f"docs/threats.md does not name tests/attack/{file}")
+print(*wrong, sep="\n")
+sys.exit(bool(wrong) or any(pages.get(page + ".md", 0) < 20 for page in ("containment", "clean", "gpus", "results", "slurm")))
+END
+}
+
 @test "every command and option in the documents exists" {
     "$TARE" --help | awk '/^Commands:/ { on = 1; next } on && NF == 0 { exit } on { print $1 }' > commands
     while read -r command; do

@@ -120,6 +120,40 @@ out" ]
     done
 }
 
+@test "a second TERM kills what ignores the first, long before the grace is over" {
+    for mode in $(modes); do
+        rm -f "$DIR/up"
+        "$TARE" exec --grace 1h --containment $mode sh -c "trap 'echo once >>$DIR/up' TERM; touch $DIR/up; while :; do sleep 0.05; done" 3>&- &
+        local pid=$! status=0
+        eventually test -e "$DIR/up"
+        kill -TERM $pid
+        eventually test -s "$DIR/up"
+        kill -TERM $pid
+        wait $pid || status=$?
+        [ "$status" -eq 137 ]
+    done
+}
+
+@test "user, groups, limits and umask are the caller's" {
+    facts='id -u; id -g; umask; ulimit -a; ulimit -Ha'
+    for mode in $(modes); do
+        (umask 027; ulimit -n 700; ulimit -c 0; bash -c "$facts") >"$DIR/without"
+        (umask 027; ulimit -n 700; ulimit -c 0; "$TARE" exec --containment $mode -- bash -c "$facts") >"$DIR/with"
+        diff "$DIR/without" "$DIR/with"
+    done
+    [ "$(id -u)" -eq 0 ] || return 0
+    cp "$TARE" "$DIR/tare"
+    chmod 755 "$DIR" "$DIR/tare"
+    mkdir -m 777 "$DIR/home"
+    echo ours >"$DIR/of_a_group"
+    chown 0:65500 "$DIR/of_a_group"
+    chmod 640 "$DIR/of_a_group"
+    run env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --groups 65500 "$DIR/tare" exec cat "$DIR/of_a_group"
+    [ "$output" = ours ]
+    run env XDG_STATE_HOME="$DIR/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$DIR/tare" exec cat "$DIR/of_a_group"
+    [ "$status" -ne 0 ]
+}
+
 @test "a command that ends in time keeps its code" {
     run "$TARE" exec --timeout 1h sh -c 'exit 3'
     [ "$status" -eq 3 ]
@@ -149,11 +183,11 @@ out" ]
     done
 }
 
-@test "USR1 and INT are passed to the command alone" {
-    for name in USR1 INT; do
+@test "INT, HUP, QUIT, USR1, USR2, WINCH and ALRM are passed to the command alone" {
+    for name in INT HUP QUIT USR1 USR2 WINCH ALRM; do
         rm -f "$DIR/up"
         # A job of a shell without job control starts with INT ignored; env gives it back.
-        env --default-signal=INT "$TARE" exec sh -c "trap 'exit 8' $name; touch $DIR/up; while :; do sleep 0.05; done" 3>&- &
+        env --default-signal=INT,QUIT "$TARE" exec sh -c "trap 'exit 8' $name; touch $DIR/up; while :; do sleep 0.05; done" 3>&- &
         local pid=$! status=0
         eventually test -e "$DIR/up"
         kill -$name $pid
@@ -181,15 +215,15 @@ out" ]
     [ "$("$TARE" exec sh -c 'sleep 1000 & echo done')" = done ]
 }
 
-@test "on a terminal, Ctrl-C reaches the command once" {
+@test "on a terminal, Ctrl-C and Ctrl-Z reach the command once" {
     command -v python3 >/dev/null || skip "python3 is missing"
-    for mode in $(modes); do
-        timeout 100 python3 - "$TARE" $mode <<'PYTHON'
+    for mode in $(modes); do for signal in INT TSTP; do
+        timeout 100 env --default-signal=INT,TSTP python3 - "$TARE" $mode $signal <<'PYTHON'
 import os, pty, select, sys, time
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], [sys.argv[1], "exec", "--containment", sys.argv[2], "--", "sh", "-c",
-                           "n=0; trap 'n=$((n+1))' INT; echo up; until [ $n -ge 1 ]; do sleep 0.05; done; sleep 0.3; exit $((10+n))"])
+                           "n=0; trap 'n=$((n+1))' " + sys.argv[3] + "; echo up; until [ $n -ge 1 ]; do :; done; sleep 0.3; exit $((10+n))"])
 seen, pressed, deadline = b"", False, time.monotonic() + 60
 while time.monotonic() < deadline:
     if select.select([terminal], [], [], 1)[0]:
@@ -202,11 +236,31 @@ while time.monotonic() < deadline:
         seen += data
     if b"up" in seen and not pressed:
         pressed = True
-        os.write(terminal, b"\x03")
+        os.write(terminal, b"\x03" if sys.argv[3] == "INT" else b"\x1a")
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 if code != 11:
     sys.exit(f"exit code {code}, output {seen!r}")
 PYTHON
+    done; done
+}
+
+@test "when the terminal of which it leads the session is lost, the command is told, and nothing stays" {
+    command -v python3 >/dev/null || skip "python3 is missing"
+    for mode in $(modes); do
+        rm -f "$DIR/lost"
+        timeout 100 python3 - "$TARE" $mode "$DIR/lost" <<'PYTHON'
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "exec", "--containment", sys.argv[2], "--", "sh", "-c",
+                           f"trap 'echo lost >>{sys.argv[3]}; exit 7' HUP; echo up; while :; do sleep 0.05; done"])
+seen = b""
+while b"up" not in seen:
+    seen += os.read(terminal, 1000)
+os.close(terminal)
+os.waitpid(pid, 0)
+PYTHON
+        [ "$(cat "$DIR/lost")" = lost ]
     done
 }
 
