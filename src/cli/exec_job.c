@@ -230,6 +230,8 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
     struct job_exit end = wait_for_end(&exec);
     int64_t ended_ns = clock_monotonic_ns();
     exec_energy_end(wish->energy, exec.job, end.end_ns);
+    if (end.init_killed)
+        cli_warning("the command's init was killed, and the command with it: how it would have ended is not known");
     if (end.stopped_ns >= STOPPED_NS && wish->energy->measuring)
         cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);

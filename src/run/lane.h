@@ -70,6 +70,9 @@ struct lane {
     size_t last_entry;                        /* of the settings file, of the experiment before */
     struct attempt attempt;
     int64_t failed;       /* attempts of the experiment that failed */
+    int machine_failures; /* attempts in a row that the machine interrupted */
+    bool machine_excused; /* one of this experiment was, in this session: */
+    bool once_more;       /* and it is tried again */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
     sd_event_source *timer; /* pauses, grace, proof: one at a time */

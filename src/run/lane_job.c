@@ -185,16 +185,12 @@ void lane_tick(struct lane *lane)
     lane_stop(lane, STOP_LIMIT);
 }
 
+/* Nothing of the command was executed yet: what was not to be had is the machine's. */
 static void could_not_start(struct lane *lane, const struct err *err)
 {
     free(lane->attempt.detail);
     lane->attempt.detail = mem_printf("cannot start: %s", err->text);
-    if (lane->attempt.job || lane_background_was_born(lane)) {
-        lane_stop(lane, STOP_NOT_STARTED);
-        return;
-    }
-    lane->attempt.reason = STOP_NOT_STARTED;
-    lane_attempt_ended(lane);
+    lane_stop(lane, STOP_MACHINE);
 }
 
 static bool watch_job(struct lane *lane, struct err *err)
@@ -288,7 +284,12 @@ void lane_job_start(struct lane *lane)
         lane_attempt_ended(lane);
         return;
     }
-    if (!attempt_open_files(&lane->attempt, &err)) {
+    bool opened = attempt_open_files(&lane->attempt, &err);
+    if (!opened && err_is_shortage(err.code)) {
+        could_not_start(lane, &err);
+        return;
+    }
+    if (!opened) {
         runner_break_disk(runner, &err);
         lane->attempt.reason = STOP_INTERRUPTED;
         lane_attempt_ended(lane);
