@@ -121,6 +121,9 @@ void lane_tick(struct lane *lane);
 /* This process did nothing for so long: evidence for the attempt that was measured meanwhile. */
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
 
+/* There may have been no guardian from then until now: evidence for the attempt. */
+void lane_unguarded(struct lane *lane, int64_t since_ns);
+
 /* For lane.c, lane_job.c and lane_stop.c: */
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);
 void lane_add_number(const struct lane *lane, json_t *json); /* where there are several: which one, and its GPUs */
