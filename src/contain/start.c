@@ -178,7 +178,7 @@ static void init_give_up(struct job *job, pid_t pid)
     if (job->pidfd >= 0)
         sys_pidfd_signal(job->pidfd, SIGKILL);
     else
-        kill(pid, SIGKILL); /* our own child, not reaped yet: the pid is still its */
+        kill(pid, SIGKILL); /* our own child, not reaped: the pid is still its */
     /* A killed init that only waited at its gate is gone at once; one stuck in the kernel is left behind. */
     for (int i = 0; i < 2000 && waitpid(pid, NULL, WNOHANG) == 0; i++)
         poll(NULL, 0, 1);

@@ -104,11 +104,14 @@ assert 0 <= data["from_s"] < data["to_s"], data
     settings 12
     start_run
     while ! program_is_gone; do
+        children guardian >>seen
         for guardian in $(children guardian); do kill -$([ $((RANDOM % 4)) -eq 0 ] && echo STOP || echo KILL) "$guardian" || true; done
         sleep "0.$((RANDOM % 10))"
     done
     end_program
     is "$CODE" 0
+    [ "$(sort -u seen | wc -l)" -ge 3 ]
+    [ -n "$(absences)" ]
     is "$(events experiment_ended | wc -l)" 12
     is "$(events attempt_ended | grep -c '"outcome": "succeeded"')" 12
     is "$(summary retries | sort -u)" 0

@@ -185,3 +185,13 @@ while True: os.open(\"/dev/null\", os.O_RDONLY)"'
     tare_run || [ $? -eq 1 ]
     is "$(outcomes)" "1 1 failed exited"
 }
+
+@test "a caller that ignores SIGCHLD takes no figure from a run: its children are reaped by itself" {
+    need_python
+    python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$TARE" exec --containment sweep -v -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' 2>said
+    python3 -c '
+import re
+assert float(re.search(r"cpu time: ([0-9.]+) s", open("said").read())[1]) > 0.05, open("said").read()'
+}
