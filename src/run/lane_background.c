@@ -367,6 +367,7 @@ static void loop_born(struct lane *lane)
         return;
     }
     background->phase = BACKGROUND_RUNNING;
+    runner_tick_soon(lane->runner);
     if (lane->gauge)
         background->gauge_number = gauge_beside(lane->gauge, job_identity(background->loop.job));
     lane_load_begin(lane);

@@ -173,6 +173,12 @@ static void watch_guardian(struct runner *runner)
         sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
 }
 
+static bool has_job(const struct lane *lane)
+{
+    return lane->phase == LANE_LOADING || lane->phase == LANE_RUNNING || lane->phase == LANE_STOPPING ||
+           lane->phase == LANE_PROVING;
+}
+
 void runner_check_guardian(struct runner *runner)
 {
     struct err err = {0};
@@ -189,11 +195,9 @@ void runner_check_guardian(struct runner *runner)
         return;
     }
     runner->unguarded_ns = 0;
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        enum lane_phase phase = runner->lanes[i].phase;
-        if (phase == LANE_LOADING || phase == LANE_RUNNING || phase == LANE_STOPPING || phase == LANE_PROVING)
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (has_job(&runner->lanes[i]))
             lane_unguarded(&runner->lanes[i], since_ns);
-    }
 }
 
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
@@ -214,7 +218,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     runner_check_guardian(runner);
     for (size_t i = 0; i < runner->lane_count; i++) {
         lane_tick(&runner->lanes[i]);
-        soon = soon || runner->lanes[i].phase == LANE_RUNNING;
+        soon = soon || has_job(&runner->lanes[i]);
     }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
