@@ -103,7 +103,8 @@ assert 0 <= data["from_s"] < data["to_s"], data
     job 'sleep 0.2; until [ -e ../go ]; do sleep 0.05; done; echo loss 0.5'
     settings 12
     start_run
-    while ! program_is_gone; do
+    local end=$((SECONDS + 60))
+    until program_is_gone || [ $SECONDS -gt $end ]; do
         children guardian >>seen
         [ "$(sort -u seen | wc -l)" -lt 3 ] || touch go
         for guardian in $(children guardian); do kill -$([ $((RANDOM % 4)) -eq 0 ] && echo STOP || echo KILL) "$guardian" || true; done
