@@ -45,6 +45,9 @@ bad=$(
     owner 'systemd/sd-event\.h' 'run|cli'
     owner 'systemd/sd-bus\.h' contain
     owner 'pcre2\.h' pattern
+    # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
+    grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
+        sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'
     # Text from outside reaches a terminal, and an output that fails is overlooked, where another place than this one prints.
     grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/ui src/report --include='*.c' |
         grep -vE '^src/(cli/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |

@@ -50,3 +50,8 @@ bool err_wrap(struct err *err, const char *format, ...)
     strcpy(err->text, before);
     return false;
 }
+
+bool err_is_shortage(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN || code == ENOBUFS;
+}

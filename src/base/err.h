@@ -19,4 +19,7 @@ bool err_sys(struct err *err, const char *format, ...) __attribute__((format(pri
 /* Puts the formatted text and ": " before what err says already; the code stays. */
 bool err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether this errno says that the machine, or what this user may have of it, is short of descriptors, memory or processes. */
+bool err_is_shortage(int code);
+
 #endif

@@ -66,13 +66,16 @@ static bool read_answer(int fd, size_t limit, int64_t deadline_ns, struct text *
     }
 }
 
-static bool wait_exit(pid_t pid, int64_t deadline_ns, int *status)
+/* Whether it has ended. It is not reaped, so that its number, which is its group's too, stays its own. */
+static bool wait_end(pid_t pid, int64_t deadline_ns)
 {
     for (;;) {
-        pid_t ended = waitpid(pid, status, WNOHANG);
-        if (ended == pid)
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR)
+            return false;
+        if (info.si_pid == pid)
             return true;
-        if ((ended < 0 && errno != EINTR) || left_ms(deadline_ns) == 0)
+        if (left_ms(deadline_ns) == 0)
             return false;
         poll(NULL, 0, WAIT_POLL_MS);
     }
@@ -93,16 +96,15 @@ static bool ask(const struct strv *argv, const struct strv *env, size_t limit, d
     if (!started)
         return false;
     bool whole = read_answer(read_end, limit, deadline_ns, out);
-    bool ended = whole && wait_exit(pid, deadline_ns, status);
-    kill(-pid, SIGKILL);
-    if (!ended) {
-        kill(pid, SIGKILL);
-        while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-            continue;
+    bool ended = whole && wait_end(pid, deadline_ns);
+    kill(-pid, SIGKILL); /* its leader is not reaped */
+    if (!ended)
+        kill(pid, SIGKILL); /* not reaped; it may have left its group */
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        continue;
+    if (!ended)
         *status = -1;
-        return false;
-    }
-    return WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+    return ended && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
 }
 
 bool query_program(const struct strv *argv, const struct strv *env, size_t limit, double timeout_s, struct text *out)

@@ -13,7 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { LEFTOVERS_SHOWN = 20 };
+enum { LEFTOVERS_SHOWN = 20, GUARDIAN_MS = 1000 };
 
 /* What takes longer to die than this is not looked at a thousand times a second. */
 static const int64_t QUICK_NS = NS_PER_S / 4;
@@ -23,6 +23,9 @@ static const int64_t STOPPED_NS = NS_PER_S / 10;
 struct exec {
     const struct exec_wish *wish;
     struct job *job;
+    struct guardian *guardian;
+    int64_t guardian_ns; /* when it is looked at again, on CLOCK_MONOTONIC */
+    bool unguarded;
     bool timed_out;
     int64_t kill_ns; /* when, on CLOCK_MONOTONIC; 0: never */
 };
@@ -70,7 +73,9 @@ static int times_wait_ms(const struct exec *exec)
 static int wait_ms(const struct exec *exec)
 {
     int most = times_wait_ms(exec), tick = exec_energy_wait_ms(exec->wish->energy);
-    return most < 0 || (tick >= 0 && tick < most) ? tick : most;
+    if (most < 0 || most > GUARDIAN_MS)
+        most = GUARDIAN_MS;
+    return tick >= 0 && tick < most ? tick : most;
 }
 
 static void check_times(struct exec *exec)
@@ -86,13 +91,35 @@ static void check_times(struct exec *exec)
     }
 }
 
+/* A command of less than a second never asks. */
+static void check_guardian(struct exec *exec, bool dead)
+{
+    struct err err = {0};
+    int64_t since_ns, now_ns = clock_monotonic_ns();
+    if (!dead && now_ns < exec->guardian_ns)
+        return;
+    exec->guardian_ns = now_ns + NS_PER_S;
+    enum guardian_state state = guardian_check(exec->guardian, &since_ns, &err);
+    double gone_s = (double)(clock_monotonic_ns() - since_ns) / (double)NS_PER_S;
+    if (state == GUARDIAN_REPLACED)
+        cli_warning("there was no guardian for up to %.1f s, and now there is another", gone_s);
+    else if (state == GUARDIAN_ABSENT && !exec->unguarded)
+        cli_warning("the guardian is gone, and there is no other yet: %s", err.text);
+    exec->unguarded = state == GUARDIAN_ABSENT;
+}
+
 static struct job_exit wait_for_end(struct exec *exec)
 {
     struct pollfd wait[] = {{.fd = job_fd(exec->job), .events = POLLIN},
                             {.fd = exec->wish->signals, .events = POLLIN},
                             {.fd = exec_energy_fd(exec->wish->energy), .events = POLLIN},
-                            {.fd = exec_energy_marks_fd(exec->wish->energy), .events = POLLIN}};
+                            {.fd = exec_energy_marks_fd(exec->wish->energy), .events = POLLIN},
+                            {.events = POLLIN}};
+    struct pollfd *guardian = &wait[sizeof wait / sizeof *wait - 1];
+    exec->guardian_ns = clock_monotonic_ns() + NS_PER_S;
     for (;;) {
+        guardian->fd = guardian_fd(exec->guardian);
+        guardian->revents = 0;
         if (poll(wait, sizeof wait / sizeof *wait, wait_ms(exec)) < 0 && errno != EINTR)
             return (struct job_exit){0};
         struct job_exit end = job_take_exit(exec->job);
@@ -100,6 +127,7 @@ static struct job_exit wait_for_end(struct exec *exec)
             return end;
         take_signals(exec);
         check_times(exec);
+        check_guardian(exec, guardian->revents != 0);
         exec_energy_step(exec->wish->energy);
     }
 }
@@ -219,7 +247,7 @@ static void note_gone(struct exec *exec)
 int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const struct job_request *request)
 {
     struct err err = {0};
-    struct exec exec = {.wish = wish, .job = job_start(request, &err)};
+    struct exec exec = {.wish = wish, .guardian = guardian, .job = job_start(request, &err)};
     if (!exec.job)
         return cli_failed(EXEC_OURS, &err);
     note_born(&exec);
@@ -232,6 +260,8 @@ int exec_job_run(const struct exec_wish *wish, struct guardian *guardian, const 
     struct job_exit end = wait_for_end(&exec);
     int64_t ended_ns = clock_monotonic_ns();
     exec_energy_end(wish->energy, exec.job, end.end_ns);
+    if (end.init_killed)
+        cli_warning("the command's init was killed, and the command with it: how it would have ended is not known");
     if (end.stopped_ns >= STOPPED_NS && wish->energy->measuring)
         cli_note("the command was stopped for %.1f s of its time", (double)end.stopped_ns / (double)NS_PER_S);
     bool gone = end_all(&exec);

@@ -215,5 +215,7 @@ int main(int argc, char **argv)
      * by jobs. */
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &action, NULL);
+    /* Ignored by whoever started us, the kernel would reap our children, and their numbers could be others' before we know. */
+    signal(SIGCHLD, SIG_DFL);
     return message_exit_code(dispatch(argc > 0 ? (size_t)(argc - 1) : 0, argv + (argc > 0)));
 }

@@ -63,7 +63,7 @@ static int wait_for(pid_t pid)
             errno = 0;
     }
     if (late)
-        kill(pid, SIGKILL);
+        sys_pidfd_signal(pidfd, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     return late ? -1 : status;

@@ -104,6 +104,7 @@ struct job_exit {
     int code; /* exit code, or signal number */
     bool exec_failed;
     int exec_errno;
+    bool init_killed;   /* the init died first: how the command would have ended, nobody knows */
     int64_t end_ns;     /* when it ended, CLOCK_MONOTONIC, by its init; 0: the init was killed, and nobody knows */
     int64_t stopped_ns; /* how long its main process was stopped (SIGSTOP, a debugger's stop) */
 };

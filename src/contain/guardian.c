@@ -25,7 +25,12 @@
 static const double TURN_S = 1;
 static const int64_t GIVE_UP_NS = 60 * NS_PER_S;
 
-enum message_kind { WATCH = 1, RELEASE, STOP };
+/* Calls of guardian_check that it may leave unanswered; how long a new one is waited for. Counted, not timed: a runner that was
+ * stopped itself has no right to be impatient. */
+enum { SILENT_MAX = 3, READY_MS = 1000 };
+
+/* ASK is answered by a byte. */
+enum message_kind { WATCH = 1, RELEASE, STOP, ASK };
 
 struct message {
     int32_t kind;
@@ -36,15 +41,25 @@ struct message {
     char cgroup[4096]; /* "": none */
 };
 
-struct guardian {
-    pid_t pid;
-    int socket;
-};
-
 struct watch {
     struct message *jobs;
     size_t count, capacity;
 };
+
+/* The runner's side. */
+struct guardian {
+    pid_t pid;          /* 0: there is none */
+    int pidfd, socket;  /* -1: there is none */
+    struct watch watch; /* what it was told, for the next one */
+    int64_t heard_ns;   /* when it was last known to be there */
+    int unanswered;     /* calls since it was asked; 0: it is not asked */
+};
+
+static void watch_add(struct watch *watch, const struct message *job)
+{
+    watch->jobs = mem_room(watch->jobs, watch->count, &watch->capacity, sizeof *watch->jobs);
+    watch->jobs[watch->count++] = *job;
+}
 
 static void watch_remove(struct watch *watch, const char *tag)
 {
@@ -87,9 +102,10 @@ static bool listen_to_runner(int socket, struct watch *watch)
             _exit(0);
         if (message.kind == RELEASE) {
             watch_remove(watch, message.tag);
+        } else if (message.kind == ASK) {
+            (void)!send(socket, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         } else {
-            watch->jobs = mem_room(watch->jobs, watch->count, &watch->capacity, sizeof *watch->jobs);
-            watch->jobs[watch->count++] = message;
+            watch_add(watch, &message);
         }
     }
 }
@@ -130,19 +146,16 @@ static _Noreturn void guardian_main(int socket, int runner)
     guard(3, 4);
 }
 
-struct guardian *guardian_start(struct err *err)
+/* Forks one that knows nothing yet. */
+static bool fork_guardian(struct guardian *guardian, struct err *err)
 {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        err_sys(err, "start the guardian: socketpair");
-        return NULL;
-    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return err_sys(err, "start the guardian: socketpair");
     AUTO_CLOSE int mine = pair[0], theirs = pair[1];
     AUTO_CLOSE int runner = sys_pidfd_open(getpid());
-    if (runner < 0) {
-        err_sys(err, "start the guardian: pidfd_open");
-        return NULL;
-    }
+    if (runner < 0)
+        return err_sys(err, "start the guardian: pidfd_open");
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -153,57 +166,153 @@ struct guardian *guardian_start(struct err *err)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid < 0) {
         errno = error;
-        err_sys(err, "start the guardian: fork");
-        return NULL;
+        return err_sys(err, "start the guardian: fork");
     }
-    struct guardian *guardian = mem_alloc(sizeof *guardian);
     guardian->pid = pid;
+    guardian->pidfd = sys_pidfd_open(pid);
     guardian->socket = steal_fd(&mine);
+    guardian->heard_ns = clock_monotonic_ns();
+    guardian->unanswered = 0;
+    return true;
+}
+
+struct guardian *guardian_start(struct err *err)
+{
+    struct guardian *guardian = mem_alloc(sizeof *guardian);
+    *guardian = (struct guardian){.pidfd = -1, .socket = -1};
+    if (!fork_guardian(guardian, err))
+        free(steal_ptr(guardian));
     return guardian;
 }
 
-static bool say(struct guardian *guardian, enum message_kind kind, const struct job_identity *identity, struct err *err)
+/* Never waits: one that is stopped takes nothing, and the runner would stand still with it. */
+static bool say(struct guardian *guardian, const struct message *message, struct err *err)
 {
-    struct message message = {.kind = (int32_t)kind};
-    if (identity) {
-        size_t tag = strlen(identity->tag), cgroup = identity->cgroup ? strlen(identity->cgroup) : 0;
-        if (tag >= sizeof message.tag || cgroup >= sizeof message.cgroup)
-            return err_set(err, "the job's identity is too long for the guardian");
-        message.pid = identity->pid;
-        message.start_time = identity->start_time;
-        memcpy(message.boot_id, identity->boot_id, sizeof message.boot_id);
-        memcpy(message.tag, identity->tag, tag);
-        if (cgroup)
-            memcpy(message.cgroup, identity->cgroup, cgroup);
-    }
     ssize_t sent;
     do
-        sent = send(guardian->socket, &message, sizeof message, MSG_NOSIGNAL);
+        sent = send(guardian->socket, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof message || err_sys(err, "tell the guardian");
+    return sent == (ssize_t)sizeof *message || err_sys(err, "tell the guardian");
+}
+
+static bool job_message(enum message_kind kind, const struct job_identity *identity, struct message *out,
+                        struct err *err)
+{
+    size_t tag = strlen(identity->tag), cgroup = identity->cgroup ? strlen(identity->cgroup) : 0;
+    *out = (struct message){.kind = (int32_t)kind, .pid = identity->pid, .start_time = identity->start_time};
+    if (tag >= sizeof out->tag || cgroup >= sizeof out->cgroup)
+        return err_set(err, "the job's identity is too long for the guardian");
+    memcpy(out->boot_id, identity->boot_id, sizeof out->boot_id);
+    memcpy(out->tag, identity->tag, tag);
+    if (cgroup)
+        memcpy(out->cgroup, identity->cgroup, cgroup);
+    return true;
 }
 
 bool guardian_watch(struct guardian *guardian, const struct job_identity *identity, struct err *err)
 {
-    return say(guardian, WATCH, identity, err);
+    struct message message;
+    if (!job_message(WATCH, identity, &message, err))
+        return false;
+    watch_add(&guardian->watch, &message);
+    return say(guardian, &message, err);
 }
 
 void guardian_release(struct guardian *guardian, const struct job_identity *identity)
 {
-    say(guardian, RELEASE, identity, NULL);
+    struct message message;
+    if (!job_message(RELEASE, identity, &message, NULL))
+        return;
+    watch_remove(&guardian->watch, message.tag);
+    say(guardian, &message, NULL);
+}
+
+static void end_guardian(struct guardian *guardian)
+{
+    struct pollfd end = {.fd = guardian->pidfd, .events = POLLIN};
+    if (guardian->socket >= 0)
+        close(guardian->socket);
+    guardian->socket = -1;
+    if (guardian->pid <= 0)
+        return;
+    if (guardian->pidfd >= 0)
+        sys_pidfd_signal(guardian->pidfd, SIGKILL);
+    else
+        kill(guardian->pid, SIGKILL); /* our own child, not reaped */
+    poll(&end, 1, end.fd >= 0 ? READY_MS : 0);
+    waitpid(guardian->pid, NULL, WNOHANG);
+    if (guardian->pidfd >= 0)
+        close(guardian->pidfd);
+    guardian->pidfd = -1;
+    guardian->pid = 0;
+}
+
+/* Takes its answers. False: it is dead. */
+static bool hear(struct guardian *guardian)
+{
+    char answer;
+    for (;;) {
+        ssize_t got = recv(guardian->socket, &answer, sizeof answer, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 && errno == EAGAIN;
+        guardian->heard_ns = clock_monotonic_ns();
+        guardian->unanswered = 0;
+    }
+}
+
+static bool ask(struct guardian *guardian, struct err *err)
+{
+    return say(guardian, &(struct message){.kind = ASK}, err);
+}
+
+/* The new one knows all that the one before knew, and answers. */
+static bool replace(struct guardian *guardian, struct err *err)
+{
+    int64_t heard_ns = guardian->heard_ns;
+    end_guardian(guardian);
+    if (!fork_guardian(guardian, err))
+        return false;
+    struct pollfd answer = {.fd = guardian->socket, .events = POLLIN};
+    bool told = true;
+    for (size_t i = 0; told && i < guardian->watch.count; i++)
+        told = say(guardian, &guardian->watch.jobs[i], err);
+    bool ready = told && ask(guardian, err) &&
+                 (poll(&answer, 1, READY_MS) == 1 || err_set(err, "the new guardian does not answer")) &&
+                 (hear(guardian) || err_set(err, "the new guardian is dead"));
+    if (!ready) {
+        end_guardian(guardian);
+        guardian->heard_ns = heard_ns;
+    }
+    return ready;
+}
+
+int guardian_fd(const struct guardian *guardian)
+{
+    return guardian->pidfd;
+}
+
+enum guardian_state guardian_check(struct guardian *guardian, int64_t *since_ns, struct err *err)
+{
+    bool there = guardian->socket >= 0 && hear(guardian);
+    *since_ns = guardian->heard_ns;
+    if (there && guardian->unanswered == 0)
+        there = ask(guardian, err);
+    if (there && guardian->unanswered++ < SILENT_MAX)
+        return GUARDIAN_THERE;
+    return replace(guardian, err) ? GUARDIAN_REPLACED : GUARDIAN_ABSENT;
 }
 
 void guardian_stop(struct guardian *guardian)
 {
     if (!guardian)
         return;
-    say(guardian, STOP, NULL, NULL);
-    AUTO_CLOSE int pidfd = sys_pidfd_open(guardian->pid);
-    struct pollfd wait = {.fd = pidfd, .events = POLLIN};
-    if (pidfd >= 0)
-        poll(&wait, 1, 1000);
-    waitpid(guardian->pid, NULL, WNOHANG);
-    close(guardian->socket);
+    struct pollfd end = {.fd = guardian->pidfd, .events = POLLIN};
+    if (guardian->socket >= 0 && say(guardian, &(struct message){.kind = STOP}, NULL))
+        poll(&end, 1, end.fd >= 0 ? READY_MS : 0);
+    end_guardian(guardian);
+    free(guardian->watch.jobs);
     free(guardian);
 }
 

@@ -332,7 +332,7 @@ static void obey(struct init *init)
     } else if (order.kind == INIT_SIGNAL_ALL && init->plan->pidns) {
         kill(-1, order.signal); /* everybody in the namespace but its init */
     } else if (order.kind == INIT_SIGNAL_COMMAND && !init->ended) {
-        kill(init->command, order.signal);
+        kill(init->command, order.signal); /* our own child, not reaped: it has not ended */
     }
 }
 
@@ -344,7 +344,7 @@ static void forward(struct init *init)
         int signal = (int)info.ssi_signo;
         bool by_terminal = info.ssi_code == SI_KERNEL;
         if (signal != SIGCHLD && !by_terminal && !init->ended)
-            kill(init->command, signal);
+            kill(init->command, signal); /* not reaped */
     }
 }
 

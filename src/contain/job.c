@@ -109,7 +109,7 @@ struct job_exit job_take_exit(struct job *job)
         exit_from_report(job, &report);
     else if (got == 0 || (got < 0 && errno != EAGAIN))
         /* The init died with its report unsaid: somebody killed it, and with it the command. */
-        job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL};
+        job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL, .init_killed = true};
     return job->exit;
 }
 

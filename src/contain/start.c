@@ -178,7 +178,7 @@ static void init_give_up(struct job *job, pid_t pid)
     if (job->pidfd >= 0)
         sys_pidfd_signal(job->pidfd, SIGKILL);
     else
-        kill(pid, SIGKILL); /* our own child, not reaped yet: the pid is still its */
+        kill(pid, SIGKILL); /* our own child, not reaped: the pid is still its */
     /* A killed init that only waited at its gate is gone at once; one stuck in the kernel is left behind. */
     for (int i = 0; i < 2000 && waitpid(pid, NULL, WNOHANG) == 0; i++)
         poll(NULL, 0, 1);
@@ -209,7 +209,8 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     struct init_report ready = {0};
     bool good = job->pidfd >= 0 || err_sys(err, "pidfd_open");
     good = good && ready_wait(mine, &ready, err);
-    good = good && (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
+    good = good &&
+           (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
     *cgroup_error = ready.cgroup_error;
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
@@ -309,7 +310,8 @@ static bool layers_start(struct start *start, struct err *err)
         }
         if (started)
             return true;
-        if (!job->layers.pidns || !pidns_again(start, err))
+        /* What is short now is no refusal of the layer: the job would only be held by less. */
+        if (!job->layers.pidns || err_is_shortage(err->code) || !pidns_again(start, err))
             return false;
     }
 }

@@ -17,7 +17,7 @@ enum event_type {
     EVENT_METRIC,              /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
     EVENT_MARK,                /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
-    EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost */
+    EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */
     EVENT_JOB_EXITED,          /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
                                 * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
                                 * leftovers */

@@ -364,6 +364,28 @@ static struct outcome_kills kills_of(const struct attempt *attempt)
     return kills;
 }
 
+void attempt_blame_machine(struct attempt *attempt)
+{
+    const struct job_exit *exit = &attempt->exit;
+    AUTO_TEXT struct text why = {0};
+    if (attempt->reason != STOP_EXITED)
+        return;
+    if (exit->init_killed) {
+        struct outcome_kills kills = kills_of(attempt);
+        text_addf(&why, "the job's init (pid %d) was killed, and the job with it",
+                  (int)job_identity(attempt->job)->pid);
+        if (kills.machine > 0)
+            text_add(&why, ": probably by the kernel, which ended processes for want of memory meanwhile");
+    } else if (exit->exec_failed && err_is_shortage(exit->exec_errno)) {
+        text_addf(&why, "cannot run %s: %s", attempt->plan->argv.items[0], strerror(exit->exec_errno));
+    } else {
+        return;
+    }
+    attempt->reason = STOP_MACHINE;
+    free(attempt->detail);
+    attempt->detail = text_take(&why);
+}
+
 enum outcome attempt_judge(const struct attempt *attempt, const struct limits *limits, char **error,
                            struct failure *failure)
 {

@@ -95,6 +95,10 @@ bool attempt_open_gate(struct attempt *attempt, const struct limits *limits, job
 /* Once the command ended: how, and when. */
 void attempt_take_exit(struct attempt *attempt);
 
+/* Once nothing of it lives: an end that says nothing of the training, as tare's own process was killed, or the machine was short
+ * of what it takes to execute a program. Then that is its reason, with detail. */
+void attempt_blame_machine(struct attempt *attempt);
+
 /* The time of a line that is read now. */
 int64_t attempt_log_now_ns(const struct attempt *attempt);
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/shell_words.h"
 #include "gpu/lock.h"
 #include "run/gpu_memory.h"
 #include "run/lanes.h"
@@ -9,7 +10,7 @@
 
 #include <time.h>
 
-enum { TIMER_ACCURACY_US = 1000 };
+enum { TIMER_ACCURACY_US = 1000, MACHINE_FAILURES_MAX = 4 };
 
 void lane_init(struct lane *lane, struct runner *runner, size_t number)
 {
@@ -215,15 +216,19 @@ void lane_prepare(struct lane *lane)
 
 void lane_after_attempt(struct lane *lane)
 {
+    bool again = lane->once_more;
     lane_load_fini(lane);
     lane_background_fini(lane);
     attempt_fini(&lane->attempt);
-    if (lane->outcome == OUTCOME_FAILED)
+    lane->once_more = false;
+    if (lane->outcome == OUTCOME_FAILED) {
         lane->failed++;
-    if (lane->outcome != OUTCOME_FAILED || lane->failed > lane->experiment->max_retries || lane->ladder.given_up)
-        end_experiment(lane, lane->outcome);
-    else
+        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up;
+    }
+    if (again)
         prepare_attempt(lane);
+    else
+        end_experiment(lane, lane->outcome);
 }
 
 static void retry_pause(struct lane *lane)
@@ -265,6 +270,27 @@ static void check_gpu_locks(struct lane *lane)
         lane_evidence(lane, "gpu_lock_untrusted", mem_strdup(err.text));
 }
 
+/* What the machine failed is none of the training's retries. It is tried once more after the pause, then left to a resume;
+ * where attempt after attempt comes to that, the rest of the plan would be gone through in vain. */
+static bool is_excused(struct lane *lane, const char *error)
+{
+    bool first = !lane->machine_excused;
+    if (lane->attempt.reason != STOP_MACHINE) {
+        if (lane->outcome != OUTCOME_INTERRUPTED)
+            lane->machine_failures = 0;
+        return false;
+    }
+    lane->machine_excused = true;
+    if (++lane->machine_failures < MACHINE_FAILURES_MAX)
+        return first && !lane_is_over(lane);
+    struct err err;
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
+    err_set(&err, "%s: %s; it was attempt %d in a row that the machine interrupted: mend that, go on with --resume %s",
+            lane->experiment->id, error, lane->machine_failures, typed);
+    runner_break(lane->runner, &err);
+    return false;
+}
+
 void lane_attempt_ended(struct lane *lane)
 {
     struct runner *runner = lane->runner;
@@ -275,6 +301,7 @@ void lane_attempt_ended(struct lane *lane)
     check_gpu_locks(lane);
     if (had_our_signal(lane))
         lane->attempt.reason = STOP_INTERRUPTED;
+    attempt_blame_machine(&lane->attempt);
     lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
     if (lane->lost && lane->outcome == OUTCOME_FAILED) {
         /* It failed for want of its GPU, as far as anybody can tell. */
@@ -299,7 +326,8 @@ void lane_attempt_ended(struct lane *lane)
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);
-    again = ladder_judge(lane, data, again);
+    lane->once_more = is_excused(lane, error);
+    again = ladder_judge(lane, data, again) || lane->once_more;
     lane_record(lane, EVENT_ATTEMPT_ENDED, data, again ? NULL : lane_after_attempt);
     if (again)
         lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), retry_pause);
@@ -318,6 +346,7 @@ static void begin_experiment(struct lane *lane)
     }
     struct past_item before = past_of(&lane->runner->past, lane->experiment->number);
     lane->failed = before.failed;
+    lane->machine_excused = false;
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(before.last_ended);
     ladder_begin(lane, before.ladder);

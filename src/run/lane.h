@@ -70,6 +70,9 @@ struct lane {
     size_t last_entry;                        /* of the settings file, of the experiment before */
     struct attempt attempt;
     int64_t failed;       /* attempts of the experiment that failed */
+    int machine_failures; /* attempts in a row that the machine interrupted */
+    bool machine_excused; /* one of this experiment was, in this session: */
+    bool once_more;       /* and it is tried again */
     json_t *last_attempt; /* data of the last EVENT_ATTEMPT_ENDED, or NULL */
     enum outcome outcome; /* of the last attempt */
     sd_event_source *timer; /* pauses, grace, proof: one at a time */
@@ -117,6 +120,9 @@ void lane_tick(struct lane *lane);
 
 /* This process did nothing for so long: evidence for the attempt that was measured meanwhile. */
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns);
+
+/* There may have been no guardian from then until now: evidence for the attempt. */
+void lane_unguarded(struct lane *lane, int64_t since_ns);
 
 /* For lane.c, lane_job.c and lane_stop.c: */
 void lane_record(struct lane *lane, enum event_type type, json_t *data, lane_step *next);

@@ -183,6 +183,14 @@ static enum outcome close_loop(struct lane *lane, char **error)
     return outcome;
 }
 
+/* Not by any fault of the background training's. */
+static void machine_failed(struct lane *lane, char *why)
+{
+    free(lane->attempt.detail);
+    lane->attempt.detail = why;
+    lane_stop(lane, STOP_MACHINE);
+}
+
 static void start_loop(struct lane *lane);
 
 static void give_up(struct lane *lane, const char *error)
@@ -322,6 +330,12 @@ static int on_job(sd_event_source *source, int fd, uint32_t events, void *contex
     lane->background.job_source = sd_event_source_disable_unref(lane->background.job_source);
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
         return 0;
+    if (loop->exit.init_killed && (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING)) {
+        machine_failed(lane,
+                       mem_printf("the init of the background's loop %lld (pid %d) was killed, and the loop with it",
+                                  (long long)loop->loop, (int)job_identity(loop->job)->pid));
+        return 0;
+    }
     loop->leftover_count = job_members(loop->job, loop->leftovers, ATTEMPT_MEMBERS_MAX);
     end_loop(lane, STOP_EXITED);
     return 0;
@@ -349,11 +363,11 @@ static void loop_born(struct lane *lane)
         return; /* it waits at its gate until the stop ends it */
     lane_job_watch(lane, background->loop.job);
     if (!open_gate(lane, &err)) {
-        background->loop.detail = mem_printf("cannot start: %s", err.text);
-        end_loop(lane, STOP_NOT_STARTED);
+        machine_failed(lane, mem_printf("cannot start the background: %s", err.text));
         return;
     }
     background->phase = BACKGROUND_RUNNING;
+    runner_tick_soon(lane->runner);
     if (lane->gauge)
         background->gauge_number = gauge_beside(lane->gauge, job_identity(background->loop.job));
     lane_load_begin(lane);
@@ -373,9 +387,8 @@ static void start_loop(struct lane *lane)
         return;
     }
     if (!attempt_start_job(loop, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
-        AUTO_FREE char *error = mem_printf("cannot start: %s", err.text);
         attempt_fini(loop);
-        loop_over(lane, OUTCOME_FAILED, error);
+        machine_failed(lane, mem_printf("cannot start the background: %s", err.text));
         return;
     }
     background->phase = BACKGROUND_BORN;

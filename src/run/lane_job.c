@@ -169,6 +169,24 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
                            });
 }
 
+void lane_unguarded(struct lane *lane, int64_t since_ns)
+{
+    int64_t now_ns = clock_monotonic_ns(), start_ns = lane->attempt.start_ns;
+    bool begun = start_ns != 0;
+    if (begun && since_ns < start_ns)
+        since_ns = start_ns;
+    AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "guardian_absent",
+                               .text = mem_printf(
+                                   "no guardian for up to %.1f s: had this program been killed then, only other layers "
+                                   "(%s) would have ended the job",
+                                   (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has"),
+                               .from_s = begun ? since_start(lane, since_ns) : (struct reading){0},
+                               .to_s = begun ? since_start(lane, now_ns) : (struct reading){0},
+                           });
+}
+
 void lane_tick(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
@@ -185,16 +203,12 @@ void lane_tick(struct lane *lane)
     lane_stop(lane, STOP_LIMIT);
 }
 
+/* Nothing of the command was executed yet: what was not to be had is the machine's. */
 static void could_not_start(struct lane *lane, const struct err *err)
 {
     free(lane->attempt.detail);
     lane->attempt.detail = mem_printf("cannot start: %s", err->text);
-    if (lane->attempt.job || lane_background_was_born(lane)) {
-        lane_stop(lane, STOP_NOT_STARTED);
-        return;
-    }
-    lane->attempt.reason = STOP_NOT_STARTED;
-    lane_attempt_ended(lane);
+    lane_stop(lane, STOP_MACHINE);
 }
 
 static bool watch_job(struct lane *lane, struct err *err)
@@ -219,6 +233,8 @@ void lane_job_watch(struct lane *lane, const struct job *job)
     struct guardian *guardian = lane->runner->request->guardian;
     struct err err = {0};
     if (guardian && !guardian_watch(guardian, job_identity(job), &err))
+        runner_check_guardian(lane->runner);
+    if (guardian && lane->runner->unguarded_ns)
         lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
     struct state *state = lane->runner->request->state;
     if (state && !state_job_born(state, job_identity(job), &err))
@@ -290,7 +306,12 @@ void lane_job_start(struct lane *lane)
         lane_attempt_ended(lane);
         return;
     }
-    if (!attempt_open_files(&lane->attempt, &err)) {
+    bool opened = attempt_open_files(&lane->attempt, &err);
+    if (!opened && err_is_shortage(err.code)) {
+        could_not_start(lane, &err);
+        return;
+    }
+    if (!opened) {
         runner_break_disk(runner, &err);
         lane->attempt.reason = STOP_INTERRUPTED;
         lane_attempt_ended(lane);

@@ -187,6 +187,8 @@ static void proven(struct lane *lane, double seconds)
     record_members(lane, attempt);
     record_members(lane, &lane->background.loop);
     record_aftermath(lane);
+    if (attempt->gate_open && lane->runner->unguarded_ns)
+        lane_unguarded(lane, lane->runner->unguarded_ns);
     lane_energy_finish(lane);
 }
 

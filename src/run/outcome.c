@@ -21,6 +21,7 @@ static const char *const reason_names[STOP_REASONS] = {
     [STOP_LOG_ERROR] = "log_error",
     [STOP_NOT_STARTED] = "not_started",
     [STOP_GPU_LOST] = "gpu_lost",
+    [STOP_MACHINE] = "machine",
 };
 
 const char *stop_reason_name(enum stop_reason reason)
@@ -208,6 +209,10 @@ enum outcome outcome_judge(const struct plan_job *job, const struct outcome_fact
     case STOP_GPU_LOST:
         outcome = OUTCOME_INTERRUPTED;
         text_add(&why, facts->detail ? facts->detail : "its GPU was lost");
+        break;
+    case STOP_MACHINE:
+        outcome = OUTCOME_INTERRUPTED;
+        text_add(&why, facts->detail ? facts->detail : "the machine failed it");
         break;
     case STOP_EXITED:
         judge_exit(job, facts, &why);

@@ -19,8 +19,9 @@ enum stop_reason {
     STOP_INTERRUPTED, /* a signal to tare, or the run broke elsewhere */
     STOP_LIMIT,
     STOP_LOG_ERROR,   /* its log could not be written */
-    STOP_NOT_STARTED, /* the command never began */
+    STOP_NOT_STARTED, /* the command never began, as its background did not */
     STOP_GPU_LOST,    /* of its lane */
+    STOP_MACHINE,     /* none of its own doing: what it takes to start it was not to be had, or its init was killed */
     STOP_REASONS
 };
 

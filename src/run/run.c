@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "base/value.h"
+#include "contain/guardian.h"
 #include "meter/time_scale.h"
 #include "run/again.h"
 #include "run/energy.h"
@@ -154,6 +155,51 @@ void runner_lane_finished(struct runner *runner)
         sd_event_exit(runner->loop, 0);
 }
 
+static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    runner_check_guardian(context);
+    return 0;
+}
+
+/* Where it cannot be watched so, the tick finds it dead. */
+static void watch_guardian(struct runner *runner)
+{
+    struct guardian *guardian = runner->request->guardian;
+    runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
+    if (guardian && guardian_fd(guardian) >= 0)
+        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
+}
+
+static bool has_job(const struct lane *lane)
+{
+    return lane->phase == LANE_LOADING || lane->phase == LANE_RUNNING || lane->phase == LANE_STOPPING ||
+           lane->phase == LANE_PROVING;
+}
+
+void runner_check_guardian(struct runner *runner)
+{
+    struct err err = {0};
+    int64_t since_ns;
+    enum guardian_state state =
+        runner->request->guardian ? guardian_check(runner->request->guardian, &since_ns, &err) : GUARDIAN_THERE;
+    if (state == GUARDIAN_THERE)
+        return;
+    watch_guardian(runner);
+    if (state == GUARDIAN_ABSENT) {
+        if (!runner->unguarded_ns)
+            runner_say(runner, mem_printf("the guardian is gone, and there is no other yet: %s", err.text));
+        runner->unguarded_ns = since_ns;
+        return;
+    }
+    runner->unguarded_ns = 0;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (has_job(&runner->lanes[i]))
+            lane_unguarded(&runner->lanes[i], since_ns);
+}
+
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
 static void look_for_stall(struct runner *runner, int64_t due_ns)
 {
@@ -169,9 +215,10 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     const struct run_listener *listener = &runner->request->listener;
     bool soon = false;
     look_for_stall(runner, (int64_t)us * 1000);
+    runner_check_guardian(runner);
     for (size_t i = 0; i < runner->lane_count; i++) {
         lane_tick(&runner->lanes[i]);
-        soon = soon || runner->lanes[i].phase == LANE_RUNNING;
+        soon = soon || has_job(&runner->lanes[i]);
     }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
@@ -236,6 +283,8 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
     /* Before everything that waited while this process was stopped: what comes of it depends on when that was. */
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
+    if (code >= 0)
+        watch_guardian(runner);
     if (code >= 0)
         code = signals_watch(signals, runner->loop, on_signal, on_hangup, on_suspend, runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
@@ -406,6 +455,7 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
     free(runner.taken);
     free(runner.run_dir);
     sd_event_source_disable_unref(runner.tick_source);
+    sd_event_source_disable_unref(runner.guardian_source);
     sd_event_unref(runner.loop);
     return !runner.broken;
 }

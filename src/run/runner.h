@@ -46,7 +46,8 @@ struct runner {
     struct links links;     /* that GPUs of several lanes share; none: count 0 */
     struct cpu_split split; /* of the packages' energy among the lanes */
     int64_t begun_ns;       /* when the lanes were */
-    sd_event_source *tick_source;
+    sd_event_source *tick_source, *guardian_source;
+    int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
     int64_t ticked_ns;      /* when the loop last had time for it */
     bool memory_said;  /* that the memory limit is not held */
     bool cpus_said;    /* that a job runs on other processors than its lane's */
@@ -79,6 +80,9 @@ void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run;
 
 /* A job runs from now on: it is looked after every second. */
 void runner_tick_soon(struct runner *runner);
+
+/* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as evidence. */
+void runner_check_guardian(struct runner *runner);
 
 /* Nothing new is to be started: a signal came, or the run is broken. */
 bool runner_halted(const struct runner *runner);

@@ -141,6 +141,12 @@ static void begin_stop(struct progress *progress, const struct event *event)
     progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
 }
 
+static bool is_interrupted(const struct event *event)
+{
+    const char *outcome = json_get_text(event->data, "outcome");
+    return !outcome || strcmp(outcome, outcome_name(OUTCOME_INTERRUPTED)) == 0;
+}
+
 static void begin_pause(struct progress *progress, const struct event *event, bool retry)
 {
     double seconds = number_of(event, "seconds", 0);
@@ -152,7 +158,8 @@ static void begin_pause(struct progress *progress, const struct event *event, bo
     AUTO_TEXT struct text line = {0};
     progress_add_head(progress, experiment, &line);
     size_t coloured_from = line.length;
-    text_addf(&line, " attempt %lld failed", (long long)progress->lane->attempt);
+    text_addf(&line, " attempt %lld %s", (long long)progress->lane->attempt,
+              progress->lane->attempt_interrupted ? "was interrupted" : "failed");
     if (progress->lane->attempt_error)
         text_addf(&line, ": %s", progress->lane->attempt_error);
     text_add(&line, "; retry in ");
@@ -196,7 +203,7 @@ static void end_experiment(struct progress *progress, const struct event *event)
     clock_format_duration(number_of(event, "duration_s", 0), duration);
     progress->lane->ended = true;
     /* What was interrupted because its GPU was lost is still to be done. */
-    if (!outcome || strcmp(outcome, outcome_name(OUTCOME_INTERRUPTED)) != 0) {
+    if (!outcome || !is_interrupted(event)) {
         estimate_done(&progress->estimate, experiment->number,
                       progress_seconds_since(progress, progress->lane->experiment_ns));
         progress->done++;
@@ -363,6 +370,7 @@ static void take_event(struct progress *progress, const struct event *event)
         progress->lane->alone = false;
         free(progress->lane->attempt_error);
         progress->lane->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        progress->lane->attempt_interrupted = is_interrupted(event);
         progress->lane->drawn_by = drawn_read(json_object_get(event->data, "energy"));
         progress->lane->power_w = (struct reading){0};
         break;

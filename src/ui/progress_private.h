@@ -27,6 +27,7 @@ struct shown {
     char *metric_name;   /* the last one seen */
     double metric_value;
     char *attempt_error;                    /* of the attempt that ended last */
+    bool attempt_interrupted;               /* it did not fail */
     enum verdict of_experiment, of_attempt; /* what was seen so far makes of it */
     struct reading power_w;                 /* now */
     struct drawn drawn_by;                  /* by the attempt that ended last */

@@ -168,6 +168,7 @@ const KINDS = {
     background_no_load: ["后台训练没有给 GPU 加上负载。", "查看 background_logs，看它是否找到 GPU，然后重做实验。"],
     background_stopped_early: ["后台训练在测量结束之前就停止了。", "查看 background_logs，然后重做实验。"],
     runner_stopped: ["测量程序停顿了一段时间：这段时间的日志时间戳偏晚，传感器也可能没有读取。", "让它在前台或 tmux 中运行（不要 kill -STOP，不要调试器），然后重做实验。"],
+    guardian_absent: ["有一段时间没有守护进程：守护进程在程序被杀死时结束它的作业；程序并没有被杀死，测量未受影响。", "找出是谁结束或停止了守护进程；测量本身有效。"],
     job_stopped: ["训练或它的某个进程被暂停过（SIGSTOP、调试器）：时间和能耗都包含这段停顿。", "查明是谁暂停了它，然后重做实验。"],
     background_stalled: ["后台训练还活着，但不再给 GPU 加负载。", "查看 background_logs，然后重做实验。"],
     leftover_processes: ["命令结束后留下进程，已被结束并证实消失。", "对测量无需处理；等待其工作进程的训练不会留下进程。"],

@@ -112,6 +112,10 @@ static void what_tare_itself_did_is_said_as_that(void **state)
     assert_judged(&job, &facts, OUTCOME_FAILED, "too much");
     facts.reason = STOP_INTERRUPTED;
     assert_judged(&job, &facts, OUTCOME_INTERRUPTED, "interrupted");
+    facts.reason = STOP_MACHINE;
+    facts.detail = "the job's init (pid 7) was killed";
+    assert_judged(&job, &facts, OUTCOME_INTERRUPTED, "the job's init (pid 7) was killed");
+    facts.detail = NULL;
     facts.reason = STOP_LOG_ERROR;
     facts.detail = "disk full";
     assert_judged(&job, &facts, OUTCOME_INTERRUPTED, "disk full");
