@@ -67,6 +67,8 @@ struct job_request {
     int stdin_fd, stdout_fd, stderr_fd; /* stay the caller's; -1 for stdin: /dev/null */
     int shared_fd; /* above 3: the job's init keeps it open under this number as long as it lives, and the command
                     * begins with it; 0: none */
+    int records_fd, own_fd; /* folders, the second below the first: of the first the command can write nothing but the second, where
+                             * it has a mount namespace; cwd is then not NULL. 0: none */
     bool foreground_tty; /* tare exec: the job may use the terminal: no new session */
     uid_t uid; /* with change_user: what the job becomes (under sudo) */
     gid_t gid;
@@ -91,6 +93,10 @@ enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_er
 /* 0: no process of the job can type into a terminal (ioctls TIOCSTI, TIOCLINUX), not even where it is its controlling one, or the job is
  * root's. Else why the filter was refused: without a namespace only root may set one that leaves setuid programs alone. */
 int job_typing_errno(const struct job *job);
+
+/* 0: the command can write nothing in the request's records. Else why it can: ENOSYS without a pid namespace, with which its mounts
+ * come. Of a request without records it says nothing. */
+int job_records_errno(const struct job *job);
 
 bool job_open_gate(struct job *job, struct err *err);
 
