@@ -24,12 +24,12 @@
 enum { FS_CLOEXEC = 1, CREATE = 6, ATTR_NOSUID_NODEV_NOEXEC = 2 | 4 | 8, FROM_EMPTY_PATH = 4, LAYERS_MAX = 16 };
 
 /* What root's trainings and the tools around them use: files of others, users, network, priorities, pinned memory, profiles. */
-static const uint64_t kept = 1ULL << CAP_CHOWN | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID |
-                             1ULL << CAP_KILL | 1ULL << CAP_SETGID | 1ULL << CAP_SETUID | 1ULL << CAP_SETPCAP |
-                             1ULL << CAP_SETFCAP | 1ULL << CAP_NET_BIND_SERVICE | 1ULL << CAP_NET_BROADCAST |
-                             1ULL << CAP_NET_ADMIN | 1ULL << CAP_NET_RAW | 1ULL << CAP_IPC_LOCK | 1ULL << CAP_IPC_OWNER |
-                             1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE |
-                             1ULL << CAP_LEASE | 1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
+static const uint64_t kept =
+    1ULL << CAP_CHOWN | 1ULL << CAP_DAC_OVERRIDE | 1ULL << CAP_FOWNER | 1ULL << CAP_FSETID | 1ULL << CAP_KILL |
+    1ULL << CAP_SETGID | 1ULL << CAP_SETUID | 1ULL << CAP_SETPCAP | 1ULL << CAP_SETFCAP | 1ULL << CAP_NET_BIND_SERVICE |
+    1ULL << CAP_NET_BROADCAST | 1ULL << CAP_NET_ADMIN | 1ULL << CAP_NET_RAW | 1ULL << CAP_IPC_LOCK |
+    1ULL << CAP_IPC_OWNER | 1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE |
+    1ULL << CAP_LEASE | 1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
 
 /* The init itself keeps what it has, for it executes nothing; with more than the command it is nobody whom the command may trace. */
 static bool drop_rights(void)
@@ -37,7 +37,8 @@ static bool drop_rights(void)
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
     for (unsigned cap = 0; cap < 64; cap++)
-        if (!(kept >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
+        if (!(kept >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
             return false;
     if (syscall(SYS_capget, &header, sets) != 0)
         return false;
@@ -47,11 +48,12 @@ static bool drop_rights(void)
     return syscall(SYS_capset, &header, sets) == 0;
 }
 
-/* The command's /proc in place of the one that shows the machine's processes; in a user namespace, where that cannot be taken
- * away, over it. First made, then put there: once no /proc is seen any more, the kernel lets a container's root make none. */
-static bool replace_proc(void)
+/* The command's /proc in place of the one that shows the machine's processes; over it, where that cannot be taken away (in a user
+ * namespace) or would be from the machine, too (detach is false). First made, then put there: once no /proc is seen any more, the
+ * kernel lets a container's root make none. */
+static bool replace_proc(bool detach)
 {
-    int context = (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
+    int context = !detach ? -1 : (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
     int made = context >= 0 && syscall(SYS_fsconfig, context, CREATE, NULL, NULL, 0) == 0
                    ? (int)syscall(SYS_fsmount, context, FS_CLOEXEC, ATTR_NOSUID_NODEV_NOEXEC)
                    : -1;
@@ -140,7 +142,7 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
     int error = errno;
     if (!all_private && mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) != 0)
         return INIT_STEP_PRIVATE_MOUNTS;
-    if (!replace_proc())
+    if (!replace_proc(all_private))
         return INIT_STEP_MOUNT_PROC;
     bool protected = false;
     if (plan->records.path && all_private) {

@@ -34,8 +34,8 @@ struct start {
     size_t group_count;
     int null, runner, cgroup;
     struct init_folder records, own; /* path: freed with this */
-    int clone_errno;      /* of the last try: what the kernel said to the namespaces, or 0 */
-    char *without_userns; /* why that was refused, when a user namespace is tried after it; or NULL */
+    int clone_errno;                 /* of the last try: what the kernel said to the namespaces, or 0 */
+    char *without_userns;            /* why that was refused, when a user namespace is tried after it; or NULL */
 };
 
 static bool tag_make(char **out, struct err *err)
@@ -214,7 +214,8 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
     struct init_report ready = {0};
     bool good = job->pidfd >= 0 || err_sys(err, "pidfd_open");
     good = good && ready_wait(mine, &ready, err);
-    good = good && (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
+    good = good &&
+           (process_start_time(pid, &job->identity.start_time) || err_sys(err, "/proc/%d/stat of the job's init", pid));
     *cgroup_error = ready.cgroup_error;
     if (start->request->cpus && job->cpus != JOB_CPUS_CPUSET)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;

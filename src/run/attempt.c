@@ -197,7 +197,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     if (!gpu_memory_prepare(attempt, request, err))
         return false;
     make_environment(attempt, request, run_dir, &env);
-    AUTO_CLOSE int records = openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int records =
+        openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int own = openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (records < 0 || own < 0)
         return err_sys(err, "open the run's folder");
