@@ -59,6 +59,11 @@ struct job_limits {
     uint64_t memory_bytes; /* memory.max of the leaf where there is a memory controller; 0: none */
 };
 
+/* What a job does not share with the machine: empty when it starts, gone when it ends. */
+struct job_private {
+    bool shm, ipc, tmp; /* /dev/shm; System V IPC and POSIX message queues; /tmp */
+};
+
 struct job_request {
     const struct containment *containment;
     const struct strv *argv; /* argv[0]: looked up by the caller; run as given */
@@ -74,6 +79,7 @@ struct job_request {
     gid_t gid;
     bool change_user;
     struct job_limits limits;
+    struct job_private own; /* where one cannot be had, the job is not started */
     const struct cpus *cpus; /* on which the tree may run, of those that this process may use; NULL: on all of these */
 };
 

@@ -48,6 +48,10 @@ const char *init_step_text(int step)
         return "make the mounts private";
     case INIT_STEP_MOUNT_PROC:
         return "mount /proc";
+    case INIT_STEP_OWN_SHM:
+        return "mount a /dev/shm of its own (\"private\": {\"shm\"})";
+    case INIT_STEP_OWN_TMP:
+        return "mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor the training may be";
     case INIT_STEP_FORK:
         return "fork the command";
     default:

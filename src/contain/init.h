@@ -41,6 +41,7 @@ struct init_plan {
     const struct cpus *cpus; /* for sched_setaffinity; NULL: as it is */
     char uid_map[64], gid_map[64];
     struct init_folder records, own; /* in its namespace the command writes nothing below the first, but for the second */
+    bool own_shm, own_ipc, own_tmp; /* struct job_private; the second was cloned */
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
 
@@ -53,7 +54,8 @@ struct init_order {
 
 /* Init to runner: one READY at the gate, one ENDED when the command has ended. */
 enum { INIT_READY = 1, INIT_ENDED };
-enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_FORK };
+enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_OWN_SHM, INIT_STEP_OWN_TMP,
+                 INIT_STEP_FORK };
 struct init_report {
     int32_t kind;
     int32_t step, error; /* READY: what was refused, and errno; the init has gone then */

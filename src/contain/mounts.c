@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -36,10 +38,13 @@ static bool drop_rights(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
+    /* EINVAL: the kernel knows no more of them. */
     for (unsigned cap = 0; cap < 64; cap++)
-        if (!(kept >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
-            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0)
+        if (!(kept >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+            if (errno == EINVAL)
+                break;
             return false;
+        }
     if (syscall(SYS_capget, &header, sets) != 0)
         return false;
     /* The ambient ones go with them. */
@@ -135,6 +140,35 @@ static bool protect_records(const struct init_plan *plan)
     return held;
 }
 
+/* As large as what it covers may become. */
+static bool mount_own(const char *path)
+{
+    struct statfs covered;
+    char options[64] = "mode=1777";
+    if (statfs(path, &covered) == 0 && covered.f_type == TMPFS_MAGIC && covered.f_blocks > 0)
+        snprintf(options, sizeof options, "mode=1777,size=%llu",
+                 (unsigned long long)covered.f_blocks * (unsigned long long)covered.f_bsize);
+    return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    size_t length = strlen(folder);
+    return path && strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+static int mount_own_spaces(const struct init_plan *plan)
+{
+    if (plan->own_shm && !mount_own("/dev/shm"))
+        return INIT_STEP_OWN_SHM;
+    if (!plan->own_tmp)
+        return INIT_STEP_NONE;
+    errno = EBUSY;
+    return !is_below(plan->records.path, "/tmp") && !is_below(plan->cwd, "/tmp") && mount_own("/tmp")
+               ? INIT_STEP_NONE
+               : INIT_STEP_OWN_TMP;
+}
+
 int mounts_settle(const struct init_plan *plan, int32_t *records_error)
 {
     /* Nothing of it may spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */
@@ -144,6 +178,12 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
         return INIT_STEP_PRIVATE_MOUNTS;
     if (!replace_proc(all_private))
         return INIT_STEP_MOUNT_PROC;
+    int step = all_private     ? mount_own_spaces(plan)
+               : plan->own_shm ? INIT_STEP_OWN_SHM
+               : plan->own_tmp ? INIT_STEP_OWN_TMP
+                               : 0;
+    if (step != INIT_STEP_NONE)
+        return step;
     bool protected = false;
     if (plan->records.path && all_private) {
         protected = protect_records(plan);

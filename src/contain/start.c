@@ -98,6 +98,9 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .gid = request->gid,
         .groups = start->groups,
         .group_count = start->group_count,
+        .own_shm = request->own.shm,
+        .own_ipc = request->own.ipc,
+        .own_tmp = request->own.tmp,
         .records = start->records,
         .own = start->own,
         .leaf = job->identity.cgroup,
@@ -117,7 +120,8 @@ static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0);
+    uint64_t flags =
+        CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0) | (plan->own_ipc ? CLONE_NEWIPC : 0);
     *pidfd = -1;
     pid_t pid = plan->pidns ? sys_clone(flags, pidfd) : fork();
     if (pid == 0)
@@ -286,6 +290,9 @@ static bool pidns_again(struct start *start, struct err *err)
         struct err second = *err;
         err_set(err, "%s; %s", start->without_userns, second.text);
     }
+    const struct job_private *own = &start->request->own;
+    if (own->shm || own->ipc || own->tmp)
+        return false;
     layers->pidns = layers->userns = false;
     free(layers->pidns_reason);
     layers->pidns_reason = mem_strdup(err->text);
@@ -297,6 +304,10 @@ static bool layers_start(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     enum containment_wish wish = job->layers.wish;
+    const struct job_private *own = &start->request->own;
+    if (!job->layers.pidns && (own->shm || own->ipc || own->tmp))
+        return err_set(err, "what the settings make private (shm, ipc, tmp) needs a pid namespace: %s",
+                       job->layers.pidns_reason ? job->layers.pidns_reason : "there is none");
     bool cgroup_optional = wish != CONTAINMENT_CGROUP;
     if (job->layers.cgroup && !leaf_start(start, err)) {
         if (!cgroup_optional)

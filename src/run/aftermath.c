@@ -20,6 +20,9 @@
 
 enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
 
+/* Files are stamped with the time of the kernel's last tick: at 100 Hz so long ago. */
+static const int64_t TICK_NS = 10 * NS_PER_MS;
+
 /* A pipe whose last writer has gone is at its end. */
 static bool at_end(int pipe)
 {
@@ -140,7 +143,7 @@ static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int6
         /* tmpfs tells when a file was made since Linux 6.1. */
         const struct statx_timestamp *made = status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
         AUTO_FREE char *path = mem_printf("/dev/shm/%s", entry->d_name);
-        if (!is_between(made->tv_sec * NS_PER_S + made->tv_nsec, from_ns, to_ns) || is_mapped(path))
+        if (!is_between(made->tv_sec * NS_PER_S + made->tv_nsec, from_ns - TICK_NS, to_ns) || is_mapped(path))
             continue;
         utf8_make_printable(path, "");
         left_add(left, "", path, status.stx_blocks * 512);

@@ -217,6 +217,7 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         .gid = request->gid,
         .change_user = request->change_user,
         .limits = {.cpu_time_s = limits->cpu_time_s, .memory_bytes = limits->memory_bytes},
+        .own = {limits->own.shm, limits->own.ipc, limits->own.tmp},
         .cpus = attempt->cpus,
     };
     attempt->job = job_start(&start, err);

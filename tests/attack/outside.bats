@@ -66,3 +66,56 @@ echo 1 >>/dev/shm/tare-test-$$-before; echo 1 >/dev/shm/tare-test-$$-gone; rm /d
     [[ $(evidence) == *"System V message queue $(cut -d ' ' -f 2 ipc.q)"* ]]
     ipcs -m -i "$(cut -d ' ' -f 2 ipc.m)" | grep -q 'bytes=2097152'
 }
+
+# private KINDS JOB: a training that has these of its own: '"shm": true'.
+private() {
+    unshare --user --map-root-user --mount --pid --ipc --fork true 2>/dev/null || [ "$(id -u)" -eq 0 ] || skip "no namespaces can be made here"
+    job "$2
+echo loss 0.5"
+    settings 1 "\"private\": {$1}"
+    shift 2
+    tare_run "$@"
+}
+
+@test "with a private /dev/shm nothing is left in the machine's, and it may become as large" {
+    head -c 4096 /dev/zero >"/dev/shm/tare-test-$$-before"
+    private '"shm": true' "ls -A /dev/shm; echo 1 >/dev/shm/tare-test-$$-left; stat -f -c %b*%S /dev/shm >$WORK/size"
+    is "$(cat "$(run_dir)"/*_001/training.log)" "loss 0.5"
+    [ ! -e "/dev/shm/tare-test-$$-left" ]
+    is "$(cat size)" "$(stat -f -c %b*%S /dev/shm)"
+    is "$(evidence)" ""
+}
+
+@test "with private IPC System V shared memory, semaphores and message queues end with the training" {
+    command -v ipcmk >/dev/null || skip "ipcmk is missing"
+    before=$(ipcs | grep -c '^0x' || true)
+    private '"ipc": true' "ipcs | grep -c '^0x'; ipcmk -M 4096; ipcmk -S 3; ipcmk -Q; ipcs | grep -c '^0x'"
+    is "$(grep -v : "$(run_dir)"/*_001/training.log)" $'0\n3\nloss 0.5'
+}
+
+@test "a private /tmp is empty and gone at the end; where the run is below /tmp the training is not started, and it is said why" {
+    outer=$(mktemp -d "$BATS_TEST_DIRNAME/../../build/outside.XXXXXX")
+    cp_work() { cp -r repo registry.json settings.json "$outer/"; }
+    run private '"tmp": true' 'ls -A /tmp; echo 1 >/tmp/tare-test-left'
+    [[ $output == *"mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor the training may be"* ]]
+    cp_work
+    (cd "$outer" && tare_run)
+    is "$(cat "$outer"/results/run_*/*_001/training.log)" "loss 0.5"
+    rm -rf "$outer"
+    [ ! -e /tmp/tare-test-left ]
+}
+
+@test "what is to be private and cannot be is no training: it fails with the reason" {
+    run private '"shm": true, "ipc": true' 'exit 0' --containment sweep
+    [ "$status" -ne 0 ]
+    [[ $output == *"what the settings make private (shm, ipc, tmp) needs a pid namespace: not asked for"* ]]
+}
+
+@test "a mistake in what is private is named with its place" {
+    job 'exit 0'
+    settings 1 '"private": {"shm": "yes", "net": true}'
+    run tare_run
+    [ "$status" -eq 2 ]
+    [[ $output == *"settings.json:"*"(at \$.tare.private.shm)"* ]]
+    [[ $output == *"'net' is no known key"*"(at \$.tare.private.net)"* ]]
+}
