@@ -1,4 +1,4 @@
-# What one training puts where the next one's files belong, where no mount namespace keeps it from that (readonly.bats).
+# What one training puts where the next one's files belong, where no mount namespace keeps it from that (tests/attack/readonly.bats).
 
 load ../cli/runs
 
