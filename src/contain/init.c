@@ -405,6 +405,8 @@ _Noreturn void init_main(const struct init_plan *plan)
         report(&init, &ready);
         _exit(1);
     }
+    if (plan->pidns && plan->shared)
+        init_rights_lower();
     let_go_of_stdio(plan);
     ready.command = (int32_t)init.command;
     report(&init, &ready);

@@ -33,11 +33,27 @@ static const uint64_t kept =
     1ULL << CAP_IPC_OWNER | 1ULL << CAP_SYS_CHROOT | 1ULL << CAP_SYS_NICE | 1ULL << CAP_SYS_RESOURCE |
     1ULL << CAP_LEASE | 1ULL << CAP_AUDIT_WRITE | 1ULL << 38 /* CAP_PERFMON, Linux 5.8 */;
 
-/* The init itself keeps what it has, for it executes nothing; with more than the command it is nobody whom the command may trace. */
-static bool drop_rights(void)
+/* Of the sets of this process: the inheritable, with which the ambient goes; own: all. */
+static bool lower(bool own)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
+    if (syscall(SYS_capget, &header, sets) != 0)
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t mask = (uint32_t)(kept >> 32 * i);
+        sets[i].inheritable &= mask;
+        if (own) {
+            sets[i].permitted &= mask;
+            sets[i].effective &= mask;
+        }
+    }
+    return syscall(SYS_capset, &header, sets) == 0;
+}
+
+/* The init itself keeps what it has, for it executes nothing; with more than the command it is nobody whom the command may trace. */
+static bool drop_rights(void)
+{
     /* EINVAL: the kernel knows no more of them. */
     for (unsigned cap = 0; cap < 64; cap++)
         if (!(kept >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
@@ -45,12 +61,12 @@ static bool drop_rights(void)
                 break;
             return false;
         }
-    if (syscall(SYS_capget, &header, sets) != 0)
-        return false;
-    /* The ambient ones go with them. */
-    sets[0].inheritable &= (uint32_t)kept;
-    sets[1].inheritable &= (uint32_t)(kept >> 32);
-    return syscall(SYS_capset, &header, sets) == 0;
+    return lower(false);
+}
+
+void init_rights_lower(void)
+{
+    lower(true);
 }
 
 /* The command's /proc in place of the one that shows the machine's processes; over it, where that cannot be taken away (in a user
@@ -94,15 +110,19 @@ static int open_folder(const struct init_folder *folder)
     return -1;
 }
 
-/* Whether the folder is where it was, on a mount that can be written, or not. */
+/* Whether the folder is where it was, on a mount that can be written, or not. False: errno. */
 static bool is_mounted(const struct init_folder *folder, bool read_only)
 {
     struct statfs mounted;
     int fd = open_folder(folder);
-    bool held = fd >= 0 && fstatfs(fd, &mounted) == 0 && !!(mounted.f_flags & MS_RDONLY) == read_only;
-    if (fd >= 0)
-        close(fd);
-    return held;
+    if (fd < 0)
+        return false;
+    bool told = fstatfs(fd, &mounted) == 0;
+    close(fd);
+    if (!told)
+        return false;
+    errno = EBUSY;
+    return !!(mounted.f_flags & MS_RDONLY) == read_only;
 }
 
 /* The flags of a mount that a user namespace has inherited are locked: all are said again. Those of statfs(2) have the numbers
@@ -194,6 +214,6 @@ int mounts_settle(const struct init_plan *plan, int32_t *records_error)
     bool dropped = drop_rights();
     if (protected && !dropped)
         error = errno;
-    *records_error = protected && dropped ? 0 : error;
+    *records_error = protected && dropped ? 0 : error ? error : EIO;
     return INIT_STEP_NONE;
 }
