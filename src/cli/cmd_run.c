@@ -238,6 +238,7 @@ static int make_session(const struct cli_call *call, struct run_means *means, co
         .input = input,
         .output = call->values[OPTION_OUTPUT].text,
         .resume_dir = resume_dir,
+        .task = call->values[OPTION_TASK].given,
         .rerun = call->values[OPTION_RERUN].given,
         .caller = &means->caller,
         .host = means->host,

@@ -91,11 +91,12 @@ static void add_pidns(const struct doctor_machine *machine, const struct contain
     struct finding finding = {.section = section, .name = "pid namespace"};
     if (containment->pidns) {
         finding.mark = FINDING_YES;
-        finding.text = mem_printf("%sthe kernel ends every process of a job with its first",
-                                  containment->userns ? "inside a user namespace: " : "");
+        finding.text = mem_printf(
+            "%sthe kernel ends every process of a job with its first; a run's folder is read-only for its jobs",
+            containment->userns ? "inside a user namespace: " : "");
     } else {
         finding.mark = FINDING_NO;
-        finding.text = mem_strdup("the kernel does not let a job have one");
+        finding.text = mem_strdup("the kernel does not let a job have one; jobs can write to their run's folder");
         finding.reason = mem_strdup(containment->pidns_reason);
         finding.mend = pidns_mend(machine);
     }

@@ -213,6 +213,9 @@ static void show_end(const struct exec *exec, int64_t proof_ns)
                  usage.peak_of_cgroup ? "with its share of the file cache" : "of its largest process");
     if (usage.has_processes)
         cli_note("processes and threads: %llu", (unsigned long long)usage.processes);
+    if (geteuid() == 0 && !job_layers(exec->job)->userns)
+        cli_note(
+            "root's command can have services outside (systemd, docker, cron) start processes: these are not seen");
     cli_note("nothing is left (shown in %.1f ms)", (double)proof_ns / 1e6);
 }
 

@@ -193,6 +193,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .store = session->store,
         .dir = session->dir,
         .dir_path = session->dir_path,
+        .is_task = session->wish->task,
         .containment = &session->containment,
         .guardian = session->guardian,
         .state = session->state,

@@ -17,6 +17,7 @@ struct session_wish {
     const struct run_input *input; /* a new run of this plan in output, or NULL: */
     const char *output;
     const char *resume_dir;        /* an earlier run to go on with */
+    bool task;                     /* it is a start of a submitted run (batch/tasks.h) */
     bool rerun;                    /* of it, repeat what is not clean, and nothing else */
     const struct caller *caller;
     struct host_meter *host; /* what root's rights may have opened; NULL: nothing */

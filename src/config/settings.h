@@ -107,6 +107,9 @@ struct pool_settings {
 struct limits {
     double cpu_time_s;
     uint64_t memory_bytes;
+    struct {
+        bool shm, ipc, tmp;
+    } own; /* "private": what it does not share with the machine */
     uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
 };
 

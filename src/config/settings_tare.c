@@ -80,6 +80,11 @@ static const struct field tare_rows[] = {
      .expected = "an object",
      .initial = "none",
      .help = "what one training may use"},
+    {.key = "private",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what a training does not share with the machine, and what is gone with it; needs a pid namespace"},
     {.key = "environment",
      .kind = FIELD_NAMES_TO_TEXTS,
      .offset = offsetof(struct settings, environment),
@@ -212,12 +217,31 @@ static const struct field limits_rows[] = {
      .help = "memory of all the training's processes together, where cgroups can limit it; 0: no limit"},
 };
 
+static const struct field private_rows[] = {
+    {.key = "shm",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.shm),
+     .initial = "false",
+     .help = "an empty /dev/shm of its own, as large as the machine's may become"},
+    {.key = "ipc",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.ipc),
+     .initial = "false",
+     .help = "System V shared memory, semaphores and message queues of its own"},
+    {.key = "tmp",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.tmp),
+     .initial = "false",
+     .help = "an empty /tmp of its own, in memory; not where the run's folder or the training's is below /tmp"},
+};
+
 static const struct field_table tare_table = FIELD_TABLE("`tare`", tare_rows);
 static const struct field_table timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
 static const struct field_table parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
 static const struct field_table preflight_table = FIELD_TABLE("`tare.preflight`", preflight_rows);
 static const struct field_table cooldown_table = FIELD_TABLE("`tare.cooldown`", cooldown_rows);
 static const struct field_table limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
+static const struct field_table private_table = FIELD_TABLE("`tare.private`", private_rows);
 
 const struct parallel_timing parallel_timing_default = {
     .wait_s = 30, .hold_s = 5, .limit_s = 120, .restart_delay_s = 2};
@@ -306,12 +330,13 @@ void settings_read_tare(const struct source *source, const json_t *root, struct 
     read_section(source, "$.tare", tare, "cooldown", &cooldown_table, &settings->guard.cooldown);
     check_cooldown(source, &settings->guard.cooldown);
     read_section(source, "$.tare", tare, "limits", &limits_table, &settings->limits);
+    read_section(source, "$.tare", tare, "private", &private_table, &settings->limits);
 }
 
 void settings_tare_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&tare_table,      &timing_table,   &parallel_table,
-                                                &preflight_table, &cooldown_table, &limits_table};
+    const struct field_table *const tables[] = {&tare_table,     &timing_table, &parallel_table, &preflight_table,
+                                                &cooldown_table, &limits_table, &private_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

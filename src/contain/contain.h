@@ -59,6 +59,11 @@ struct job_limits {
     uint64_t memory_bytes; /* memory.max of the leaf where there is a memory controller; 0: none */
 };
 
+/* What a job does not share with the machine: empty when it starts, gone when it ends. */
+struct job_private {
+    bool shm, ipc, tmp; /* /dev/shm; System V IPC and POSIX message queues; /tmp */
+};
+
 struct job_request {
     const struct containment *containment;
     const struct strv *argv; /* argv[0]: looked up by the caller; run as given */
@@ -67,11 +72,14 @@ struct job_request {
     int stdin_fd, stdout_fd, stderr_fd; /* stay the caller's; -1 for stdin: /dev/null */
     int shared_fd; /* above 3: the job's init keeps it open under this number as long as it lives, and the command
                     * begins with it; 0: none */
+    int records_fd, own_fd; /* folders, the second below the first: of the first the command can write nothing but the second, where
+                             * it has a mount namespace; cwd is then not NULL. 0: none */
     bool foreground_tty; /* tare exec: the job may use the terminal: no new session */
     uid_t uid; /* with change_user: what the job becomes (under sudo) */
     gid_t gid;
     bool change_user;
     struct job_limits limits;
+    struct job_private own; /* where one cannot be had, the job is not started */
     const struct cpus *cpus; /* on which the tree may run, of those that this process may use; NULL: on all of these */
 };
 
@@ -91,6 +99,10 @@ enum job_cpus job_cpus(const struct job *job, int *refused_errno); /* refused_er
 /* 0: no process of the job can type into a terminal (ioctls TIOCSTI, TIOCLINUX), not even where it is its controlling one, or the job is
  * root's. Else why the filter was refused: without a namespace only root may set one that leaves setuid programs alone. */
 int job_typing_errno(const struct job *job);
+
+/* 0: the command can write nothing in the request's records. Else why it can: ENOSYS without a pid namespace, with which its mounts
+ * come. Of a request without records it says nothing. */
+int job_records_errno(const struct job *job);
 
 bool job_open_gate(struct job *job, struct err *err);
 

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -49,6 +48,10 @@ const char *init_step_text(int step)
         return "make the mounts private";
     case INIT_STEP_MOUNT_PROC:
         return "mount /proc";
+    case INIT_STEP_OWN_SHM:
+        return "mount a /dev/shm of its own (\"private\": {\"shm\"})";
+    case INIT_STEP_OWN_TMP:
+        return "mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor the training may be";
     case INIT_STEP_FORK:
         return "fork the command";
     default:
@@ -94,23 +97,11 @@ static bool map_user(const struct init_plan *plan)
            (write_once("/proc/self/setgroups", "deny") && write_once("/proc/self/gid_map", plan->gid_map));
 }
 
-/* The new /proc must not spread to the mounts of the machine. In a chroot / is often no mount point; /proc is one. */
-static bool make_mounts_private(void)
-{
-    return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 || mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0;
-}
-
-static int enter_namespaces(const struct init_plan *plan)
+static int enter_namespaces(const struct init_plan *plan, struct init_report *ready)
 {
     if (plan->userns && !map_user(plan))
         return INIT_STEP_USER_MAP;
-    if (!plan->pidns)
-        return INIT_STEP_NONE;
-    if (!make_mounts_private())
-        return INIT_STEP_PRIVATE_MOUNTS;
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
-        return INIT_STEP_MOUNT_PROC;
-    return INIT_STEP_NONE;
+    return plan->pidns ? mounts_settle(plan, &ready->records_error) : INIT_STEP_NONE;
 }
 
 static void sort(int *fds, size_t count)
@@ -389,7 +380,7 @@ static int settle_on(const struct cpus *cpus)
 _Noreturn void init_main(const struct init_plan *plan)
 {
     struct init init = {.plan = plan, .gate = -1, .failure = -1};
-    struct init_report ready = {.kind = INIT_READY};
+    struct init_report ready = {.kind = INIT_READY, .records_error = ENOSYS};
     sys_signals_block_all();
     sys_signals_default();
     prctl(PR_SET_NAME, TARE_NAME "-init", 0, 0, 0);
@@ -398,7 +389,7 @@ _Noreturn void init_main(const struct init_plan *plan)
         setsid();
     else if (!plan->pidns)
         setpgid(0, 0);
-    ready.step = enter_namespaces(plan);
+    ready.step = enter_namespaces(plan, &ready);
     if (ready.step == INIT_STEP_NONE) {
         bind_to_runner(plan);
         sigset_t all;
@@ -414,6 +405,8 @@ _Noreturn void init_main(const struct init_plan *plan)
         report(&init, &ready);
         _exit(1);
     }
+    if (plan->pidns && plan->shared)
+        init_rights_lower();
     let_go_of_stdio(plan);
     ready.command = (int32_t)init.command;
     report(&init, &ready);

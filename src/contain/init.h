@@ -12,6 +12,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A folder by its path, and the file that must be found there: on the way to it others may have put something else. */
+struct init_folder {
+    const char *path; /* absolute; NULL: none */
+    dev_t dev;
+    ino_t ino;
+};
+
 /* What the runner has prepared. Descriptors are the runner's own numbers. */
 struct init_plan {
     char *const *argv, *const *envp;
@@ -33,6 +40,8 @@ struct init_plan {
     uint64_t cpu_limit_s; /* 0: none */
     const struct cpus *cpus; /* for sched_setaffinity; NULL: as it is */
     char uid_map[64], gid_map[64];
+    struct init_folder records, own; /* in its namespace the command writes nothing below the first, but for the second */
+    bool own_shm, own_ipc, own_tmp; /* struct job_private; the second was cloned */
     const char *leaf, *tag; /* for the end of the tree without a pid namespace */
 };
 
@@ -45,7 +54,8 @@ struct init_order {
 
 /* Init to runner: one READY at the gate, one ENDED when the command has ended. */
 enum { INIT_READY = 1, INIT_ENDED };
-enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_FORK };
+enum init_step { INIT_STEP_NONE, INIT_STEP_USER_MAP, INIT_STEP_PRIVATE_MOUNTS, INIT_STEP_MOUNT_PROC, INIT_STEP_OWN_SHM, INIT_STEP_OWN_TMP,
+                 INIT_STEP_FORK };
 struct init_report {
     int32_t kind;
     int32_t step, error; /* READY: what was refused, and errno; the init has gone then */
@@ -55,6 +65,7 @@ struct init_report {
     int32_t command; /* READY: pid of the command's process, as the init sees it */
     int32_t cpus_error; /* READY: errno when the processors were refused; else 0 */
     int32_t typing_error; /* READY: errno when the job may type into a terminal (sys_typing_refuse); else 0 */
+    int32_t records_error; /* READY: errno when the command can write the plan's records; else 0 */
     uint64_t max_rss_kib; /* ENDED: of the largest process reaped so far */
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
     int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
@@ -68,5 +79,14 @@ _Noreturn void init_main(const struct init_plan *plan);
 /* The command's process (command.c): waits for a byte on gate, then becomes the command; writes errno to failure when
  * that does not work. */
 _Noreturn void init_command(const struct init_plan *plan, int gate, int failure);
+
+/* In the job's own pid and mount namespace (mounts.c): its /proc, without the one that was there; the folder of records, read-only;
+ * and fewer capabilities for whatever is executed, so that neither can be undone. records_error: errno where the folder can be
+ * written all the same. INIT_STEP_NONE: done; else what failed, and errno. */
+int mounts_settle(const struct init_plan *plan, int32_t *records_error);
+
+/* Takes the same capabilities from the init itself, once it needs them no more: then root's command may open its files (what is
+ * shared), and trace it, to no gain. */
+void init_rights_lower(void);
 
 #endif

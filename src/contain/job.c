@@ -40,6 +40,11 @@ int job_typing_errno(const struct job *job)
     return job->typing_errno;
 }
 
+int job_records_errno(const struct job *job)
+{
+    return job->records_errno;
+}
+
 struct tree_seed job_seed(const struct job *job)
 {
     /* With a pid namespace everything descends from the init: no environment needs to be read. */

@@ -19,6 +19,7 @@ struct job {
     enum job_cpus cpus;
     int cpus_errno;
     int typing_errno;
+    int records_errno;
     int64_t killed_ns; /* when job_kill was called; 0: not yet */
     struct job_exit exit;
     struct job_foreign foreign[JOB_FOREIGN_MAX]; /* as the last step of a proof without a pid namespace saw them */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,8 +33,9 @@ struct start {
     gid_t *groups;
     size_t group_count;
     int null, runner, cgroup;
-    int clone_errno;      /* of the last try: what the kernel said to the namespaces, or 0 */
-    char *without_userns; /* why that was refused, when a user namespace is tried after it; or NULL */
+    struct init_folder records, own; /* path: freed with this */
+    int clone_errno;                 /* of the last try: what the kernel said to the namespaces, or 0 */
+    char *without_userns;            /* why that was refused, when a user namespace is tried after it; or NULL */
 };
 
 static bool tag_make(char **out, struct err *err)
@@ -95,6 +98,11 @@ static void plan_fill(const struct start *start, int control, struct init_plan *
         .gid = request->gid,
         .groups = start->groups,
         .group_count = start->group_count,
+        .own_shm = request->own.shm,
+        .own_ipc = request->own.ipc,
+        .own_tmp = request->own.tmp,
+        .records = start->records,
+        .own = start->own,
         .leaf = job->identity.cgroup,
         .tag = job->identity.tag,
         .cpus = job->cpus == JOB_CPUS_CPUSET ? NULL : request->cpus,
@@ -112,7 +120,8 @@ static pid_t init_spawn(const struct init_plan *plan, int *pidfd)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    uint64_t flags = CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0);
+    uint64_t flags =
+        CLONE_NEWPID | CLONE_NEWNS | (plan->userns ? CLONE_NEWUSER : 0) | (plan->own_ipc ? CLONE_NEWIPC : 0);
     *pidfd = -1;
     pid_t pid = plan->pidns ? sys_clone(flags, pidfd) : fork();
     if (pid == 0)
@@ -216,6 +225,7 @@ static bool init_start(struct start *start, int *cgroup_error, struct err *err)
         job->cpus = ready.cpus_error ? JOB_CPUS_REFUSED : JOB_CPUS_AFFINITY;
     job->cpus_errno = ready.cpus_error;
     job->typing_errno = ready.typing_error;
+    job->records_errno = ready.records_error;
     if (!good || ready.cgroup_error) {
         init_give_up(job, pid);
         return good;
@@ -280,6 +290,9 @@ static bool pidns_again(struct start *start, struct err *err)
         struct err second = *err;
         err_set(err, "%s; %s", start->without_userns, second.text);
     }
+    const struct job_private *own = &start->request->own;
+    if (own->shm || own->ipc || own->tmp)
+        return false;
     layers->pidns = layers->userns = false;
     free(layers->pidns_reason);
     layers->pidns_reason = mem_strdup(err->text);
@@ -291,6 +304,10 @@ static bool layers_start(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     enum containment_wish wish = job->layers.wish;
+    const struct job_private *own = &start->request->own;
+    if (!job->layers.pidns && (own->shm || own->ipc || own->tmp))
+        return err_set(err, "what the settings make private (shm, ipc, tmp) needs a pid namespace: %s",
+                       job->layers.pidns_reason ? job->layers.pidns_reason : "there is none");
     bool cgroup_optional = wish != CONTAINMENT_CGROUP;
     if (job->layers.cgroup && !leaf_start(start, err)) {
         if (!cgroup_optional)
@@ -324,11 +341,28 @@ static void layers_copy(const struct containment *from, struct containment *to)
     to->cgroup_reason = mem_strdup(from->cgroup_reason);
 }
 
+/* Where it is now: a training may have given its folders other names. */
+static bool folder_find(int fd, struct init_folder *out, struct err *err)
+{
+    char link[40], path[PATH_MAX];
+    struct stat status;
+    if (fd == 0)
+        return true;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0 || fstat(fd, &status) != 0)
+        return err_sys(err, "find the run's folder");
+    *out = (struct init_folder){mem_strndup(path, (size_t)length), status.st_dev, status.st_ino};
+    return true;
+}
+
 static bool start_prepare(struct start *start, struct err *err)
 {
     struct job *job = start->job;
     layers_copy(start->request->containment, &job->layers);
-    if (!tag_make(&job->identity.tag, err) || !boot_id_read(job->identity.boot_id, err) || !groups_find(start, err))
+    if (!tag_make(&job->identity.tag, err) || !boot_id_read(job->identity.boot_id, err) || !groups_find(start, err) ||
+        !folder_find(start->request->records_fd, &start->records, err) ||
+        !folder_find(start->request->own_fd, &start->own, err))
         return false;
     strv_add_all(&start->env, start->request->env);
     strv_env_set(&start->env, "TARE_JOB", job->identity.tag);
@@ -357,6 +391,8 @@ struct job *job_start(const struct job_request *request, struct err *err)
             *err = local;
         err_wrap(err, "start %s", request->argv->items[0]);
     }
+    free((char *)start.records.path);
+    free((char *)start.own.path);
     free(start.groups);
     free(start.without_userns);
     strv_fini(&start.env);

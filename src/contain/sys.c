@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -76,13 +77,28 @@ pid_t sys_clone_into(int cgroup_fd)
     return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
+/* Those that are not at their default, as /proc/PID/status tells in one line for those ignored and one for those with a handler; all,
+ * where it does not. */
+static uint64_t signals_changed(void)
+{
+    char status[4096];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, status, sizeof status - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    status[length > 0 ? length : 0] = '\0';
+    const char *ignored = strstr(status, "\nSigIgn:"), *caught = strstr(status, "\nSigCgt:");
+    return ignored && caught ? strtoull(ignored + 8, NULL, 16) | strtoull(caught + 8, NULL, 16) : UINT64_MAX;
+}
+
 void sys_signals_default(void)
 {
     /* struct sigaction as the kernel has it: all zero is SIG_DFL, no flags, an empty mask, on every architecture. */
     char action[64];
     memset(action, 0, sizeof action);
+    uint64_t changed = signals_changed();
     for (int signal = 1; signal <= SIGNAL_MAX; signal++)
-        if (signal != SIGKILL && signal != SIGSTOP)
+        if ((changed >> (signal - 1) & 1) && signal != SIGKILL && signal != SIGSTOP)
             syscall(SYS_rt_sigaction, signal, action, NULL, SIGNAL_BYTES);
 }
 

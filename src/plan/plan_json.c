@@ -143,6 +143,15 @@ static json_t *parallel_to_json(struct parallel_timing timing)
     return json;
 }
 
+static json_t *private_to_json(const struct limits *limits)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "shm", json_boolean(limits->own.shm));
+    json_object_set_new(json, "ipc", json_boolean(limits->own.ipc));
+    json_object_set_new(json, "tmp", json_boolean(limits->own.tmp));
+    return json;
+}
+
 json_t *plan_head_to_json(const struct plan *plan)
 {
     json_t *json = json_object();
@@ -158,6 +167,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "cpu_time_s", json_real(plan->limits.cpu_time_s));
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)plan->limits.memory_bytes));
     json_object_set_new(json, "log_bytes", json_integer((json_int_t)plan->limits.log_bytes));
+    json_object_set_new(json, "private", private_to_json(&plan->limits));
     json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
     set_text(json, "gpus", plan->pool.gpus);
     json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
@@ -399,7 +409,11 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         !get_integer(json, "memory_bytes", &memory_bytes, err) || !get_integer(json, "log_bytes", &log_bytes, err) ||
         !plan_guard_from_json(json, &out->guard, err))
         return false;
-    /* Plans made before there were lanes say nothing of them. */
+    /* Plans made before there was such say nothing of it. */
+    const json_t *own = json_object_get(json, "private");
+    out->limits.own.shm = json_is_true(json_object_get(own, "shm"));
+    out->limits.own.ipc = json_is_true(json_object_get(own, "ipc"));
+    out->limits.own.tmp = json_is_true(json_object_get(own, "tmp"));
     out->pool.gpus = mem_strdup(json_get_text(json, "gpus"));
     out->pool.per_experiment = json_object_get(json, "gpus_per_experiment") ? 1 : 0;
     if (out->pool.per_experiment &&

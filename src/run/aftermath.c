@@ -1,18 +1,27 @@
 #include "run/aftermath.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "contain/holders.h"
 #include "run/attempt.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOG_TAIL = 32 << 10 };
+enum { LOG_TAIL = 32 << 10, LEFT_NAMED = 5, MAPS_BYTES = 16 << 20 };
+
+/* Files are stamped with the time of the kernel's last tick: at 100 Hz so long ago. */
+static const int64_t TICK_NS = 10 * NS_PER_MS;
 
 /* A pipe whose last writer has gone is at its end. */
 static bool at_end(int pipe)
@@ -85,6 +94,115 @@ char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_i
     }
     census_fini(&census);
     return text.length ? text_take(&text) : NULL;
+}
+
+/* Names the first few. */
+struct left {
+    struct text text;
+    size_t count;
+};
+
+static void left_add(struct left *left, const char *what, const char *name, uint64_t bytes)
+{
+    if (left->count++ >= LEFT_NAMED)
+        return;
+    text_addf(&left->text, "%s%s%s", left->text.length ? "; " : "possibly of this job, and left alone: ", what, name);
+    if (bytes)
+        text_addf(&left->text, " (%.1f MiB)", (double)bytes / 1048576);
+}
+
+static bool is_mapped(const char *path)
+{
+    DIR *proc = opendir("/proc");
+    bool mapped = false;
+    for (const struct dirent *entry; proc && !mapped && (entry = readdir(proc));) {
+        AUTO_TEXT struct text maps = {0};
+        AUTO_FREE char *file = mem_printf("%s/maps", entry->d_name);
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            fs_read_kernel(dirfd(proc), file, MAPS_BYTES, &maps, NULL))
+            mapped = strstr(text_get(&maps), path) != NULL;
+    }
+    if (proc)
+        closedir(proc);
+    return mapped;
+}
+
+static bool is_between(int64_t t_ns, int64_t from_ns, int64_t to_ns)
+{
+    return t_ns >= from_ns && t_ns <= to_ns;
+}
+
+static void add_shared_files(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns)
+{
+    DIR *dir = opendir("/dev/shm");
+    struct statx status;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (statx(dirfd(dir), entry->d_name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &status) != 0 ||
+            !S_ISREG(status.stx_mode) || status.stx_uid != uid)
+            continue;
+        /* tmpfs tells when a file was made since Linux 6.1. */
+        const struct statx_timestamp *made = status.stx_mask & STATX_BTIME ? &status.stx_btime : &status.stx_ctime;
+        AUTO_FREE char *path = mem_printf("/dev/shm/%s", entry->d_name);
+        if (!is_between(made->tv_sec * NS_PER_S + made->tv_nsec, from_ns - TICK_NS, to_ns) || is_mapped(path))
+            continue;
+        utf8_make_printable(path, "");
+        left_add(left, "", path, status.stx_blocks * 512);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* The number below this heading of a table whose first line names its columns; UINT64_MAX: there is none. */
+static uint64_t cell(const char *heads, const char *row, const char *name)
+{
+    size_t length = strlen(name);
+    while (*heads && *heads != '\n') {
+        heads += strspn(heads, " ");
+        row += strspn(row, " ");
+        size_t head = strcspn(heads, " \n");
+        if (head == length && memcmp(heads, name, length) == 0)
+            return strtoull(row, NULL, 10);
+        heads += head;
+        row += strcspn(row, " \n");
+    }
+    return UINT64_MAX;
+}
+
+static void add_ipc(struct left *left, uid_t uid, int64_t from_ns, int64_t to_ns)
+{
+    static const struct {
+        const char *file, *id, *what, *bytes;
+    } kinds[] = {{"/proc/sysvipc/shm", "shmid", "System V shared memory ", "size"},
+                 {"/proc/sysvipc/sem", "semid", "System V semaphores ", NULL},
+                 {"/proc/sysvipc/msg", "msqid", "System V message queue ", "cbytes"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        AUTO_TEXT struct text table = {0};
+        if (!fs_read_kernel(AT_FDCWD, kinds[i].file, MAPS_BYTES, &table, NULL))
+            continue;
+        const char *heads = text_get(&table);
+        for (const char *row = strchr(heads, '\n'); row && row[1]; row = strchr(row, '\n')) {
+            row++;
+            uint64_t attached = cell(heads, row, "nattch");
+            /* In whole seconds. */
+            int64_t made_ns = (int64_t)cell(heads, row, "ctime") * NS_PER_S;
+            if (cell(heads, row, "cuid") != uid || (attached != UINT64_MAX && attached > 0) ||
+                !is_between(made_ns, from_ns - NS_PER_S, to_ns))
+                continue;
+            char id[24];
+            snprintf(id, sizeof id, "%llu", (unsigned long long)cell(heads, row, kinds[i].id));
+            left_add(left, kinds[i].what, id, kinds[i].bytes ? cell(heads, row, kinds[i].bytes) : 0);
+        }
+    }
+}
+
+char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns)
+{
+    struct left left = {0};
+    add_shared_files(&left, uid, from_ns, to_ns);
+    add_ipc(&left, uid, from_ns, to_ns);
+    if (left.count > LEFT_NAMED)
+        text_addf(&left.text, "; and %zu more", left.count - LEFT_NAMED);
+    return left.count ? text_take(&left.text) : NULL;
 }
 
 bool aftermath_setuid_refused(int folder, const char *log_name)

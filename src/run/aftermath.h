@@ -1,5 +1,5 @@
-/* aftermath: what is found beside a job that is proven gone, told and never touched: who still has its log's pipe, and who has a GPU
- * open and might do so for it. Private to run/. */
+/* aftermath: what is found beside a job that is proven gone, told and never touched: who still has its log's pipe, who has a GPU
+ * open and might do so for it, and what memory is left that no process holds. Private to run/. */
 #ifndef TARE_RUN_AFTERMATH_H
 #define TARE_RUN_AFTERMATH_H
 
@@ -7,6 +7,7 @@
 #include "state/census.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Who has the log's pipe (our end) open for writing. NULL: nobody, by now; the caller frees. */
@@ -18,6 +19,11 @@ char *aftermath_log_holders(int pipe);
 typedef bool aftermath_known_fn(void *context, pid_t pid);
 char *aftermath_gpu_holders(const struct census_roots *roots, const struct job_identity *job, uid_t uid,
                             aftermath_known_fn *known, void *context);
+
+/* What is of this user, came to be between the two times (CLOCK_REALTIME), outlives every process and holds memory: files in /dev/shm that no
+ * process has mapped, System V shared memory that none has attached, semaphores, message queues. Possibly the job's. NULL: nothing;
+ * the caller frees. */
+char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns);
 
 /* Whether the end of this training.log tells of a program that did not become root by its setuid bit. */
 bool aftermath_setuid_refused(int folder, const char *log_name);

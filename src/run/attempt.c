@@ -197,6 +197,11 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     if (!gpu_memory_prepare(attempt, request, err))
         return false;
     make_environment(attempt, request, run_dir, &env);
+    AUTO_CLOSE int records =
+        openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_CLOSE int own = openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (records < 0 || own < 0)
+        return err_sys(err, "open the run's folder");
     struct job_request start = {
         .containment = request->containment,
         .argv = &job->argv,
@@ -206,10 +211,13 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
         .stdout_fd = write_end,
         .stderr_fd = write_end,
         .shared_fd = attempt->ledger ? ledger_fd(attempt->ledger) : 0,
+        .records_fd = records,
+        .own_fd = own,
         .uid = request->uid,
         .gid = request->gid,
         .change_user = request->change_user,
         .limits = {.cpu_time_s = limits->cpu_time_s, .memory_bytes = limits->memory_bytes},
+        .own = {limits->own.shm, limits->own.ipc, limits->own.tmp},
         .cpus = attempt->cpus,
     };
     attempt->job = job_start(&start, err);

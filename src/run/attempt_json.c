@@ -18,14 +18,16 @@ static json_t *safe_text(const char *text)
     return json_string(printable);
 }
 
-static json_t *layers_json(const struct containment *layers)
+static json_t *layers_json(const struct job *job)
 {
+    const struct containment *layers = job_layers(job);
     json_t *json = json_object();
     json_object_set_new(json, "pidns", json_boolean(layers->pidns));
     json_object_set_new(json, "userns", json_boolean(layers->userns));
     json_object_set_new(json, "cgroup", json_boolean(layers->cgroup));
     json_object_set_new(json, "sweep", json_true());
     json_object_set_new(json, "kernel_backed", json_boolean(containment_kernel_backed(layers)));
+    json_object_set_new(json, "run_folder_read_only", json_boolean(job_records_errno(job) == 0));
     return json;
 }
 
@@ -64,7 +66,7 @@ json_t *attempt_born_json(const struct attempt *attempt)
     json_object_set_new(json, "boot_id", json_string(identity->boot_id));
     json_object_set_new(json, "cgroup", json_text_or_null(identity->cgroup));
     json_object_set_new(json, "tag", json_text_or_null(identity->tag));
-    json_t *layers = layers_json(job_layers(attempt->job));
+    json_t *layers = layers_json(attempt->job);
     if (attempt->cpus)
         json_object_set_new(layers, "cpu_set", cpus_json(attempt));
     json_object_set_new(json, "layers", layers);

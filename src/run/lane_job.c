@@ -266,6 +266,21 @@ static void say_cpus(struct lane *lane)
                               lane->experiment->id, strerror(code)));
 }
 
+/* Without a pid namespace the session has said it. */
+static void say_records(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    const struct job *job = lane->attempt.job;
+    if (job_records_errno(job) == 0 || !job_layers(job)->pidns || runner->records_said)
+        return;
+    runner->records_said = true;
+    lane_say(
+        lane,
+        mem_printf("%s: the run's folder cannot be made read-only for its jobs (%s): one experiment may write to the "
+                   "results of another",
+                   lane->experiment->id, strerror(job_records_errno(job))));
+}
+
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
 static void open_gate(struct lane *lane)
 {
@@ -277,6 +292,7 @@ static void open_gate(struct lane *lane)
     lane_job_watch(lane, lane->attempt.job);
     say_memory(lane);
     say_cpus(lane);
+    say_records(lane);
     lane_guard_ready(lane);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {

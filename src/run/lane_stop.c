@@ -119,6 +119,12 @@ static void record_aftermath(struct lane *lane)
                                           is_of_another_lane, lane);
     if (holders)
         lane_evidence(lane, "gpu_held", holders);
+    /* A clock that is set meanwhile only makes it see less, or more, of this user's. */
+    int64_t now_ns = clock_realtime_ns();
+    char *left = aftermath_left_outside(request->change_user ? request->uid : geteuid(),
+                                        now_ns - (clock_monotonic_ns() - attempt->start_ns), now_ns);
+    if (left)
+        lane_evidence(lane, "left_outside", left);
 }
 
 static void close_log(struct lane *lane)

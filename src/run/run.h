@@ -55,6 +55,7 @@ struct run_request {
     struct store *store; /* open; stays the caller's */
     int dir;             /* the run's folder, open */
     const char *dir_path;
+    bool is_task; /* of a submitted run: dir is below its folder (batch/tasks.h), which is the one that jobs must not write */
     const struct containment *containment;
     const struct strv *environment; /* what jobs inherit: the caller's own under sudo */
     struct guardian *guardian;      /* told of every job while it lives; NULL: none. Stays the caller's */

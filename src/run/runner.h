@@ -50,6 +50,7 @@ struct runner {
     int64_t unguarded_ns;   /* since when there may have been no guardian; 0: there is one */
     int64_t ticked_ns;      /* when the loop last had time for it */
     bool memory_said;  /* that the memory limit is not held */
+    bool records_said; /* that jobs can write to the run's folder, against what their layers promise */
     bool cpus_said;    /* that a job runs on other processors than its lane's */
     bool setuid_said;  /* why programs that become root do not work */
     bool fifo_said;    /* that there is no FIFO for marks */

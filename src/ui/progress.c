@@ -292,7 +292,8 @@ static void begin_session(struct progress *progress, const struct event *event)
     if (!json_is_false(json_object_get(event->data, "kernel_backed")))
         return;
     AUTO_TEXT struct text line = {0};
-    text_add(&line, "containment: best effort on this machine: a process that hides may outlive its experiment");
+    text_add(&line, "containment: best effort on this machine: a process that hides may outlive its experiment, "
+                    "and one experiment may write to the results of another");
     progress_say(progress, &line, PROGRESS_YELLOW, 0);
 }
 

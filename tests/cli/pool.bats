@@ -132,11 +132,11 @@ assert sorted(gpus.values()) == [[0, 1], [3, 4]], gpus
 
 @test "--gpus none hides every GPU from the trainings, and takes no lock" {
     scenario 2
-    job "$(says_gpus); ls \"\$LOCKS\" >\"\$TARE_RUN_DIR/locks\" 2>/dev/null; echo loss 0.5"
+    job "$(says_gpus); ls \"\$LOCKS\" >\"\$TARE_RUN_DIR/\$TARE_EXPERIMENT/locks\" 2>/dev/null; echo loss 0.5"
     settings 1
     LOCKS=$TARE_LOCK_DIR tare_run --gpus none
     is "$(cat results/*/repo_net_001/gpus)" " PCI_BUS_ID"
-    is "$(cat results/*/locks)" ""
+    is "$(cat results/*/repo_net_001/locks)" ""
 }
 
 @test "a training that is told its GPU by the registry has one lane, and --gpus is a mistake then" {
