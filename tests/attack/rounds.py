@@ -261,7 +261,10 @@ class Run:
             return
         self.runner = None
         self.codes.append(code)
-        if code in (0, 1) and self.path():
+        if code == 2 and "before the plan was written" in self.said() and not os.path.exists(self.truth + "/truth"):
+            shutil.rmtree(self.folder + "/results")  # killed while it was being made: nothing has run, and it says so
+            self.codes.pop()
+        elif code in (0, 1) and self.path():
             self.done = True
         elif len(self.codes) > 20:
             self.done = True
@@ -409,14 +412,14 @@ class Round:
             self.stopped.append((now + int(pause * 1e9), process, record))
 
     def let_go(self, all_=False):
-        left = []
-        for until, process, record in self.stopped:
-            if all_ or time.monotonic_ns() >= until or not process.lives():
+        """Who was stopped twice goes on at the first of it."""
+        now = time.monotonic_ns()
+        over = {process.pid for until, process, _ in self.stopped if all_ or now >= until or not process.lives()}
+        for _, process, record in self.stopped:
+            if process.pid in over:
                 process.signal(signal.SIGCONT)
                 record["until"] = time.monotonic_ns()
-            else:
-                left.append((until, process, record))
-        self.stopped = left
+        self.stopped = [row for row in self.stopped if row[1].pid not in over]
 
     def plant(self):
         """A stranger with memory on a GPU; it draws nothing, so the power's course stays known."""
