@@ -43,4 +43,8 @@ bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size);
 bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
 
+/* The children that this thread of the process forked or adopted, the first max of them: how many; -1: there is no such process, or the
+ * kernel does not list them (CONFIG_PROC_CHILDREN). */
+ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max);
+
 #endif

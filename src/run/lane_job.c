@@ -136,7 +136,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     return 0;
 }
 
-/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often on a machine with many
+/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
  * processes. */
 static void look_for_stopped(struct lane *lane)
 {

@@ -140,6 +140,7 @@ class Process:
 
     def __init__(self, pid, tail):
         self.pid, self.state, self.start = pid, tail[0], tail[19]
+        self.parent = read(f"/proc/{tail[1]}/comm").decode(errors="replace").strip()
         self.command = read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0")
         self.name = read(f"/proc/{pid}/comm").decode(errors="replace").strip()
         self.environment = dict(entry.split("=", 1) for entry in
@@ -332,8 +333,8 @@ class Round:
             return process.name.rsplit("-", 1)[1]
         if "TARE_EXPERIMENT" in process.environment:
             script = [word.rsplit("/", 1)[-1] for word in process.command[:4]]
-            if "train" in script:
-                return "job"
+            if "train" in script:  # its worker is called so, too, until it has become another program
+                return "job" if process.parent.endswith("-init") else "worker"
             if "back" in script:
                 return "background"
             if script[0] == "cat":
@@ -672,8 +673,8 @@ class Check:
         said, half, power = float(row["energy_gpu_total_joules"]), gpu["half_width_j"], self.round.power[self.gpu(begin)]
         if abs(said - gpu["joules"]) > 0.01:
             self.find("clean and wrong", f"{where}: {said} J in summary.csv, {gpu['joules']} in experiment.json")
-        # The seconds that it says, which were compared above, before the training's last stamp: edges are known to some milliseconds.
-        low, high = power.energy_j(begin["mono"], end), power.energy_j(birth - 10**7, end + 10**7)
+        # Between its last stamp and its end lies as much as the duration was allowed.
+        low, high = power.energy_j(begin["mono"], end), power.energy_j(birth, end + int(SLACK_S * 1e9))
         if not low - 3 * half <= said <= high + 3 * half:
             self.find("clean and wrong", f"{where}: {said:.2f} J ± {half:.2f}, the truth is {low:.2f} to {high:.2f}")
         # For the rate: over the very window that it claims.
