@@ -50,6 +50,15 @@ assert row["verdict"] != "clean", row["verdict"]
 '
 }
 
+@test "a runner that was stopped in the first second of a run says so" {
+    scenario 1 "step 0 300"
+    job 'touch ../began; sleep 4; echo loss 0.5'
+    settings 1
+    start_run
+    sleep_through test -e began
+    look 'assert "runner_stopped" in evidence, evidence'
+}
+
 @test "a timeout counts the training's time, not that of a stopped runner" {
     job "sleep 1; echo loss 0.5"
     settings 1 "" '"timeout": "4s"'
