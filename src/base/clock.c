@@ -30,6 +30,11 @@ int64_t clock_realtime_ns(void)
     return now(CLOCK_REALTIME);
 }
 
+int64_t clock_thread_cpu_ns(void)
+{
+    return now(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Broken-down local time; the part of a second is returned, also right before 1970. */
 static int64_t split(int64_t realtime_ns, struct tm *out)
 {

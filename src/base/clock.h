@@ -13,6 +13,7 @@ struct err;
 
 int64_t clock_monotonic_ns(void);
 int64_t clock_realtime_ns(void);
+int64_t clock_thread_cpu_ns(void); /* the processor's time that this thread has used: nobody else's */
 
 /* Local time as the study writes it: 2025-11-15T16:54:19.379192 */
 void clock_format_iso(int64_t realtime_ns, char out[40]);

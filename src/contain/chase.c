@@ -6,12 +6,11 @@
 #include "contain/sys.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
+
+enum { CHILDREN_MAX = 4096 };
 
 /* Whose parent it is is read after its pidfd was opened. */
 static bool kill_child(int proc, pid_t pid, pid_t init)
@@ -24,21 +23,14 @@ static bool kill_child(int proc, pid_t pid, pid_t init)
     return true;
 }
 
-/* How many children that lived were killed; a zombie is no work. (The list is there with CONFIG_PROC_CHILDREN.) */
+/* How many children that lived were killed; a zombie is no work. */
 static size_t kill_children(int proc, pid_t init)
 {
-    char path[64], list[16384];
+    pid_t children[CHILDREN_MAX];
     size_t killed = 0;
-    snprintf(path, sizeof path, "%d/task/%d/children", (int)init, (int)init);
-    ssize_t length = proc_read_at(proc, path, list, sizeof list);
-    for (const char *at = list; length > 0 && *at;) {
-        size_t digits = strcspn(at, " ");
-        uint64_t pid = 0;
-        if (at[digits] == ' ' && proc_number_parse(at, digits, INT_MAX, &pid) && pid > 0)
-            killed += kill_child(proc, (pid_t)pid, init);
-        at += digits;
-        at += *at == ' ';
-    }
+    ssize_t count = proc_children_read(proc, init, init, children, CHILDREN_MAX);
+    for (ssize_t i = 0; i < count; i++)
+        killed += kill_child(proc, children[i], init);
     return killed;
 }
 

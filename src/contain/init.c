@@ -33,6 +33,7 @@ struct init {
     int signals, gate, failure;
     pid_t command;
     bool ended, childless;
+    bool continued; /* by SIGCONT: it had been stopped */
     int status;
     uint64_t max_rss_kib;
     int64_t end_ns, stopped_ns;
@@ -228,14 +229,29 @@ static uint64_t newest_pid(const struct init_plan *plan)
     return pid;
 }
 
+/* What is sent to the init is meant for the command. What a terminal sends reaches the command without help. */
+static void forward(struct init *init)
+{
+    struct signalfd_siginfo info;
+    while (read(init->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        int signal = (int)info.ssi_signo;
+        bool by_terminal = info.ssi_code == SI_KERNEL;
+        init->continued |= signal == SIGCONT;
+        if (signal != SIGCHLD && !by_terminal && !init->ended)
+            kill(init->command, signal); /* not reaped */
+    }
+}
+
 static void report_end(struct init *init)
 {
+    forward(init); /* the SIGCONT that woke it may not have been read yet */
     struct init_report message = {.kind = INIT_ENDED,
                                   .status = init->status,
                                   .max_rss_kib = init->max_rss_kib,
                                   .last_pid = newest_pid(init->plan),
                                   .end_ns = init->end_ns,
-                                  .stopped_ns = init->stopped_ns};
+                                  .stopped_ns = init->stopped_ns,
+                                  .continued = init->continued};
     int error = 0;
     if (read(init->failure, &error, sizeof error) == (ssize_t)sizeof error)
         message.exec_errno = error;
@@ -324,18 +340,6 @@ static void obey(struct init *init)
         kill(-1, order.signal); /* everybody in the namespace but its init */
     } else if (order.kind == INIT_SIGNAL_COMMAND && !init->ended) {
         kill(init->command, order.signal); /* our own child, not reaped: it has not ended */
-    }
-}
-
-/* What is sent to the init is meant for the command. What a terminal sends reaches the command without help. */
-static void forward(struct init *init)
-{
-    struct signalfd_siginfo info;
-    while (read(init->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        int signal = (int)info.ssi_signo;
-        bool by_terminal = info.ssi_code == SI_KERNEL;
-        if (signal != SIGCHLD && !by_terminal && !init->ended)
-            kill(init->command, signal); /* not reaped */
     }
 }
 

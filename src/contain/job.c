@@ -89,7 +89,8 @@ static void exit_from_report(struct job *job, const struct init_report *report)
                                   .exec_failed = report->exec_errno != 0,
                                   .exec_errno = report->exec_errno,
                                   .end_ns = report->end_ns,
-                                  .stopped_ns = report->stopped_ns};
+                                  .stopped_ns = report->stopped_ns,
+                                  .init_stopped = report->continued};
     job->exit.signalled = WIFSIGNALED(report->status);
     job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);
     job_peak_keep(job, report->max_rss_kib * 1024);

@@ -257,3 +257,20 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out)
     ssize_t length = proc_read_at(proc_fd, path, buffer, sizeof buffer);
     return length > 0 && proc_stat_parse(buffer, (size_t)length, out);
 }
+
+ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max)
+{
+    char path[64], list[16384];
+    size_t count = 0;
+    snprintf(path, sizeof path, "%d/task/%d/children", (int)pid, (int)thread);
+    ssize_t length = proc_read_at(proc_fd, path, list, sizeof list);
+    for (const char *at = list; length > 0 && *at && count < max;) {
+        size_t digits = strcspn(at, " ");
+        uint64_t child = 0;
+        if (at[digits] == ' ' && proc_number_parse(at, digits, INT_MAX, &child) && child > 0)
+            out[count++] = (pid_t)child;
+        at += digits;
+        at += *at == ' ';
+    }
+    return length < 0 ? -1 : (ssize_t)count;
+}

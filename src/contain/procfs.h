@@ -44,5 +44,8 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
  * no further than to the value, and nothing else of it is kept. False: it cannot be read. */
 bool proc_environ_value(int dir, const char *path, const char *name, char **out);
 bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out);
+/* The children that this thread of the process forked or adopted, the first max of them: how many; -1: there is no such process, or the
+ * kernel does not list them (CONFIG_PROC_CHILDREN). */
+ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max);
 
 #endif

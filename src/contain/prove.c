@@ -4,14 +4,17 @@
 #include "contain/cgroup.h"
 #include "contain/chase.h"
 #include "contain/job_private.h"
+#include "contain/procfs.h"
 #include "contain/sys.h"
 #include "contain/tag.h"
 #include "contain/thaw.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* The kernel empties a pid namespace in a moment; only what takes longer is looked at one by one: reading all of /proc
@@ -31,7 +34,7 @@ size_t job_members(struct job *job, struct job_member *members, size_t max)
     return count;
 }
 
-enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536 };
+enum { MEMBERS_FIRST = 256, MEMBERS_MAX = 65536, CHILDREN_MAX = 4096 };
 
 typedef bool member_fits_fn(const struct job_member *member, pid_t pid);
 
@@ -62,6 +65,53 @@ static bool is_stopped(const struct job_member *member, pid_t pid)
     return member->state == 'T' || member->state == 't';
 }
 
+/* All processes that were found; those behind the one that is looked at are still to be. */
+struct walk {
+    pid_t *pids;
+    size_t count;
+};
+
+/* Its children go to the walk's end. False: the kernel does not list them. */
+static bool walk_children(struct walk *walk, int proc, pid_t pid)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/task", (int)pid);
+    int tasks = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = tasks >= 0 ? fdopendir(tasks) : NULL;
+    bool listed = true;
+    for (struct dirent *entry; listed && listing && (entry = readdir(listing));) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread <= 0)
+            continue;
+        walk->pids = mem_resize(walk->pids, walk->count + CHILDREN_MAX, sizeof *walk->pids);
+        ssize_t got = proc_children_read(proc, pid, thread, walk->pids + walk->count, CHILDREN_MAX);
+        listed = got >= 0 || faccessat(tasks, entry->d_name, F_OK, 0) != 0; /* threads end meanwhile */
+        walk->count += got > 0 ? (size_t)got : 0;
+    }
+    if (listing)
+        closedir(listing);
+    return listed;
+}
+
+/* Down from the init, which adopts orphans: what reads nothing of other processes costs the same on every machine. -1: not to be had. */
+static int look_below(pid_t init, struct job_member *out)
+{
+    AUTO_CLOSE int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct walk walk = {0};
+    bool listed = proc >= 0 && walk_children(&walk, proc, init);
+    int found = 0;
+    for (size_t i = 0; listed && !found && i < walk.count && i < MEMBERS_MAX; i++) {
+        struct proc_stat stat;
+        if (!proc_stat_read(proc, walk.pids[i], &stat))
+            continue;
+        job_member_fill(&stat, out);
+        found = is_stopped(out, 0);
+        listed = walk_children(&walk, proc, walk.pids[i]);
+    }
+    free(walk.pids);
+    return found || listed ? found : -1;
+}
+
 bool job_has_member(struct job *job, pid_t pid)
 {
     struct job_member found;
@@ -70,7 +120,10 @@ bool job_has_member(struct job *job, pid_t pid)
 
 bool job_has_stopped_member(struct job *job, struct job_member *out)
 {
-    return find_member(job, is_stopped, 0, out);
+    if (job->proven || (job->layers.pidns && job_reap(job)))
+        return false;
+    int found = job->reaped ? -1 : look_below(job->identity.pid, out);
+    return found >= 0 ? found : find_member(job, is_stopped, 0, out);
 }
 
 /* The namespace is gone, and somebody is in the cgroup all the same: put there from outside. */

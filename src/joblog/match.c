@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ACCOUNT_BYTES 4096 /* of lines between two looks at the clock */
 #define DENSE_BATCHES 32   /* before needles that did not pay are tried again */
@@ -28,16 +27,9 @@ struct pass {
     struct pattern_match last_match;
 };
 
-static int64_t cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static void account(struct pass *pass, size_t bytes)
 {
-    int64_t now = cpu_ns();
+    int64_t now = clock_thread_cpu_ns();
     pattern_account(pass->item->pattern, bytes, now - pass->clock_ns);
     pass->clock_ns = now;
     pass->told_bytes += bytes;
@@ -145,7 +137,8 @@ static void match_batch(struct matcher *matcher, struct matcher_item *item, stru
 {
     const struct needles *needles = pattern_needles(item->pattern);
     const char *end = lines[count - 1].start + lines[count - 1].length;
-    struct pass pass = {.matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = cpu_ns()};
+    struct pass pass = {
+        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns()};
     if (needles->count == 0 || item->rest_dense) {
         try_every_line(&pass);
         item->rest_dense -= item->rest_dense > 0;

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const int64_t TICK_BUDGET_NS = 800000;
@@ -265,20 +264,13 @@ bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out)
     return true;
 }
 
-static int64_t thread_cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 bool host_job_tick(struct host_job *job, struct host_job_figures *out)
 {
     job->debt_ns -= TICK_BUDGET_NS;
     if (job->debt_ns > 0)
         return false;
-    int64_t begin_ns = thread_cpu_ns();
+    int64_t begin_ns = clock_thread_cpu_ns();
     host_job_sample(job, out);
-    job->debt_ns = thread_cpu_ns() - begin_ns;
+    job->debt_ns = clock_thread_cpu_ns() - begin_ns;
     return true;
 }

@@ -98,6 +98,9 @@ static void command_ended(struct lane *lane)
     attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
     if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
         tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
+    if (attempt->exit.init_stopped)
+        lane_evidence(lane, "runner_stopped",
+                      mem_strdup("the job's init was stopped for a while: its times may be wrong by that"));
     lane_stop(lane, STOP_EXITED);
 }
 
@@ -133,18 +136,22 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     return 0;
 }
 
-/* Processes below the command's own are seen only by looking: once a second, less often on a machine with many processes. */
+/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
+ * processes. */
 static void look_for_stopped(struct lane *lane)
 {
-    int64_t begun_ns = clock_monotonic_ns();
+    int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();
+    struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
     struct job_member member;
-    if (lane->phase != LANE_RUNNING || lane->stopped_told || begun_ns < lane->look_ns)
+    if (lane->phase != LANE_RUNNING || lane->stopped_told || now_ns < lane->look_ns)
         return;
-    if (job_has_stopped_member(lane->attempt.job, &member)) {
-        AUTO_FREE char *who = mem_printf("%s (pid %d)", member.command, (int)member.pid);
-        tell_stopped(lane, who, 0);
-    }
-    lane->look_ns = begun_ns + LOOK_SHARE * (clock_monotonic_ns() - begun_ns);
+    for (size_t i = 0; i < 2 && !lane->stopped_told; i++)
+        if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
+            AUTO_FREE char *who =
+                mem_printf("%s%s (pid %d)", i ? "the background's " : "", member.command, (int)member.pid);
+            tell_stopped(lane, who, 0);
+        }
+    lane->look_ns = now_ns + LOOK_SHARE * (clock_thread_cpu_ns() - used_ns);
 }
 
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)

@@ -204,7 +204,7 @@ void runner_check_guardian(struct runner *runner)
 static void look_for_stall(struct runner *runner, int64_t due_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
-    for (size_t i = 0; runner->ticked_ns && now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
+    for (size_t i = 0; now_ns - due_ns > STALL_NS && i < runner->lane_count; i++)
         lane_stalled(&runner->lanes[i], runner->ticked_ns, now_ns);
     runner->ticked_ns = now_ns;
 }
@@ -275,6 +275,7 @@ static void on_hangup(void *context)
 static bool watch(struct runner *runner, struct signals *signals, struct err *err)
 {
     int code = sd_event_new(&runner->loop);
+    runner->ticked_ns = clock_monotonic_ns(); /* a stop before the first tick is one, too */
     if (code >= 0)
         code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN, on_store, runner);
     if (code >= 0)

@@ -50,6 +50,15 @@ assert row["verdict"] != "clean", row["verdict"]
 '
 }
 
+@test "a runner that was stopped in the first second of a run says so" {
+    scenario 1 "step 0 300"
+    job 'touch ../began; sleep 4; echo loss 0.5'
+    settings 1
+    start_run
+    sleep_through test -e began
+    look 'assert "runner_stopped" in evidence, evidence'
+}
+
 @test "a timeout counts the training's time, not that of a stopped runner" {
     job "sleep 1; echo loss 0.5"
     settings 1 "" '"timeout": "4s"'
@@ -98,6 +107,45 @@ assert row["verdict"] == "contaminated", row["verdict"]
 texts = [x["data"]["text"] for x in mine if x["type"] == "evidence" and x["data"]["kind"] == "job_stopped"]
 assert len(texts) == 1 and open("inner").read().strip() in texts[0], texts
 '
+}
+
+# stop_init BEFORE AFTER: the init of the training with the number in the file job, and lets it go on.
+stop_init() {
+    local init
+    wait_until test -s job
+    init=$(sed 's/.*) //' "/proc/$(cat job)/stat" | cut -d' ' -f2)
+    grep -q -- '-init$' "/proc/$init/comm"
+    sleep "$1"
+    kill -STOP "$init"
+    sleep "$2"
+    kill -CONT "$init"
+}
+
+init_spoke() {
+    end_program
+    look '
+texts = [x["data"]["text"] for x in mine if x["type"] == "evidence" and x["data"]["kind"] == "runner_stopped"]
+assert len(texts) == 1 and "init was stopped" in texts[0], texts
+assert row["verdict"] == "suspect", row["verdict"]
+'
+}
+
+@test "an init that was stopped when the training ended stamps its end late, and that is said" {
+    scenario 1 "step 0 300"
+    job 'echo $$ >../job; sleep 2; echo loss 0.5'
+    settings 1
+    start_program run settings.json -c registry.json -o results --containment sweep
+    stop_init 1 3
+    init_spoke
+}
+
+@test "so is one that went on before the training ended: it may have missed that the training was stopped" {
+    scenario 1 "step 0 300"
+    job 'echo $$ >../job; sleep 4; echo loss 0.5'
+    settings 1
+    start_program run settings.json -c registry.json -o results --containment sweep
+    stop_init 0.5 1
+    init_spoke
 }
 
 @test "Ctrl-Z on a run says what it does, and the run goes on" {

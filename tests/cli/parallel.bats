@@ -83,6 +83,22 @@ assert e["tare"]["attempts"][0]["parallel"] == p
     is "$(evidence)" ''
 }
 
+@test "a background that is stopped beside the foreground is told, for the load was not what was planned" {
+    unset TARE_NVML
+    parallel '"parallel": {"wait": 0.2, "restart_delay": 0}'
+    script back.sh 'echo $$ >../back; exec sleep 1000'
+    script fore.sh 'touch ../began; sleep 4; echo "loss 0.25"'
+    start_program run settings.json -c registry.json -o results --containment sweep
+    wait_until test -e began
+    kill -STOP "$(cat back)"
+    sleep 3
+    kill -CONT "$(cat back)"
+    end_program
+    is "$(events evidence | python3 -c 'import json, sys; print(*(json.loads(l)["text"] for l in sys.stdin))')" \
+        "the background's sleep (pid $(cat back)) was stopped"
+    is "$(summary verdict)" contaminated
+}
+
 @test "a dry run shows both trainings and how the background is started" {
     parallel '"parallel": {"wait": "1m", "hold": 7, "limit": 200, "restart_delay": 3}'
     script fore.sh 'exit 0'
