@@ -319,7 +319,7 @@ const char *db_text(sqlite3_stmt *row, int column)
 json_t *db_json(sqlite3_stmt *row, int column)
 {
     const char *text = db_text(row, column);
-    return text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    return text ? json_load_bounded(text, strlen(text), JSON_DECODE_ANY, NULL) : NULL;
 }
 
 bool db_is_null(sqlite3_stmt *row, int column)
