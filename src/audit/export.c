@@ -14,11 +14,11 @@ const char *export_table_name(enum export_table table)
     return table_names[table];
 }
 
-static void add_cell(struct text *out, const json_t *value)
+static void add_cell(struct text *out, const json_t *value, bool exact)
 {
     char number[32];
     if (json_is_string(value))
-        csv_add_cell(out, json_string_value(value));
+        (exact ? csv_add_exact : csv_add_cell)(out, json_string_value(value));
     else if (json_is_integer(value))
         text_addf(out, "%lld", (long long)json_integer_value(value));
     else if (json_is_boolean(value))
@@ -44,7 +44,7 @@ void export_row(struct export_writer *writer, json_t *row)
     const char *key;
     json_t *value;
     size_t column = 0;
-    if (writer->json_lines) {
+    if (writer->format == EXPORT_JSON_LINES) {
         json_print(row, writer->out);
         text_add_char(writer->out, '\n');
         json_decref(row);
@@ -63,7 +63,7 @@ void export_row(struct export_writer *writer, json_t *row)
     json_object_foreach(row, key, value)
     {
         text_add(writer->out, column++ ? "," : "");
-        add_cell(writer->out, value);
+        add_cell(writer->out, value, writer->format == EXPORT_EXACT);
     }
     text_add_char(writer->out, '\n');
     json_decref(row);
@@ -220,8 +220,8 @@ static void write_epochs(struct export_writer *writer, const struct dataset *dat
 typedef void write_fn(struct export_writer *writer, const struct dataset *dataset,
                       const struct dataset_experiment *experiment);
 
-bool export_make(const struct dataset *dataset, enum export_table table, bool json_lines, export_flush_fn *flush,
-                 void *context, struct err *err)
+bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format,
+                 export_flush_fn *flush, void *context, struct err *err)
 {
     static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
                                                      write_metrics,    write_evidence, export_samples};
@@ -236,12 +236,11 @@ bool export_make(const struct dataset *dataset, enum export_table table, bool js
         "folder,experiment_id,kind,weight,from_s,to_s,text\n",
         "folder,experiment_id,timestamp,device,quantity,value\n"};
     AUTO_TEXT struct text text = {0};
-    struct export_writer writer = {
-        .json_lines = json_lines, .out = &text, .flush = flush, .context = context, .err = err};
+    struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
     for (size_t i = 0; i < dataset->count && !writer.broken; i++)
         writers[table](&writer, dataset, &dataset->items[i]);
     /* A table without rows still says what its columns are. */
-    if (!json_lines && !writer.begun)
+    if (format != EXPORT_JSON_LINES && !writer.begun)
         text_add(&text, heads[table]);
     return !writer.broken && flush(context, &text, err);
 }

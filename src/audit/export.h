@@ -16,6 +16,12 @@ enum export_table {
     EXPORT_TABLES
 };
 
+enum export_format {
+    EXPORT_CSV,   /* what a spreadsheet would take for a formula is escaped */
+    EXPORT_EXACT, /* CSV with every cell as it is */
+    EXPORT_JSON_LINES
+};
+
 const char *export_table_name(enum export_table table); /* "experiments" */
 
 /* Takes what was written so far, and empties it. False: it cannot be written (err). */
@@ -23,7 +29,7 @@ typedef bool export_flush_fn(void *context, struct text *text, struct err *err);
 
 /* The whole table, handed on in pieces: memory does not depend on the number of samples. docs/stats.md lists the
  * columns. */
-bool export_make(const struct dataset *dataset, enum export_table table, bool json_lines, export_flush_fn *flush,
+bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format, export_flush_fn *flush,
                  void *context, struct err *err);
 
 #endif

@@ -8,7 +8,8 @@
 
 /* Rows are objects; a table's first one gives the columns of CSV, and all have the same. */
 struct export_writer {
-    bool json_lines, begun, broken;
+    enum export_format format;
+    bool begun, broken;
     struct text *out;
     export_flush_fn *flush;
     void *context;

@@ -160,7 +160,9 @@ bool read_own(struct dataset *dataset, size_t folder, struct err *err)
         struct dataset_experiment *experiment = dataset_add(dataset);
         experiment->folder = folder;
         take_job(experiment, &facts.results.plan.experiments[i]);
-        json_t *energy = facts.items[i].energy ? json_loads(facts.items[i].energy, 0, NULL) : NULL;
+        json_t *energy = facts.items[i].energy
+                             ? json_load_bounded(facts.items[i].energy, strlen(facts.items[i].energy), 0, NULL)
+                             : NULL;
         take_item(experiment, &facts.results.items[i], &facts.items[i], energy);
         take_goals(experiment, &facts.results.plan.experiments[i].foreground);
         own_facts_take(experiment, &facts.items[i], energy, &machines);

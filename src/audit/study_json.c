@@ -186,13 +186,13 @@ static json_t *parse_pythons(const char *text, size_t length)
         }
         i += taken;
     }
-    return replaced ? json_loadb(text_get(&out), out.length, AS_PYTHON, NULL) : NULL;
+    return replaced ? json_load_bounded(text_get(&out), out.length, AS_PYTHON, NULL) : NULL;
 }
 
 bool study_json_take(struct dataset_experiment *experiment, const char *text, size_t length, struct err *err)
 {
     json_error_t error;
-    json_t *root = json_loadb(text, length, AS_PYTHON, &error);
+    json_t *root = json_load_bounded(text, length, AS_PYTHON, &error);
     if (!root)
         root = parse_pythons(text, length);
     bool ok = json_is_object(root);

@@ -1,5 +1,7 @@
 #include "base/csv.h"
 
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +71,37 @@ static bool read_cell(struct csv_reader *reader, struct text *cell, struct err *
     return reader->at == reader->end || *reader->at ? true : fail(reader, err, "a NUL byte");
 }
 
+/* Signs and digits alone, as in -1.5e3, +00:00 or -inf: nothing that a spreadsheet could compute. */
+static bool is_figure(const char *cell)
+{
+    cell += *cell == '-' || *cell == '+';
+    if (strcmp(cell, "inf") == 0 || strcmp(cell, "nan") == 0)
+        return true;
+    size_t digits = strspn(cell, "0123456789.:");
+    cell += digits;
+    if (digits && (*cell == 'e' || *cell == 'E')) {
+        cell++;
+        cell += *cell == '-' || *cell == '+';
+        size_t exponent = strspn(cell, "0123456789");
+        cell += exponent;
+        digits = exponent;
+    }
+    return digits && !*cell;
+}
+
+/* What spreadsheets take for a formula, with any number of apostrophes before it
+ * (https://owasp.org/www-community/attacks/CSV_Injection): ASCII's signs and their full-width forms. One apostrophe more is written,
+ * and one less is read, so that every cell comes back as it was. */
+static bool is_formula(const char *cell)
+{
+    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
+    const char *at = cell + strspn(cell, "'");
+    bool begins = *at && strchr("=+-@\t\r\n", *at);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        begins |= strncmp(at, wide[i], strlen(wide[i])) == 0;
+    return begins && (at > cell || !is_figure(cell));
+}
+
 int csv_next(struct csv_reader *reader, struct strv *row, struct err *err)
 {
     while (row->count)
@@ -86,7 +119,8 @@ int csv_next(struct csv_reader *reader, struct strv *row, struct err *err)
             fail(reader, err, "more than 4096 cells");
             return -1;
         }
-        strv_add_owned(row, text_take(&cell));
+        bool escaped = cell.length && *text_get(&cell) == '\'' && is_formula(text_get(&cell));
+        strv_add_owned(row, escaped ? mem_strdup(text_get(&cell) + 1) : text_take(&cell));
         if (reader->at == reader->end || *reader->at != ',')
             break;
         reader->at++;
@@ -95,17 +129,28 @@ int csv_next(struct csv_reader *reader, struct strv *row, struct err *err)
     return 1;
 }
 
-void csv_add_cell(struct text *out, const char *cell)
+static void add_cell(struct text *out, const char *cell, bool escape)
 {
-    if (!strpbrk(cell, ",\"\r\n")) {
+    /* Where a comma separates decimals, spreadsheets part cells at semicolons. */
+    if (!escape && !strpbrk(cell, ",;\t\"\r\n")) {
         text_add(out, cell);
         return;
     }
-    text_add_char(out, '"');
+    text_add(out, escape ? "\"'" : "\"");
     for (; *cell; cell++) {
         if (*cell == '"')
             text_add_char(out, '"');
         text_add_char(out, *cell);
     }
     text_add_char(out, '"');
+}
+
+void csv_add_cell(struct text *out, const char *cell)
+{
+    add_cell(out, cell, is_formula(cell));
+}
+
+void csv_add_exact(struct text *out, const char *cell)
+{
+    add_cell(out, cell, false);
 }

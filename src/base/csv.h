@@ -24,7 +24,10 @@ void csv_start(struct csv_reader *reader, const char *bytes, size_t count);
  * NUL, over 4096 cells) that names the line. */
 int csv_next(struct csv_reader *reader, struct strv *row, struct err *err);
 
-/* One cell, quoted when it must be; the caller puts commas and "\n" between. */
+/* One cell, quoted when it must be; the caller puts commas and "\n" between. What a spreadsheet would take for a formula (it begins
+ * with = + - @, a TAB or a line end, and is no number) gets an apostrophe before it, as does what has such an apostrophe already:
+ * csv_next takes one away. csv_add_exact: none is added. */
 void csv_add_cell(struct text *out, const char *cell);
+void csv_add_exact(struct text *out, const char *cell);
 
 #endif

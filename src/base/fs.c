@@ -155,6 +155,22 @@ bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struc
     return read_regular(dir, name, O_NOFOLLOW, limit, out, err);
 }
 
+int fs_read_line(FILE *file, size_t limit, struct text *out)
+{
+    text_clear(out);
+    for (int c; (c = getc_unlocked(file)) != EOF;) {
+        if (out->length == limit) {
+            while (c != '\n' && c != EOF)
+                c = getc_unlocked(file);
+            return -1;
+        }
+        text_add_char(out, (char)c);
+        if (c == '\n')
+            return 1;
+    }
+    return out->length > 0;
+}
+
 bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, struct err *err)
 {
     text_clear(out);

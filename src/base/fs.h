@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Whether name can be that of one file or folder in a folder that somebody else filled: not empty, at most 255
@@ -31,6 +32,10 @@ int fs_open_folder_beneath(int dir, const char *path);
  * (AT_FDCWD allowed), the last step no link. */
 bool fs_read(const char *path, size_t limit, struct text *out, struct err *err);
 bool fs_read_at(int dir, const char *name, size_t limit, struct text *out, struct err *err);
+
+/* The next line, with its end, into out (cleared first). 1: a line, 0: the end of the file or an error of it (ferror), -1: it is
+ * longer than limit bytes, and was skipped. */
+int fs_read_line(FILE *file, size_t limit, struct text *out);
 
 /* Small kernel files (proc, sysfs): up to limit bytes, whatever the kind of file says; longer is an error. */
 bool fs_read_kernel(int dir, const char *path, size_t limit, struct text *out, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/value.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,28 @@ static bool refuse_nul(const struct json_doc *doc, struct err *err)
     return err_set(err, "%s:%zu:%zu: a NUL byte", doc->file, place.line, place.column);
 }
 
+json_t *json_load_bounded(const char *text, size_t length, size_t flags, json_error_t *error)
+{
+    size_t most = JSON_VALUES_MAX + length / JSON_BYTES_PER_VALUE, values = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length && values <= most; i++) {
+        if (text[i] == '"')
+            quoted = !quoted;
+        else if (quoted)
+            i += text[i] == '\\';
+        else
+            values += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    }
+    if (values <= most)
+        return json_loadb(text, length, flags, error);
+    if (error) {
+        *error = (json_error_t){.line = -1, .column = -1};
+        snprintf(error->text, sizeof error->text, "it holds more than %zu values, which no file of its kind does",
+                 most);
+    }
+    return NULL;
+}
+
 /* Takes text. */
 static bool parse_owned(const char *file, char *text, size_t length, struct json_doc *out, struct err *err)
 {
@@ -36,10 +59,10 @@ static bool parse_owned(const char *file, char *text, size_t length, struct json
     }
     size_t mark = json_mark_length(out);
     json_error_t error;
-    out->root = json_loadb(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
+    out->root = json_load_bounded(text + mark, length - mark, JSON_REJECT_DUPLICATES, &error);
     bool repeats = !out->root && json_error_code(&error) == json_error_duplicate_key;
     if (repeats)
-        out->root = json_loadb(text + mark, length - mark, 0, &error);
+        out->root = json_load_bounded(text + mark, length - mark, 0, &error);
     if (out->root && (!repeats || json_find_repeats(out, err)))
         return true;
     if (out->root) {

@@ -19,6 +19,11 @@ struct json_doc {
     json_t *repeats; /* path -> [byte of the first key, of the last]; NULL: no object has a key twice */
 };
 
+/* A value takes up to 250 bytes of memory where it has three of text: so many values may be as short as they like, each further one
+ * needs so many bytes of text (a plan's takes 23). NULL beyond it: error says it. flags: jansson's. */
+enum { JSON_VALUES_MAX = 1 << 20, JSON_BYTES_PER_VALUE = 16 };
+json_t *json_load_bounded(const char *text, size_t length, size_t flags, json_error_t *error);
+
 struct json_place {
     size_t line;   /* from 1; 0: unknown */
     size_t column; /* from 1, in characters (UTF-8 code points) */

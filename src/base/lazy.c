@@ -43,6 +43,10 @@ LAZY(SQLITE, int, sqlite3_vfs_register, (sqlite3_vfs *vfs, int make_default), (v
 LAZY(SQLITE, int, sqlite3_vfs_unregister, (sqlite3_vfs *vfs), (vfs))
 LAZY(SQLITE, int, sqlite3_close, (sqlite3 *db), (db))
 LAZY(SQLITE, int, sqlite3_busy_timeout, (sqlite3 *db, int ms), (db, ms))
+LAZY(SQLITE, int, sqlite3_limit, (sqlite3 *db, int what, int most), (db, what, most))
+LAZY(SQLITE, int, sqlite3_drop_modules, (sqlite3 *db, const char **kept), (db, kept))
+LAZY(SQLITE, void, sqlite3_progress_handler, (sqlite3 *db, int steps, int (*call)(void *), void *data),
+     (db, steps, call, data))
 LAZY(SQLITE, int, sqlite3_get_autocommit, (sqlite3 *db), (db))
 LAZY(SQLITE, int, sqlite3_wal_checkpoint_v2, (sqlite3 *db, const char *name, int mode, int *log, int *done),
      (db, name, mode, log, done))

@@ -21,7 +21,7 @@
 /* The run is made here and published when it is whole. */
 static const char work_name[] = ".collecting";
 
-static const size_t TEXT_MAX = (size_t)1 << 30;
+static const size_t TEXT_MAX = (size_t)256 << 20;
 enum { MACHINE_MAX = 1 << 24, FLUSH_EVERY = 64 };
 
 struct collecting {

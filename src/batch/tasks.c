@@ -23,7 +23,7 @@
 
 enum { PLAN_FORMAT = 1, STARTS_MAX = 100000 };
 
-static const size_t TEXT_MAX = (size_t)1 << 30;
+static const size_t TEXT_MAX = (size_t)256 << 20; /* 400,000 experiments */
 
 static bool write_plan(int dir, const struct plan *plan, struct err *err)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_TABLE, OPTION_FORMAT, OPTION_EXACT, OPTION_FORCE, OPTION_AS_ROOT, OPTION_COUNT };
 
 static const char *const tables[] = {"experiments", "attempts", "epochs",  "hyperparameters",
                                      "metrics",     "evidence", "samples", NULL};
@@ -33,6 +33,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                        .choices = formats,
                        .default_text = "csv",
                        .help = "CSV, or JSON Lines: an object a line"},
+    [OPTION_EXACT] = {.long_name = "--exact",
+                      .help = "CSV for programs: cells that a spreadsheet takes for a formula get no apostrophe"},
     [OPTION_FORCE] = {.long_name = "--force",
                       .help = "with --output: replace files there that this program did not write"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
@@ -51,48 +53,50 @@ static bool flush_to_stdout(void *context, struct text *text, struct err *err)
 }
 
 static bool write_one(const struct dataset *dataset, enum export_table table, const char *folder, const char *name,
-                      bool json_lines, struct err *err)
+                      enum export_format format, struct err *err)
 {
     AUTO_FREE char *file = mem_printf("%s/%s", folder, name);
     struct fs_output target;
     if (!fs_output_open(file, &target, err))
         return false;
-    if (export_make(dataset, table, json_lines, flush_to_file, &target, err))
+    if (export_make(dataset, table, format, flush_to_file, &target, err))
         return fs_output_commit(&target, err) && written_record(folder, name, err);
     fs_output_drop(&target);
     return err_wrap(err, "%s", file);
 }
 
-static char *file_name(int table, bool json_lines)
+static char *file_name(int table, enum export_format format)
 {
-    return mem_printf("%s.%s", export_table_name((enum export_table)table), json_lines ? "jsonl" : "csv");
+    return mem_printf("%s.%s", export_table_name((enum export_table)table),
+                      format == EXPORT_JSON_LINES ? "jsonl" : "csv");
 }
 
 /* All or nothing, as far as files that are not ours go. */
-static bool write_all(const struct dataset *dataset, const char *output, bool json_lines, bool force, struct err *err)
+static bool write_all(const struct dataset *dataset, const char *output, enum export_format format, bool force,
+                      struct err *err)
 {
     AUTO_CLOSE int dir = fs_make_path(output, 0777, err);
     if (dir < 0)
         return false;
     for (int i = 0; i < EXPORT_TABLES && !force; i++) {
-        AUTO_FREE char *name = file_name(i, json_lines);
+        AUTO_FREE char *name = file_name(i, format);
         if (!written_may_replace(output, name, err))
             return false;
     }
     for (int i = 0; i < EXPORT_TABLES; i++) {
-        AUTO_FREE char *name = file_name(i, json_lines);
-        if (!write_one(dataset, (enum export_table)i, output, name, json_lines, err))
+        AUTO_FREE char *name = file_name(i, format);
+        if (!write_one(dataset, (enum export_table)i, output, name, format, err))
             return false;
         cli_note("%s/%s", output, name);
     }
     return true;
 }
 
-static bool print_one(const struct dataset *dataset, const char *name, bool json_lines, struct err *err)
+static bool print_one(const struct dataset *dataset, const char *name, enum export_format format, struct err *err)
 {
     for (int i = 0; i < EXPORT_TABLES; i++)
         if (strcmp(export_table_name((enum export_table)i), name) == 0)
-            return export_make(dataset, (enum export_table)i, json_lines, flush_to_stdout, NULL, err);
+            return export_make(dataset, (enum export_table)i, format, flush_to_stdout, NULL, err);
     return err_set(err, "there is no table %s", name);
 }
 
@@ -101,15 +105,16 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     struct dataset dataset;
-    bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, ok;
+    bool json_lines = strcmp(values[OPTION_FORMAT].text, "jsonl") == 0, exact = values[OPTION_EXACT].given, ok;
+    enum export_format format = json_lines ? EXPORT_JSON_LINES : exact ? EXPORT_EXACT : EXPORT_CSV;
     if (values[OPTION_OUTPUT].given && values[OPTION_TABLE].given)
         return cli_usage_error(call->command, "--table prints one table, --output writes all: not both");
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
     ok = values[OPTION_OUTPUT].given
-             ? write_all(&dataset, values[OPTION_OUTPUT].text, json_lines, values[OPTION_FORCE].given, &err)
-             : print_one(&dataset, values[OPTION_TABLE].text, json_lines, &err);
+             ? write_all(&dataset, values[OPTION_OUTPUT].text, format, values[OPTION_FORCE].given, &err)
+             : print_one(&dataset, values[OPTION_TABLE].text, format, &err);
     if (!ok && err.text[0])
         cli_error("%s", err.text);
     dataset_fini(&dataset);

@@ -2,12 +2,15 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "plan/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+
+enum { LINE_MAX_BYTES = 16 << 20 }; /* as store/ writes them */
 
 void past_fini(struct past *past)
 {
@@ -79,7 +82,7 @@ static void take_event(struct past *past, const struct event *event)
 static bool take_line(struct past *past, const char *line, size_t length)
 {
     struct event event = {0};
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, NULL);
     bool fine = json && event_from_json(json, &event);
     if (fine)
         take_event(past, &event);
@@ -98,12 +101,12 @@ bool past_read(int dir, size_t count, struct past *out, struct err *err)
         return err_sys(err, "read events.jsonl");
     (void)steal_fd(&fd);
     *out = (struct past){.items = mem_array(count + 1, sizeof *out->items), .count = count};
-    AUTO_FREE char *line = NULL;
-    size_t room = 0, number = 0;
-    ssize_t length;
-    while ((length = getline(&line, &room, file)) > 0) {
+    AUTO_TEXT struct text line = {0};
+    size_t number = 0;
+    int got;
+    while ((got = fs_read_line(file, LINE_MAX_BYTES, &line)) != 0) {
         number++;
-        if (!take_line(out, line, (size_t)length)) {
+        if (got < 0 || !take_line(out, text_get(&line), line.length)) {
             past_fini(out);
             return err_set(err, "events.jsonl: line %zu is no event", number);
         }

@@ -11,9 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* Long enough for a backup tool or a curious sqlite3 shell to let go of its lock; only the store's thread waits. */
 #define BUSY_TIMEOUT_MS 60000
+
+/* A run.db may be anybody's: what it holds is data, and nothing of it is run. The time that reading one may take of a
+ * processor (a loaded machine takes no part of it) grows with its size: a run of 100,000 experiments, 0.4 GB, is read in a
+ * tenth of its time. */
+enum { READ_BASE_S = 10, READ_BYTES_PER_S = 8 << 20, STEPS_BETWEEN = 10000 };
 
 bool db_error(sqlite3 *db, struct err *err, const char *what)
 {
@@ -25,6 +31,14 @@ bool db_error(sqlite3 *db, struct err *err, const char *what)
         errno = system;
         return err_sys(err, "run.db: %s: %s", what, sqlite3_errmsg(db));
     }
+    if ((code & 0xff) == SQLITE_INTERRUPT)
+        return err_set(err,
+                       "run.db: %s: it takes far longer than a run of its size can take, so it is damaged or was made "
+                       "to last",
+                       what);
+    if ((code & 0xff) == SQLITE_TOOBIG)
+        return err_set(err, "run.db: %s: a cell is longer than %d MiB, which no run writes", what,
+                       DB_CELL_MAX / (1 << 20));
     err_set(err, "run.db: %s: %s", what, sqlite3_errmsg(db));
     if (err && (code & 0xff) == SQLITE_FULL)
         err->code = ENOSPC;
@@ -69,7 +83,50 @@ static bool no_links_at(int dir, const char *dir_path, const char *name, bool cr
     return true;
 }
 
-static sqlite3 *open_path(const char *path, int flags, const char *vfs, struct err *err)
+static int64_t cpu_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static int is_late(void *deadline_ms)
+{
+    return cpu_ms() > (int64_t)(intptr_t)deadline_ms;
+}
+
+void db_limit_time(sqlite3 *db, int64_t bytes)
+{
+    int64_t ms = cpu_ms() + READ_BASE_S * INT64_C(1000) + bytes / (READ_BYTES_PER_S / 1000);
+    sqlite3_progress_handler(db, STEPS_BETWEEN, is_late, (void *)(intptr_t)ms);
+}
+
+void db_unlimit_time(sqlite3 *db)
+{
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+}
+
+/* https://www.sqlite.org/security.html#untrusted_sqlite_database_files: no view, trigger or virtual table of the file is ever used, no
+ * statement of its schema is larger than ours are. */
+static void distrust(sqlite3 *db)
+{
+    static const int switches[][2] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
+    };
+    static const int limits[][2] = {
+        {SQLITE_LIMIT_LENGTH, DB_CELL_MAX}, {SQLITE_LIMIT_SQL_LENGTH, 100000},  {SQLITE_LIMIT_COLUMN, 200},
+        {SQLITE_LIMIT_EXPR_DEPTH, 100},     {SQLITE_LIMIT_COMPOUND_SELECT, 10}, {SQLITE_LIMIT_VDBE_OP, 100000},
+        {SQLITE_LIMIT_FUNCTION_ARG, 20},    {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+    };
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        sqlite3_db_config(db, switches[i][0], switches[i][1], (int *)NULL);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(db, limits[i][0], limits[i][1]);
+    sqlite3_drop_modules(db, NULL);
+}
+
+static sqlite3 *open_path(const char *path, int flags, const char *vfs, int64_t bytes, struct err *err)
 {
     sqlite3 *db = NULL;
     errno = 0;
@@ -82,11 +139,15 @@ static sqlite3 *open_path(const char *path, int flags, const char *vfs, struct e
         return NULL;
     }
     sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
-    if (vfs)
+    distrust(db);
+    if (vfs) {
+        db_limit_time(db, bytes);
         sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+    }
     if ((vfs &&
          (!db_run(db, err, "PRAGMA locking_mode=EXCLUSIVE", "") || !db_run(db, err, "PRAGMA temp_store=MEMORY", ""))) ||
-        !db_run(db, err, "PRAGMA foreign_keys=ON", "") || !db_run(db, err, "PRAGMA trusted_schema=OFF", "") ||
+        !db_run(db, err, "PRAGMA cell_size_check=ON", "") ||
+        !db_run(db, err, "PRAGMA ignore_check_constraints=ON", "") || !db_run(db, err, "PRAGMA foreign_keys=ON", "") ||
         !db_run(db, err, "PRAGMA synchronous=FULL", ""))
         db_close(&db);
     return db;
@@ -98,12 +159,13 @@ sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create
     if (!folder || !no_links_at(dir, dir_path, name, create, err))
         return NULL;
     AUTO_FREE char *path = mem_printf("%s/%s", folder, name);
-    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, NULL, err);
+    return open_path(path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_NOFOLLOW, NULL, 0,
+                     err);
 }
 
-sqlite3 *db_open_copy(const char *name, const char *vfs, struct err *err)
+sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct err *err)
 {
-    return open_path(name, SQLITE_OPEN_READWRITE, vfs, err);
+    return open_path(name, SQLITE_OPEN_READWRITE, vfs, bytes, err);
 }
 
 void db_close(sqlite3 **db)
@@ -257,7 +319,7 @@ const char *db_text(sqlite3_stmt *row, int column)
 json_t *db_json(sqlite3_stmt *row, int column)
 {
     const char *text = db_text(row, column);
-    return text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    return text ? json_load_bounded(text, strlen(text), JSON_DECODE_ANY, NULL) : NULL;
 }
 
 bool db_is_null(sqlite3_stmt *row, int column)

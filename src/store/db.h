@@ -12,14 +12,22 @@
 
 #define DB_FORMAT 5 /* PRAGMA user_version of the tables in schema.c */
 
+/* Of a cell, and of a line of events.jsonl, which becomes one: an attempt of 10,000 epochs takes a third of it. */
+enum { DB_CELL_MAX = 16 << 20 };
+
 /* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where
  * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
 sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create, struct err *err);
 
 /* Opens a private copy, which may be recovered and changed, through a VFS that knows it by this name. It has no
- * shared memory, and is not checkpointed at the end. */
-sqlite3 *db_open_copy(const char *name, const char *vfs, struct err *err);
+ * shared memory, and is not checkpointed at the end. bytes: of data in it (db_limit_time). */
+sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct err *err);
 void db_close(sqlite3 **db);
+
+/* From now on the connection may take as much of this thread's processor time as a database of so many bytes can need, and a
+ * statement that takes more is an error. */
+void db_limit_time(sqlite3 *db, int64_t bytes);
+void db_unlimit_time(sqlite3 *db);
 
 /* Fills err from the connection's last error, with errno in code where there was one (the caller set errno to 0
  * before the call that failed). Always false. */
@@ -60,7 +68,7 @@ bool schema_make(sqlite3 *db, struct err *err);
 /* Brings a database of an older format, which schema_check let pass, to this one, with the indexes. */
 bool schema_upgrade(sqlite3 *db, struct err *err);
 
-/* Refuses a database that holds no run or was made by a newer tare. */
+/* Refuses a database that holds no run, was made by a newer tare, is damaged, or has in its tables what is computed. */
 bool schema_check(sqlite3 *db, struct err *err);
 bool schema_no_plan(struct err *err); /* gives false */
 

@@ -1,7 +1,9 @@
 #include "store/import.h"
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/mem.h"
+#include "store/db.h"
 #include "store/import_line.h"
 
 #include <errno.h>
@@ -10,8 +12,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* A journal has some kilobytes an attempt; nobody reads more than this into memory. */
+/* A journal has some kilobytes an attempt. */
 static const off_t BYTES_MAX = (off_t)1 << 30;
+
+/* Of lines read and not yet in run.db: as JSON they take some twenty times as much memory. */
+enum { WAITING_MAX = 1 << 20 };
 
 struct importing {
     struct store *store;
@@ -88,13 +93,27 @@ static void take_line(struct importing *importing, const char *line, size_t leng
 
 static bool take_lines(struct importing *importing, FILE *file, struct err *err)
 {
-    AUTO_FREE char *line = NULL;
-    size_t room = 0, number = 0;
-    ssize_t length;
-    while ((length = getline(&line, &room, file)) > 0) {
-        if (line[length - 1] != '\n')
+    AUTO_TEXT struct text line = {0};
+    struct err too_long;
+    size_t number = 0, waiting = 0;
+    int got;
+    err_set(&too_long, "is longer than %d MiB", DB_CELL_MAX / (1 << 20));
+    while ((got = fs_read_line(file, DB_CELL_MAX, &line)) != 0) {
+        number++;
+        if (got < 0) {
+            importing->lines.seq++;
+            lose(importing, 1, &too_long, number);
+            continue;
+        }
+        if (text_get(&line)[line.length - 1] != '\n')
             return true; /* it is being written, or was when its writer died */
-        take_line(importing, line, (size_t)length, ++number);
+        take_line(importing, text_get(&line), line.length, number);
+        waiting += line.length;
+        if (waiting < WAITING_MAX)
+            continue;
+        if (!store_flush(importing->store, err))
+            return false;
+        waiting = 0;
     }
     return !ferror(file) || err_sys(err, "read events.jsonl");
 }

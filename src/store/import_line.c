@@ -61,7 +61,7 @@ bool import_line_take(struct import_lines *lines, const char *line, size_t lengt
                       struct err *err)
 {
     json_error_t why;
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+    json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, &why);
     *missing = 0;
     *out = (struct event){0};
     bool parsed = json && event_from_json(json, out);

@@ -55,7 +55,7 @@ bool jsonl_append(int fd, const struct text *lines, struct err *err)
 /* Whether the line is the event of this number. */
 static bool line_fits(const char *line, size_t length, int64_t seq)
 {
-    json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, NULL);
     const json_t *number = json_object_get(json, "seq");
     bool fits = json_is_integer(number) && json_integer_value(number) == seq;
     json_decref(json);
@@ -77,14 +77,12 @@ static bool scan_lines(int fd, int64_t last_seq, struct scan *out, struct err *e
         return err_sys(err, "read events.jsonl");
     steal_fd(&copy);
     rewind(file);
-    AUTO_FREE char *line = NULL;
-    size_t capacity = 0;
-    ssize_t length;
-    while (out->seq < last_seq && (length = getline(&line, &capacity, file)) > 0) {
-        if (line[length - 1] != '\n' || !line_fits(line, (size_t)length, out->seq + 1))
+    AUTO_TEXT struct text line = {0};
+    while (out->seq < last_seq && fs_read_line(file, DB_CELL_MAX, &line) > 0) {
+        if (text_get(&line)[line.length - 1] != '\n' || !line_fits(text_get(&line), line.length, out->seq + 1))
             break;
         out->seq++;
-        out->length += length;
+        out->length += (off_t)line.length;
     }
     return !ferror(file) || err_sys(err, "read events.jsonl");
 }

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "store/evidence.h"
 
+#include <string.h>
+
 /* One statement a row. What stands in events is the truth; the tables behind it are the same facts by name, written
  * in the same transaction. STRICT is newer than the oldest SQLite we build with. */
 static const char *const format_1[] = {
@@ -154,6 +156,32 @@ bool schema_no_plan(struct err *err)
                         "run its settings anew, and remove this folder");
 }
 
+/* A cell that is computed can be far longer than the file: no table and no index of a run has one. */
+static bool is_all_stored(sqlite3 *db, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT m.name FROM sqlite_master m WHERE m.type='table' AND (EXISTS (SELECT 1 FROM"
+        " pragma_table_xinfo(m.name) c WHERE c.hidden > 1) OR EXISTS (SELECT 1 FROM pragma_index_list(m.name) i,"
+        " pragma_index_xinfo(i.name) c WHERE c.cid = -2))",
+        "");
+    int step = query ? db_step(query, err) : -1;
+    if (step > 0)
+        err_set(err, "run.db: its table '%s' computes cells, which no run's does", db_text(query, 0));
+    return step == 0;
+}
+
+/* One page in two places makes many rows of few bytes, or an endless table. */
+static bool is_sound(sqlite3 *db, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA quick_check(1)", "");
+    int step = query ? db_step(query, err) : -1;
+    const char *said = step > 0 ? db_text(query, 0) : NULL;
+    if (step >= 0 && (!said || strcmp(said, "ok") != 0))
+        return err_set(err, "run.db is damaged: %s", said ? said : "it cannot be checked");
+    return step > 0;
+}
+
 bool schema_check(sqlite3 *db, struct err *err)
 {
     int64_t format;
@@ -164,5 +192,5 @@ bool schema_check(sqlite3 *db, struct err *err)
                        (long long)format, DB_FORMAT);
     if (format < 1)
         return schema_no_plan(err);
-    return true;
+    return is_all_stored(db, err) && is_sound(db, err);
 }

@@ -159,6 +159,7 @@ static bool begin(struct store *store, struct err *err)
         add_work(&worker->queue, 0);
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
+    db_unlimit_time(store->db);
     worker->db = store->db;
     worker->dir = store->dir;
     worker->jsonl = store->jsonl;
@@ -215,6 +216,13 @@ static bool has_file(int dir, const char *name)
     return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* Holes are not counted. */
+static int64_t bytes_of(int dir, const char *name)
+{
+    struct stat status;
+    return fstatat(dir, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_blocks * INT64_C(512) : 0;
+}
+
 struct store *store_open(int dir, const char *dir_path, struct err *err)
 {
     /* A run begins with its lock; in a folder without one nothing is made. */
@@ -236,6 +244,8 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
     bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
     store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
+    if (store->db)
+        db_limit_time(store->db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
     if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
         begin(store, err))
         return store;

@@ -192,6 +192,49 @@ static void a_cell_is_quoted_only_when_it_must_be(void **state)
     }
 }
 
+/* OWASP's list (CSV Injection), and what only looks like it. */
+static void a_formula_gets_an_apostrophe_that_the_reader_takes_away(void **state)
+{
+    (void)state;
+    static const char *const cells[][2] = {
+        {"=1+1", "\"'=1+1\""},
+        {"=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""},
+        {"+1-2", "\"'+1-2\""},
+        {"-2+3+cmd", "\"'-2+3+cmd\""},
+        {"-lr", "\"'-lr\""},
+        {"-", "\"'-\""},
+        {"@SUM(A1)", "\"'@SUM(A1)\""},
+        {"\tx", "\"'\tx\""},
+        {"\rx", "\"'\rx\""},
+        {"\xef\xbc\x9d 1", "\"'\xef\xbc\x9d 1\""},
+        {"a;=1", "\"a;=1\""},
+        {"'=1", "\"''=1\""},
+        {"''-1", "\"'''-1\""},
+        {"'tis", "'tis"},
+        {"'", "'"},
+        {"-1.5e3", "-1.5e3"},
+        {"+2", "+2"},
+        {"-.5", "-.5"},
+        {"-1e-05", "-1e-05"},
+        {"-inf", "-inf"},
+        {"+00:00", "+00:00"},
+        {"2026-11-22T16:32:19", "2026-11-22T16:32:19"},
+    };
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        AUTO_TEXT struct text out = {0};
+        AUTO_STRV struct strv row = {0};
+        struct csv_reader reader;
+        csv_add_cell(&out, cells[i][0]);
+        assert_string_equal(text_get(&out), cells[i][1]);
+        csv_start(&reader, text_get(&out), out.length);
+        assert_int_equal(csv_next(&reader, &row, NULL), 1);
+        assert_string_equal(row.items[0], cells[i][0]);
+    }
+    AUTO_TEXT struct text exact = {0};
+    csv_add_exact(&exact, "=1+1");
+    assert_string_equal(text_get(&exact), "=1+1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +250,7 @@ int main(void)
         cmocka_unit_test(after_an_error_there_is_no_further_row),
         cmocka_unit_test(a_row_holds_4096_cells_and_no_more),
         cmocka_unit_test(a_cell_is_quoted_only_when_it_must_be),
+        cmocka_unit_test(a_formula_gets_an_apostrophe_that_the_reader_takes_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
