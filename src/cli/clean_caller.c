@@ -142,7 +142,7 @@ struct clean_caller *clean_caller_start(const struct census_roots *roots)
 static void end(struct clean_caller *caller)
 {
     if (caller->pid) {
-        kill(caller->pid, SIGKILL);
+        kill(caller->pid, SIGKILL); /* not reaped */
         while (waitpid(caller->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
