@@ -210,12 +210,15 @@ void lane_tick(struct lane *lane)
     lane_stop(lane, STOP_LIMIT);
 }
 
-/* Nothing of the command was executed yet: what was not to be had is the machine's. */
+/* Nothing of the command was executed yet: what was not to be had is the machine's, but for what the settings make private
+ * where it cannot be. */
 static void could_not_start(struct lane *lane, const struct err *err)
 {
+    const struct limits *limits = &lane->runner->plan->limits;
+    bool wished = (limits->own.shm || limits->own.ipc || limits->own.tmp) && !err_is_shortage(err->code);
     free(lane->attempt.detail);
     lane->attempt.detail = mem_printf("cannot start: %s", err->text);
-    lane_stop(lane, STOP_MACHINE);
+    lane_stop(lane, wished ? STOP_NOT_STARTED : STOP_MACHINE);
 }
 
 static bool watch_job(struct lane *lane, struct err *err)

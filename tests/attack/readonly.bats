@@ -163,8 +163,8 @@ echo loss 0.5'
 
 @test "the background of a parallel experiment changes nothing of others either, and writes to its own folder" {
     job 'OWN=$TARE_RUN_DIR/$TARE_EXPERIMENT
-case $* in
-*7*) echo 1 >>"$TARE_RUN_DIR/events.jsonl" && echo background wrote >>$OWN/it
+case " $* " in
+*" 7 "*) echo 1 >>"$TARE_RUN_DIR/events.jsonl" && echo background wrote >>$OWN/it
      echo 1 >"$OWN/background"; exec sleep 1000 ;;
 esac
 i=0; until [ -e "$OWN/background" ] || [ $i -gt 600 ]; do sleep 0.05; i=$((i + 1)); done
