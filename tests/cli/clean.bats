@@ -19,13 +19,14 @@ isolated() {
     mkdir -p dev
     touch dev/nvidia0 dev/nvidia1 dev/nvidiactl
     cat > script
-    declare -f wait_until is holder is_named is_stopped children freeze_and_kill dead_exec lives clean field > prelude
+    declare -f wait_until is holder is_named is_stopped children freeze_and_kill dead_exec is_dead lives clean field > prelude
     WORK=$WORK TARE=$TARE NAME=$NAME ON_PTY=$BATS_TEST_DIRNAME/on_pty.py "${UNSHARE[@]}" bash -c 'set -eE; trap "echo \"line \$LINENO of the script failed\"" ERR
         . ./prelude; . ./script' > result 2>&1 3>&- < /dev/null || { cat result; return 1; }
 }
 
 is() { [ "$1" = "$2" ] || { printf 'got:      %s\nexpected: %s\n' "$1" "$2"; return 1; }; }
 is_named() { [ "$(cat "/proc/$1/comm" 2> /dev/null)" = "$2" ]; }
+is_dead() { ! lives "$1"; }
 lives() { [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status"; }
 
 # clean WORDS...: the command; its exit code in $CODE, its output in the files out and err.
@@ -74,6 +75,7 @@ freeze_and_kill() {
     done
     kill -KILL $helpers "$1"
     wait "$1" 2> /dev/null || true
+    for pid in $helpers; do wait_until is_dead "$pid"; done
 }
 
 # A process $LEFT ("sleep") that an exec left when it was killed.
