@@ -82,7 +82,8 @@ static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct e
         json_get(data, "text"), json_get(data, "from_s"), json_get(data, "to_s"), json_get(data, "device"));
 }
 
-/* Whether evidence of this weight was there already: it has been judged, and one more changes no verdict. -1: err says why. */
+/* Whether evidence of this weight was there already: it has been judged, and more of it changes no verdict. -1: err says
+ * why. */
 static int is_judged(sqlite3 *db, const struct event *event, struct err *err)
 {
     AUTO_QUERY sqlite3_stmt *query =
