@@ -234,13 +234,19 @@ static void print_table(struct closing *closing)
     table_free(table);
 }
 
+/* One more name in a line of them: a received one may hold line ends. */
+static void add_listed(struct closing *closing, size_t before, const char *title, const char *name)
+{
+    AUTO_FREE char *safe = utf8_line(name);
+    text_addf(closing->out, "%s%s", before ? ", " : title, safe);
+}
+
 static void print_hidden_columns(struct closing *closing)
 {
     size_t hidden = 0;
     for (size_t i = 0; i < closing->column_count; i++)
         if (!closing->columns[i].shown)
-            text_addf(closing->out, "%s%s",
-                      hidden++ ? ", " : "not shown, for want of room: ", closing->columns[i].title);
+            add_listed(closing, hidden++, "not shown, for want of room: ", closing->columns[i].title);
     if (hidden)
         text_add(closing->out, " (all in summary.csv)\n");
 }
@@ -345,9 +351,10 @@ static void print_not_finite(struct closing *closing)
                 count += result->metrics[k].valid && !isfinite(result->metrics[k].value) &&
                          strcmp(result->metrics[k].name, closing->metrics.items[m]) == 0;
         }
-        if (count)
-            text_addf(closing->out, "%s%s %zu",
-                      printed++ ? ", " : "not finite (NaN, infinity): ", closing->metrics.items[m], count);
+        if (count == 0)
+            continue;
+        add_listed(closing, printed++, "not finite (NaN, infinity): ", closing->metrics.items[m]);
+        text_addf(closing->out, " %zu", count);
     }
     if (printed)
         text_add_char(closing->out, '\n');
@@ -363,9 +370,11 @@ static void print_never_matched(struct closing *closing)
         for (size_t m = 0; m < closing->metrics.count; m++) {
             if (!never_matched(closing->results, repos.items[r], closing->metrics.items[m]))
                 continue;
-            text_addf(closing->out, "%s%s", printed++ ? ", " : "never matched in any log: ", closing->metrics.items[m]);
-            if (repos.count > 1)
-                text_addf(closing->out, " (%s)", repos.items[r]);
+            add_listed(closing, printed++, "never matched in any log: ", closing->metrics.items[m]);
+            if (repos.count > 1) {
+                AUTO_FREE char *repo = utf8_line(repos.items[r]);
+                text_addf(closing->out, " (%s)", repo);
+            }
         }
     if (printed)
         text_add_char(closing->out, '\n');

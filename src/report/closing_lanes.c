@@ -178,8 +178,10 @@ static char *lane_name(const json_t *usage, json_int_t at)
     const json_t *lane = at < 0 ? NULL : json_array_get(lanes, (size_t)at);
     if (!lane)
         return mem_strdup("programs outside the run");
-    return mem_printf("%s%s%s", node_count(lanes) > 1 ? text_of(lane, "node") : "", node_count(lanes) > 1 ? " " : "",
-                      text_of(lane, "name"));
+    bool several = node_count(lanes) > 1;
+    AUTO_FREE char *name =
+        mem_printf("%s%s%s", several ? text_of(lane, "node") : "", several ? " " : "", text_of(lane, "name"));
+    return utf8_line(name);
 }
 
 enum { BY_SHOWN = 4 };
@@ -214,7 +216,8 @@ static void add_disturbances(const json_t *usage, struct text *out)
             break;
         text_addf(out, "%s was disturbed by ", whom);
         add_by(usage, json_object_get(item, "by"), out);
-        text_addf(out, ": %s, in %zu experiment%s\n", text_of(item, "kind"), experiments, experiments == 1 ? "" : "s");
+        AUTO_FREE char *kind = utf8_line(text_of(item, "kind"));
+        text_addf(out, ": %s, in %zu experiment%s\n", kind, experiments, experiments == 1 ? "" : "s");
     }
     if (count > DISTURBED_SHOWN)
         text_addf(out, "and %zu more of the kind (all in report.html)\n", count - DISTURBED_SHOWN);
@@ -224,8 +227,12 @@ static void add_lost(const json_t *usage, struct text *out)
 {
     size_t at;
     json_t *lane;
-    json_array_foreach(json_object_get(usage, "lanes"), at, lane) if (json_get_text(lane, "lost"))
-        text_addf(out, "  %s\n", text_of(lane, "lost"));
+    json_array_foreach(json_object_get(usage, "lanes"), at, lane)
+    {
+        AUTO_FREE char *lost = utf8_line(text_of(lane, "lost"));
+        if (json_get_text(lane, "lost"))
+            text_addf(out, "  %s\n", lost);
+    }
 }
 
 /* How the lanes waited for each other, where one must be alone. */

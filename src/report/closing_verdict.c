@@ -1,6 +1,7 @@
 #include "report/closing_verdict.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -78,8 +79,10 @@ void closing_add_causes(const struct results *results, struct text *out)
         if (results->items[i].outcome == OUTCOME_FAILED && results->items[i].failure)
             tally_add(&tally, results->items[i].failure, &results->items[i], NULL);
     tally_sort(&tally);
-    for (size_t i = 0; i < tally.count; i++)
-        text_addf(out, "%s%zu %s", i ? ", " : "failed by: ", tally.items[i].count, tally.items[i].word);
+    for (size_t i = 0; i < tally.count; i++) {
+        AUTO_FREE char *word = utf8_line(tally.items[i].word);
+        text_addf(out, "%s%zu %s", i ? ", " : "failed by: ", tally.items[i].count, word);
+    }
     if (tally.count > 0)
         text_add_char(out, '\n');
 }
@@ -128,8 +131,9 @@ static void add_kinds(const struct results *results, enum evidence_weight weight
     tally_sort(&tally);
     for (size_t i = 0; i < tally.count && i < KINDS_SHOWN; i++) {
         const struct tally_item *item = &tally.items[i];
-        text_addf(out, "  %s by %s (%zu): %s: %s\n", evidence_weight_name(weight), item->word, item->count,
-                  item->result->id, item->text);
+        AUTO_FREE char *word = utf8_line(item->word), *seen = utf8_line(item->text ? item->text : "");
+        text_addf(out, "  %s by %s (%zu): %s: %s\n", evidence_weight_name(weight), word, item->count, item->result->id,
+                  seen);
     }
     if (tally.count > KINDS_SHOWN)
         text_addf(out, "  and %zu more kinds: see experiment.json in their folders\n", tally.count - KINDS_SHOWN);

@@ -322,6 +322,16 @@ json_t *db_json(sqlite3_stmt *row, int column)
     return text ? json_load_bounded(text, strlen(text), JSON_DECODE_ANY, NULL) : NULL;
 }
 
+json_t *db_json_needed(sqlite3_stmt *row, int column, struct err *err)
+{
+    json_error_t why;
+    const char *text = db_text(row, column);
+    json_t *json = text ? json_load_bounded(text, strlen(text), 0, &why) : NULL;
+    if (!json)
+        err_set(err, "%s", text ? why.text : "it is missing");
+    return json;
+}
+
 bool db_is_null(sqlite3_stmt *row, int column)
 {
     return sqlite3_column_type(row, column) == SQLITE_NULL;

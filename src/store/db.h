@@ -42,9 +42,10 @@ int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: 
 bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err); /* the first cell; no row: 0 */
 
 /* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL
- * or no JSON). */
+ * or no JSON; db_json_needed says which). */
 const char *db_text(sqlite3_stmt *row, int column);
 json_t *db_json(sqlite3_stmt *row, int column);
+json_t *db_json_needed(sqlite3_stmt *row, int column, struct err *err);
 bool db_is_null(sqlite3_stmt *row, int column);
 
 /* The cell as JSON of its own kind (never NULL): an integer, a real, a string, null. db_json_or_text: JSON text as

@@ -48,6 +48,14 @@ bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, st
 }
 
 /* Files that were written before the evidence came do not hold it: 2. */
+static bool files_are_old(sqlite3 *db, int64_t experiment, struct err *err)
+{
+    return db_run(db, err,
+                  "UPDATE experiments SET files_written=2 WHERE number=? AND files_written<>0 AND outcome IS NOT NULL"
+                  " AND again=0",
+                  "i", experiment);
+}
+
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
 {
     const char *verdict;
@@ -55,11 +63,10 @@ bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
         db, err,
         "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
         experiment);
-    return judge(query, &verdict, err) && db_run(db, err,
-                                                 "UPDATE experiments SET verdict=?, files_written=CASE files_written "
-                                                 "WHEN 0 THEN 0 ELSE 2 END WHERE number=? AND"
-                                                 " outcome IS NOT NULL AND again=0",
-                                                 "ti", verdict, experiment);
+    return judge(query, &verdict, err) &&
+           db_run(db, err, "UPDATE experiments SET verdict=? WHERE number=? AND outcome IS NOT NULL AND again=0", "ti",
+                  verdict, experiment) &&
+           files_are_old(db, experiment, err);
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
@@ -75,13 +82,29 @@ static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct e
         json_get(data, "text"), json_get(data, "from_s"), json_get(data, "to_s"), json_get(data, "device"));
 }
 
+/* Whether evidence of this weight was there already: it has been judged, and more of it changes no verdict. -1: err says
+ * why. */
+static int is_judged(sqlite3 *db, const struct event *event, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT 1 FROM evidence WHERE experiment=?1 AND attempt IS nullif(?2,0) AND weight=?3 AND pass IS"
+                 " (SELECT pass FROM experiments WHERE number=?1) LIMIT 1",
+                 "iit", event->experiment, event->attempt,
+                 evidence_weight_name(evidence_weight(json_get_text(event->data, "kind"))));
+    return query ? db_step(query, err) : -1;
+}
+
 /* What is seen of an attempt of a result that stands, or of the experiment after its end, changes the verdict on it. */
 bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
 {
-    if (!insert(db, seq, event, err))
+    int judged = event->experiment == 0 ? 1 : is_judged(db, event, err);
+    if (judged < 0 || !insert(db, seq, event, err))
         return false;
     if (event->experiment == 0)
         return true;
+    if (judged)
+        return files_are_old(db, event->experiment, err);
     return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
            evidence_judge_experiment(db, event->experiment, err);
 }

@@ -97,20 +97,18 @@ static bool read_head(sqlite3 *db, struct plan *out, struct err *err)
     int step = query ? db_step(query, err) : -1;
     if (step < 0)
         return false;
-    json_t *json = step ? db_json(query, 0) : NULL;
-    if (!json)
+    if (step == 0)
         return err_set(err, "run.db: the plan is missing");
-    bool ok = plan_head_from_json(json, out, err);
+    json_t *json = db_json_needed(query, 0, err);
+    bool ok = json && plan_head_from_json(json, out, err);
     json_decref(json);
     return ok || err_wrap(err, "run.db: the plan");
 }
 
 static bool read_experiment(sqlite3_stmt *row, struct plan_experiment *out, struct err *err)
 {
-    json_t *json = db_json(row, 1);
-    if (!json)
-        return err_set(err, "run.db: experiment %lld of the plan is no JSON", sqlite3_column_int64(row, 0));
-    bool ok = plan_experiment_from_json(json, out, err);
+    json_t *json = db_json_needed(row, 1, err);
+    bool ok = json && plan_experiment_from_json(json, out, err);
     json_decref(json);
     return ok || err_wrap(err, "run.db: experiment %lld of the plan", sqlite3_column_int64(row, 0));
 }

@@ -120,7 +120,7 @@ static bool build(sqlite3 *db, int64_t from, struct err *err)
 static const char *const indexes[] = {
     "CREATE INDEX IF NOT EXISTS guard_events ON events (experiment) WHERE type = 'guard'",
     "CREATE INDEX IF NOT EXISTS attempt_ended_events ON events (experiment) WHERE type = 'attempt_ended'",
-    "CREATE INDEX IF NOT EXISTS evidence_of_experiment ON evidence (experiment, attempt)",
+    "CREATE INDEX IF NOT EXISTS evidence_of_experiment ON evidence (experiment, attempt, weight, pass)",
     NULL,
 };
 

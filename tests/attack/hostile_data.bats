@@ -101,7 +101,7 @@ computed|run.db: its table 'evidence' computes cells
 index|run.db: its table 'experiments' computes cells
 virtual|no such module: fts5
 cell|a cell is longer than 16 MiB
-json|the plan is missing
+json|the plan: it holds more than
 shared page|run.db is damaged
 END
 }
@@ -136,17 +136,8 @@ db = sqlite3.connect(sys.argv[1])
 print(db.execute("SELECT count(*) FROM stolen").fetchone()[0], db.execute("SELECT count(*) FROM experiments WHERE files_written = 1").fetchone()[0])' "$RUN/run.db")" "0 2"
 }
 
-# peak WORDS...: the most memory that the program had, MiB. wait4(2): ru_maxrss in KiB.
-peak() {
-    python3 - "$TARE" "$@" <<'PY'
-import os, subprocess, sys
-child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print(os.wait4(child.pid, 0)[2].ru_maxrss // 1024)
-PY
-}
-
-@test "collect: an events.jsonl of 100 MB is read in 64 MiB more than one of a few kilobytes, whether in short lines, a long one or a deep one" {
-    [ -z "${TARE_SANITIZED:-}" ] || skip "the bound of memory is that of the plain build"
+# A run of which Slurm was given one experiment, in $RUN; its task has ended, and its events are in $events.
+submitted_run() {
     mkdir bin
     printf '#!/bin/sh\nprintf "GresTypes = (null)\\nKillWait = 30 sec\\nMaxArraySize = 1001\\n"\n' >bin/scontrol
     printf '#!/bin/sh\necho 4711\n' >bin/sbatch
@@ -159,8 +150,24 @@ PY
     "$TARE" submit settings.json -c registry.json -o results >/dev/null
     RUN=$(run_dir)
     "$TARE" run --task 1 "$RUN" -q
-    small=$(peak collect "$RUN")
     events=$RUN/tasks/0001/1/events.jsonl
+}
+
+# peak WORDS...: the most memory that the program had, MiB; what it printed is in said. wait4(2): ru_maxrss in KiB. SPENT=1: its CPU
+# time, ms.
+peak() {
+    python3 - "$TARE" "$@" <<'PY'
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=open("said", "w"), stderr=subprocess.STDOUT)
+usage = os.wait4(child.pid, 0)[2]
+print(round(1000 * (usage.ru_utime + usage.ru_stime)) if os.environ.get("SPENT") else usage.ru_maxrss // 1024)
+PY
+}
+
+@test "collect: an events.jsonl of 100 MB is read in 64 MiB more than one of a few kilobytes, whether in short lines, a long one or a deep one" {
+    [ -z "${TARE_SANITIZED:-}" ] || skip "the bound of memory is that of the plain build"
+    submitted_run
+    small=$(peak collect "$RUN")
     cp "$events" whole
     for kind in lines long deep; do
         python3 - whole "$events" $kind <<'PY'
@@ -187,7 +194,39 @@ PY
         large=$(peak collect "$RUN")
         echo "$kind: $small MiB, $large MiB"
         [ "$large" -lt $((small + 64)) ]
+        # It was read to its end, and what was lost is told.
+        lost=0
+        grep -q '^records are lost.*(1 event lost)' said || lost=$?
+        { [ $kind = lines ] && [ $lost -eq 1 ]; } || { [ $kind != lines ] && [ $lost -eq 0 ]; } || { cat said; false; }
+        grep -q '1 of 1 experiments are done' said
     done
+}
+
+@test "collect: eight times as much evidence on one experiment takes some eight times as long, not sixty-four times" {
+    submitted_run
+    cp "$events" whole
+    # It comes after the end, so that each piece may change the verdict.
+    for count in 1000 8000; do
+        python3 - whole "$events" $count <<'PY'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+at = next(i for i, line in enumerate(lines) if line["type"] == "session_ended")
+seen = {**lines[at - 1], "type": "evidence", "experiment": 1, "attempt": 1,
+        "data": {"kind": "cpu_shared", "text": "others took it", "device": None, "from_s": None, "to_s": None}}
+lines[at:at] = [seen] * int(sys.argv[3])
+with open(sys.argv[2], "w") as out:
+    for i, line in enumerate(lines):
+        out.write(json.dumps({**line, "seq": i + 1}) + "\n")
+PY
+        eval "spent_$count=$(SPENT=1 peak collect "$RUN")"
+        grep -q '1 of 1 experiments are done' said
+        # All of it is there, in the file, too, and the verdict is that of the evidence.
+        is "$(python3 -c 'import json, sys
+seen = json.load(open(sys.argv[1]))["tare"]
+print(sum(item["text"] == "others took it" for item in seen["evidence"]), seen["verdict"])' "$RUN"/repo_net_001/experiment.json)" "$count suspect"
+    done
+    echo "$spent_1000 ms, $spent_8000 ms"
+    [ "$spent_8000" -lt $((16 * spent_1000)) ]
 }
 
 @test "an experiment.json and a plan.json of little more than brackets are refused before they take memory" {
@@ -223,6 +262,8 @@ END
     RUN=$(run_dir)
     [ "$(wc -l <"$RUN/summary.csv")" -ge 3 ]
     "$TARE" export "$RUN" --table hyperparameters >escaped.csv
+    grep -q ",\"'=HYPERLINK(A1)\"" escaped.csv
+    grep -q ",\"'=HYPERLINK(A1)\"" "$RUN/summary.csv"
     "$TARE" export "$RUN" --table hyperparameters --exact >exact.csv
     "$TARE" export "$RUN" --table hyperparameters --format jsonl >exact.jsonl
     "$TARE" audit "$RUN" --write >/dev/null

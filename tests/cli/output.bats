@@ -351,6 +351,55 @@ END
     done
 }
 
+# Whoever made the folder chose the names in its run.db: one of several lines must not bring a line of its own.
+@test "a name with line ends in a received run.db brings no line of its own, from any reader" {
+    things
+    write_checker
+    cp "$run_1/run.db" whole
+    python3 - "$run_1" whole "$TARE" "$WORK/said.py" <<'END'
+import json, re, shutil, sqlite3, subprocess, sys
+run, whole, program, checker = sys.argv[1:]
+name = "a\x1b[31m\u009b1m\x7f\r\u202e\u2067\u2028\x07b\nFORGED: 9 clean\n"
+def change(statements):
+    shutil.copy(whole, run + "/run.db")
+    db = sqlite3.connect(run + "/run.db")
+    # One did not succeed, and something speaks against the other: both are told of.
+    db.execute("DELETE FROM evidence")
+    db.execute("INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text) VALUES (1, 1, 1, 1, 'cpu_shared', 'suspect', 'others')")
+    db.execute("UPDATE experiments SET verdict = 'suspect' WHERE number = 1")
+    db.execute("UPDATE experiments SET outcome = 'failed', failure = '{}', verdict = NULL, error = 'said' WHERE number = 2")
+    for statement, value in statements:
+        assert db.execute(statement, (value,)).rowcount > 0, statement
+    db.commit()
+    db.close()
+def plan(change_job):
+    row = json.loads(sqlite3.connect(whole).execute("SELECT json FROM plan WHERE number = 1").fetchone()[0])
+    change_job(row["foreground"])
+    return [("UPDATE plan SET json = ? WHERE number = 1", json.dumps(row))]
+# What is spoilt, and whether the words after a resume tell of it.
+cases = {
+    "metric": (plan(lambda job: job["metrics"][0].update(name=name)), True),
+    "model": (plan(lambda job: job.update(model=name)), False),
+    "parameter": (plan(lambda job: job["hyperparameters"][0].update(name=name)), True),
+    "kind of evidence": ([("UPDATE evidence SET kind = ?", name)], True),
+    "text of evidence": ([("UPDATE evidence SET text = ?", name)], True),
+    "failure": ([("UPDATE experiments SET failure = ? WHERE number = 2", json.dumps({"cause": name}))], True),
+    "error": ([("UPDATE experiments SET error = ? WHERE number = 2", name)], True),
+    "host": ([("UPDATE sessions SET host = ?", name)], False),
+    "device": ([("UPDATE energy SET device = ?", name)], False),
+}
+for case, (statements, told) in cases.items():
+    for words in (["audit", run, "--all"], ["stats", run], ["compare", run, run], ["report", run], ["run", "--resume", run]):
+        change(statements)
+        made = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=open("said", "wb"), stderr=subprocess.STDOUT)
+        text = open("said", encoding="utf-8").read()
+        assert 0 <= made.returncode < 128 and text, (case, words, made)
+        assert not re.search(r"^\s*FORGED", text, re.M), (case, words, text)
+        subprocess.run([sys.executable, checker, "plain", "said"], check=True)
+    assert not told or "FORGED" in text, (case, text)
+END
+}
+
 @test "on a terminal with colours there is nothing but our colours" {
     things
     write_checker
