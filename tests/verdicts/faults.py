@@ -1,7 +1,7 @@
 """Errors in the data, planted after the machine has run.  Each writes into the truth what it damaged.
 
-A fault is a pair (stage, function(records, rng)): at stage "values" a record is changed before its files are written, at
-stage "files" the rendered files and rows are.
+STAGE says when a fault is planted: at stage "values" a record is changed before its files are written, at stage "files"
+the rendered files and rows are.
 """
 from datetime import timedelta
 
@@ -9,8 +9,9 @@ from layout import ENERGY, FILES, TRACES, measure_energy
 
 
 def pick(records, rng, least=1, share=0.4):
-    """Some of the records whose sampler saw at least a dozen samples (a few always, whatever their length)."""
-    able = [record for record in records if len(record.samples) >= 12] or records
+    """Some of the records whose sampler saw at least a dozen samples; the longest, where none did."""
+    able = [record for record in records if len(record.samples) >= 12]
+    able = able or [max(records, key=lambda record: len(record.samples))]
     return rng.sample(able, max(1, min(len(able), rng.randint(least, max(least, int(share * len(records)))))))
 
 
@@ -29,7 +30,7 @@ def sampling_gaps(records, rng):
 def truncated_files(records, rng):
     """A file ends in the middle of a line (a full disk)."""
     path = rng.choice(FILES)
-    for record in pick(records, rng):
+    for record in pick([record for record in records if record.files], rng):
         record.files[path] = record.files[path][:int(len(record.files[path]) * rng.uniform(0.1, 0.85))]
         record.add_error(path)
 
@@ -39,7 +40,7 @@ def missing_files(records, rng):
     paths = rng.choice([[path] for path in FILES] + [TRACES, [f for f in FILES if f != "experiment.json"], FILES])
     for record in records if rng.random() < 0.3 else pick(records, rng):
         for path in paths:
-            del record.files[path]
+            record.files.pop(path, None)
             record.add_error(path)
 
 
@@ -56,8 +57,8 @@ def swapped_columns(records, rng):
     one, other = rng.choice([
         ("energy_gpu_avg_watts", "energy_gpu_max_watts"), ("energy_gpu_total_joules", "energy_cpu_total_joules"),
         ("energy_cpu_pkg_joules", "energy_cpu_ram_joules"), ("duration_seconds", "energy_gpu_avg_watts"),
-        ("energy_gpu_temp_avg_celsius", "energy_gpu_util_avg_percent"), ("energy_gpu_min_watts", "energy_gpu_max_watts"),
-        ("duration_seconds", "energy_gpu_total_joules")])
+        ("energy_gpu_temp_avg_celsius", "energy_gpu_util_avg_percent"),
+        ("energy_gpu_min_watts", "energy_gpu_max_watts"), ("duration_seconds", "energy_gpu_total_joules")])
     for record in records if rng.random() < 0.5 else pick(records, rng):
         row = record.row
         row[one], row[other] = row[other], row[one]
@@ -77,8 +78,7 @@ def wrong_metrics(records, rng):
     measured = [record for record in records if any(in_range(name) for name in record.metrics)]
     for record in pick(measured, rng) if measured else []:
         name = rng.choice([name for name in record.metrics if in_range(name)])
-        percent = record.metrics[name] > 1
-        record.metrics[name] = rng.choice([float("nan"), float("inf"), -0.5, 151.5 if percent else 17.0, 1e30])
+        record.metrics[name] = rng.choice([float("nan"), float("inf"), -0.5, 151.5, 1e30])
         record.add_error(f"summary.csv:perf_{name}")
         record.truth["metric_wrong"] = True
 
@@ -90,7 +90,7 @@ def in_range(metric):
 def duplicate_ids(records, rng):
     """Two rows carry one id: the second training wrote over the files of the first."""
     for _ in range(rng.randint(1, 2)):
-        first, second = rng.sample(records, 2)
+        first, second = rng.sample([record for record in records if "experiment.json" in record.files], 2)
         if "summary.csv:experiment_id" in first.truth["data_errors"] + second.truth["data_errors"]:
             continue
         document = second.files["experiment.json"].replace(f'"{second.id}"', f'"{first.id}"')

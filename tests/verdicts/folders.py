@@ -18,7 +18,7 @@ AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted
 
 
 def generate(scenario, seed, folder, extra=0, shift_s=0):
-    """Writes the folder; `extra` more undisturbed experiments at its end; everything `shift_s` later.  Returns truth."""
+    """Writes the folder and gives its truth.  `extra` more undisturbed experiments at the end, all `shift_s` later."""
     plan = SCENARIOS[scenario](stream(scenario, seed))
     planned = len(plan.specs)
     plan.specs += [more_of(plan, n, stream(scenario, seed, "extra", n)) for n in range(extra)]
@@ -68,6 +68,7 @@ def truth_of(spec, run, reference):
     by = ", ".join(sorted(run.planted)) or ("the aftermath of what was planted before" if time or gpu or cpu else None)
     return {"time_disturbed": round(time, 5), "energy_disturbed": round(max(gpu, cpu, key=abs), 5),
             "gpu_energy_disturbed": round(gpu, 5), "cpu_energy_disturbed": round(cpu, 5), "disturbed_by": by,
+            "gpu_energy_recorded": round(sum(sample[1] for sample in run.samples) / run.gpu_j - 1, 4),
             "data_errors": [], "metric_wrong": False, "failed": spec.outcome == "failed",
             "background_planned": spec.background is not None,
             "background_present_share": round(run.background_s / run.seconds, 3) if spec.background else 0.0}

@@ -1,7 +1,7 @@
 """The machine a results folder comes from: one GPU, its processors, its clock and what runs on them.
 
-Time is simulated in ticks of a quarter of a second.  Every effect is a few lines of physics, so that the same folder can
-be run again without what was planted, and the difference is the truth.
+Time is simulated in ticks of a quarter of a second.  Every effect is a few lines of physics, so that the same folder
+can be run again without what was planted, and the difference is the truth.
 """
 import math
 from dataclasses import dataclass, field, replace
@@ -70,7 +70,7 @@ def draw_gpu(rng, **fixed):
 def draw_host(rng, **fixed):
     zone = rng.choice([-8, -5, -3, 0, 1, 2, 3, 5.5, 8, 8, 9, 12])
     host = Host(rng.uniform(8, 40), rng.uniform(40, 250), rng.uniform(1, 6), rng.uniform(0.05, 0.4),
-                rng.uniform(1.005, 1.08), rng.choice([0, 1 / 3000, 1 / 600]), int(zone * 3600),
+                rng.uniform(1.0, 1.06), rng.choice([0, 1 / 3000, 1 / 600]), int(zone * 3600),
                 rng.uniform(-1e-4, 1e-4))
     return replace(host, **fixed)
 

@@ -1,7 +1,7 @@
 """The scenarios: what folder the study would have left, and what is planted in it.
 
-A scenario is a function (rng) -> Plan; its docstring is its sentence in `folders.py --list`.  It begins with a plain study
-(`some_study` or one of its kinds) and plants.
+A scenario is a function (rng) -> Plan; its docstring is its sentence in `folders.py --list`.  It begins with a plain
+study (`some_study` or one of its kinds) and plants.
 """
 import math
 
@@ -95,13 +95,13 @@ def parallel(rng, style, seconds=(20, 90), count=None):
 def background_phases(rng, style):
     """steady: one long training; alternating: trains, ends, starts again after a gap; light: asks little."""
     cpu, intensity = rng.uniform(0.04, 0.15), rng.uniform(0.4, 1.0)
-    startup = [Phase(rng.uniform(1, 6), cpu=cpu), Phase(rng.uniform(0.5, 4), cpu=cpu, context=1.0)]
+    startup = [Phase(rng.uniform(1, 15), cpu=cpu), Phase(rng.uniform(0.5, 4), cpu=cpu, context=1.0)]
     if style == "steady":
         return startup + [Phase(rng.uniform(200, 2000), rng.uniform(0.5, 1.0), intensity, cpu, 1.0)]
     if style == "light":
         return startup + [Phase(rng.uniform(60, 600), rng.uniform(0.05, 0.25), intensity, cpu, 1.0)]
     gap = Phase(rng.uniform(2, 60) if rng.random() < 0.5 else rng.uniform(2, 10), cpu=0.01, alive=False)
-    return startup + [Phase(rng.uniform(5, 60), rng.uniform(0.4, 1.0), intensity, cpu, 1.0), gap]
+    return startup + [Phase(rng.uniform(2, 60), rng.uniform(0.4, 1.0), intensity, cpu, 1.0), gap]
 
 
 def mixed(rng):
@@ -231,12 +231,17 @@ def clean_odd_clock(rng):
 
 # Other processes
 
+def log_uniform(rng, low, high):
+    return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+
 def constant_load(rng):
     return [Phase(FOREVER, rng.uniform(0.5, 1.0), rng.uniform(0.4, 1.0), rng.uniform(0.03, 0.15), 1.0)]
 
 
 def light_load(rng):
-    return [Phase(FOREVER, rng.uniform(0.03, 0.25), rng.uniform(0.3, 1.0), rng.uniform(0.02, 0.1), 1.0)]
+    duty, cpu = log_uniform(rng, 0.005, 0.25), log_uniform(rng, 0.002, 0.06)
+    return [Phase(FOREVER, duty, rng.uniform(0.3, 1.0), cpu, 1.0)]
 
 
 def alternating_load(rng):
@@ -255,7 +260,7 @@ def memory_only(rng):
 
 
 def processors_only(rng):
-    return [Phase(FOREVER, cpu=rng.uniform(0.15, 1.0))]
+    return [Phase(FOREVER, cpu=log_uniform(rng, 0.01, 1.0))]
 
 
 def some_load(rng):
@@ -401,11 +406,18 @@ def several_intruders(rng):
 @scenario()
 def thermal_throttling(rng):
     """The fans fail for some experiments: the GPU gets too hot and lowers its clocks."""
-    plan = plan_of(rng, repeats(rng, (40, 120), kinds=("large",)))
+    return heated(rng, plan_of(rng, repeats(rng, (40, 120), kinds=("large",))))
+
+
+def heated(rng, plan):
+    """One to six experiments with so little cooling that the hardest training would go 10 to 60 K past the limit."""
     gpu = plan.gpu
-    gpu.heat_k_per_w = max(gpu.heat_k_per_w, 0.75 * (gpu.limit_c - gpu.ambient_c) / gpu.cap_w)
+    load = max(min(1.0, spec.model.duty * spec.model.intensity) for spec in plan.specs)
+    power_w = gpu.awake_w + (gpu.cap_w - gpu.awake_w) * load
+    without_limit_c = gpu.limit_c + rng.uniform(10, 60)
     first = rng.randrange(len(plan.specs))
-    plan.hot = (first, first + rng.randint(1, 6), rng.uniform(1.5, 3))
+    plan.hot = (first, min(len(plan.specs), first + rng.randint(1, 6)),
+                (without_limit_c - gpu.ambient_c) / (gpu.heat_k_per_w * power_w))
     return plan
 
 
@@ -575,7 +587,7 @@ def clock_set_inside(rng):
     """The clock is set while a training runs: stamps and the duration jump."""
     plan = some_study(rng)
     for k in rng.sample(range(len(plan.specs)), rng.randint(1, 2)):
-        plan.clock_steps[k] = (rng.choice([-1, 1]) * math.exp(rng.uniform(1.5, 7)), "inside")
+        plan.clock_steps[k] = (rng.choice([-1, 1]) * log_uniform(rng, 5, 1000), "inside")
     return plan
 
 
@@ -605,8 +617,8 @@ def everything_together(rng):
     plan = plant_several(rng, some_study(rng), [faults.sampling_gaps, faults.backward_stamps, faults.differing_summary,
                                                 faults.missing_files, faults.duplicate_ids])
     over_some(rng, plan, some_load(rng), "a second foreign process")
-    first = rng.randrange(len(plan.specs))
-    plan.hot = (first, first + rng.randint(1, 4), rng.uniform(1.5, 3))
-    rng.choice(plan.specs).outcome = rng.choice(["fell back to the CPU", "printed only"])
+    heated(rng, plan)
+    spec = rng.choice(plan.specs)
+    spec.outcome = "printed only" if spec.model.kind == "cpu_only" else "fell back to the CPU"
     plan.clock_steps[rng.randrange(1, len(plan.specs))] = (rng.uniform(-60, 60), "before")
     return plan

@@ -80,14 +80,15 @@ def simulate(plan, seed):
 def run_experiment(machine, plan, k, intruders, seed):
     spec = plan.specs[k]
     rng = stream(seed, spec.key)
-    speed = spec.model.speed(plan.noise, rng)
+    first = all(earlier.model is not spec.model for earlier in plan.specs[:k])
+    speed = spec.model.speed(plan.noise, first, rng)
     machine.cooling = plan.hot[2] if plan.hot and plan.hot[0] <= k < plan.hot[1] else 1.0
     step_s, where = plan.clock_steps.get(k, (0.0, None))
     if where == "before":
         machine.clock_offset += step_s
     companions = intruders + background_companions(spec.background, k, stream(seed, spec.key, "background"))
     wait_before(machine, plan, spec, k, intruders, companions, rng)
-    phases = phases_of(spec, stream(seed, spec.key, "outcome"))
+    phases = phases_of(spec, speed.startup, stream(seed, spec.key, "outcome"))
     wall_begin = machine.wall()
     sampler = Sampler(plan.host, spec.model.sampler_drag, stream(seed, spec.key, "sampler"))
     run = machine.train(phases, k, companions, speed, stream(seed, spec.key, "swing"), sampler)
@@ -137,8 +138,8 @@ def step_clock_inside(machine, run, seconds, share):
     machine.clock_offset += seconds
 
 
-def phases_of(spec, rng):
-    phases = spec.model.phases(spec.hyper)
+def phases_of(spec, startup_factor, rng):
+    phases = spec.model.phases(spec.hyper, startup_factor)
     if spec.outcome == "failed":
         return first_share(phases, rng.uniform(0.05, 0.7))
     if spec.outcome in ("did nothing", "printed only"):

@@ -37,9 +37,10 @@ PERCENT = ("test_accuracy", "best_val_accuracy", "top1_accuracy", "top5_accuracy
 
 @dataclass
 class Speed:
-    """One run's own factors: 1.02 is 2 % longer, 2 % more power."""
+    """One run's own factors: 1.02 is 2 % longer, 2 % more power; the start-up has one more of time."""
     time: float
     power: float
+    startup: float
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Model:
     end_s: float
     sampler_drag: float
 
-    def phases(self, hyper):
+    def phases(self, hyper, startup_factor):
         factor, duty = self.speed_of(hyper)
         epochs = hyper.get("epochs") or max(1, round(hyper.get("max_iter", 500) / 100 * hyper.get("kfold", 10) / 10))
         epoch_s = self.epoch_s * factor
@@ -72,7 +73,8 @@ class Model:
         rounds, rest = divmod(epochs, merged)
         epochs_at_once = [merged] * rounds + [rest] * (rest > 0)
         body = [longer(phase, n) for n in epochs_at_once for phase in (train, check) if phase.seconds > 0]
-        return self.startup + body + [Phase(self.end_s, 0, 0, 0.04, self.context)]
+        startup = [longer(phase, startup_factor) for phase in self.startup]
+        return startup + body + [Phase(self.end_s, 0, 0, 0.04, self.context)]
 
     def speed_of(self, hyper):
         """Epoch time and GPU duty against the defaults."""
@@ -96,8 +98,10 @@ class Model:
         progress = 1 - 0.3 * math.exp(-hyper.get("epochs", 10) / 4)
         return {name: metric_value(name, base, progress, rng) for name, base in self.metrics.items()}
 
-    def speed(self, noise, rng):
-        return Speed(noise.factor(noise.time_sd, rng), noise.factor(noise.power_sd, rng))
+    def speed(self, noise, first, rng):
+        """`first`: nothing of it is in the page cache yet."""
+        startup = math.exp(rng.gauss(0, noise.startup_sd)) * (rng.uniform(1, noise.cold) if first else 1)
+        return Speed(noise.factor(noise.time_sd, rng), noise.factor(noise.power_sd, rng), startup)
 
 
 @dataclass
@@ -105,6 +109,8 @@ class Noise:
     time_sd: float
     power_sd: float
     heavy: float               # share of runs with three times the deviation
+    startup_sd: float
+    cold: float                # at most so much longer is the start-up of a model's first run
 
     def factor(self, sd, rng):
         return math.exp(rng.gauss(0, sd) * (3 if rng.random() < self.heavy else 1))
@@ -113,7 +119,7 @@ class Noise:
 def draw_noise(rng, heavy=None):
     if heavy is None:
         heavy = rng.choice([0, 0, 0, 0, 0.1])
-    return Noise(rng.uniform(0.01, 0.04), rng.uniform(0.01, 0.04), heavy)
+    return Noise(rng.uniform(0.01, 0.04), rng.uniform(0.01, 0.04), heavy, rng.uniform(0.01, 0.08), rng.choice([1, 1.5]))
 
 
 def longer(phase, times):
