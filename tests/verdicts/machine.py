@@ -105,7 +105,8 @@ class Companion:
     loop: Loop
     begins: float
     ends: float
-    planted: str = None              # how truth.json names it; None: planned
+    planted: str = None              # how truth.json names it; None: it belongs there
+    is_background: bool = False      # the planned one
     stalls_from: float = math.inf    # alive with its context, but computing nothing any more
 
 
@@ -215,7 +216,7 @@ class Machine:
                 left -= work
                 done += work
                 run.gpu_j += self.power * dt
-                run.cpu_j += self.cpu_w * dt
+                run.cpu_j += self.cpu_w * speed.processors * dt
                 run.ram_j += self.host.ram_w * (1 + 0.3 * min(1, self.cpu_load)) * dt
                 if self.clocks < 0.999:
                     run.planted.add("thermal throttling")
@@ -242,7 +243,7 @@ def advance_and_list(companions, position, dt, run):
         if run:
             if companion.planted:
                 run.planted.add(companion.planted)
-            elif phase.alive and not stalled:
+            elif companion.is_background and phase.alive and not stalled:
                 run.background_s += dt
         if not stalled:
             companion.loop.advance(dt)

@@ -212,6 +212,16 @@ def clean_loader_bound(rng):
 
 
 @scenario(held_out=True)
+def clean_desktop(rng):
+    """The same GPU draws a desktop: never quite at rest, a few per cent of utilisation now and then."""
+    plan = plan_of(rng, rng.choice([repeats, mutations])(rng))
+    context = rng.choice([0.0, 1.0])
+    plan.desktop = [Phase(rng.uniform(2, 30), rng.uniform(0, 0.01), 0.2, 0.01, context),
+                    Phase(rng.uniform(0.3, 3), rng.uniform(0.01, 0.08), 0.2, 0.02, context)]
+    return plan
+
+
+@scenario(held_out=True)
 def clean_heavy_tails(rng):
     """One run in ten varies three times as much as the others, with nothing beside it."""
     return plan_of(rng, rng.choice([repeats, mutations])(rng), noise=draw_noise(rng, heavy=0.1))

@@ -47,6 +47,7 @@ class Plan:
     epoch_s: float
     wake_share: float          # how often the clean-up before an experiment leaves the clocks up
     intruders: list = field(default_factory=list)
+    desktop: list = None       # phases of a desktop drawn by the same GPU
     hot: tuple = None          # (from experiment, to, heat factor): fans fail
     clock_steps: dict = field(default_factory=dict)     # experiment -> (seconds, "before" or "inside")
     zone_changes: dict = field(default_factory=dict)    # experiment -> seconds added to local time from there on
@@ -74,10 +75,11 @@ def simulate(plan, seed):
     machine = Machine(plan.gpu, plan.host, plan.epoch_s)
     intruders = [Companion(Loop(i.phases, stream(seed, "intruder", n)), i.begins, i.ends, i.text)
                  for n, i in enumerate(plan.intruders)]
-    return [run_experiment(machine, plan, k, intruders, seed) for k in range(len(plan.specs))]
+    desktop = [Companion(Loop(plan.desktop, stream(seed, "desktop")), -FOREVER, FOREVER)] if plan.desktop else []
+    return [run_experiment(machine, plan, k, intruders + desktop, seed) for k in range(len(plan.specs))]
 
 
-def run_experiment(machine, plan, k, intruders, seed):
+def run_experiment(machine, plan, k, others, seed):
     spec = plan.specs[k]
     rng = stream(seed, spec.key)
     first = all(earlier.model is not spec.model for earlier in plan.specs[:k])
@@ -86,8 +88,8 @@ def run_experiment(machine, plan, k, intruders, seed):
     step_s, where = plan.clock_steps.get(k, (0.0, None))
     if where == "before":
         machine.clock_offset += step_s
-    companions = intruders + background_companions(spec.background, k, stream(seed, spec.key, "background"))
-    wait_before(machine, plan, spec, k, intruders, companions, rng)
+    companions = others + background_companions(spec.background, k, stream(seed, spec.key, "background"))
+    wait_before(machine, plan, spec, k, others, companions, rng)
     phases = phases_of(spec, speed.startup, stream(seed, spec.key, "outcome"))
     wall_begin = machine.wall()
     sampler = Sampler(plan.host, spec.model.sampler_drag, stream(seed, spec.key, "sampler"))
@@ -100,17 +102,17 @@ def run_experiment(machine, plan, k, intruders, seed):
         run.planted.add(f"the training {spec.outcome}")
     if machine.cooling > 1:
         run.planted.add("failing fans")
-    machine.pause(rng.uniform(1.2, 1.4), k + RUN_SHARE, intruders, span=0)
+    machine.pause(rng.uniform(1.2, 1.4), k + RUN_SHARE, others, span=0)
     run.wall_begin, run.wall_end = wall_begin, machine.wall()
     return run
 
 
-def wait_before(machine, plan, spec, k, intruders, companions, rng):
+def wait_before(machine, plan, spec, k, others, companions, rng):
     """The pause of the study, with failed earlier attempts in it; a background starts `lead_s` before the end."""
     attempts_s = sum(plan.pause_s * 0.5 + rng.uniform(10, 60) for _ in range(min(spec.retries, 5)))
     lead_s = spec.background.lead_s if spec.background else 0.0
     pause_s = plan.pause_s if k else 5.0
-    machine.pause(pause_s + attempts_s, k - 1 + RUN_SHARE, intruders)
+    machine.pause(pause_s + attempts_s, k - 1 + RUN_SHARE, others)
     if lead_s:
         machine.pause(lead_s, k - 0.001, companions, span=0)
     if rng.random() < plan.wake_share:
@@ -128,7 +130,7 @@ def background_companions(background, k, rng):
         stalls_from = at
     if background.defect == "started late":
         begins = at
-    return [Companion(Loop(background.phases, rng), begins, ends, None, stalls_from)]
+    return [Companion(Loop(background.phases, rng), begins, ends, None, True, stalls_from)]
 
 
 def step_clock_inside(machine, run, seconds, share):

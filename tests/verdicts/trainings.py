@@ -1,6 +1,6 @@
 """The programs of a study: models with their hyperparameters, the phases a training goes through, and its metrics."""
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from machine import DRIVER_OPEN, Phase
 
@@ -40,6 +40,7 @@ class Speed:
     """One run's own factors: 1.02 is 2 % longer, 2 % more power; the start-up has one more of time."""
     time: float
     power: float
+    processors: float          # of their power
     startup: float
 
 
@@ -59,7 +60,7 @@ class Model:
     cpu: float
     swing: float
     validation: float          # share of an epoch
-    end_s: float
+    ending: list
     sampler_drag: float
 
     def phases(self, hyper, startup_factor):
@@ -74,7 +75,7 @@ class Model:
         epochs_at_once = [merged] * rounds + [rest] * (rest > 0)
         body = [longer(phase, n) for n in epochs_at_once for phase in (train, check) if phase.seconds > 0]
         startup = [longer(phase, startup_factor) for phase in self.startup]
-        return startup + body + [Phase(self.end_s, 0, 0, 0.04, self.context)]
+        return startup + body + self.ending
 
     def speed_of(self, hyper):
         """Epoch time and GPU duty against the defaults."""
@@ -101,13 +102,15 @@ class Model:
     def speed(self, noise, first, rng):
         """`first`: nothing of it is in the page cache yet."""
         startup = math.exp(rng.gauss(0, noise.startup_sd)) * (rng.uniform(1, noise.cold) if first else 1)
-        return Speed(noise.factor(noise.time_sd, rng), noise.factor(noise.power_sd, rng), startup)
+        return Speed(noise.factor(noise.time_sd, rng), noise.factor(noise.power_sd, rng),
+                     noise.factor(noise.processors_sd, rng), startup)
 
 
 @dataclass
 class Noise:
     time_sd: float
     power_sd: float
+    processors_sd: float
     heavy: float               # share of runs with three times the deviation
     startup_sd: float
     cold: float                # at most so much longer is the start-up of a model's first run
@@ -119,12 +122,12 @@ class Noise:
 def draw_noise(rng, heavy=None):
     if heavy is None:
         heavy = rng.choice([0, 0, 0, 0, 0.1])
-    return Noise(rng.uniform(0.01, 0.04), rng.uniform(0.01, 0.04), heavy, rng.uniform(0.01, 0.08), rng.choice([1, 1.5]))
+    return Noise(rng.uniform(0.01, 0.04), rng.uniform(0.01, 0.04), rng.uniform(0.01, 0.06), heavy,
+                 rng.uniform(0.01, 0.08), rng.choice([1, 1.5]))
 
 
 def longer(phase, times):
-    return Phase(phase.seconds * times, phase.duty, phase.intensity, phase.cpu, phase.context, phase.swing,
-                 phase.pipelined)
+    return replace(phase, seconds=phase.seconds * times)
 
 
 def metric_value(name, base, progress, rng):
@@ -146,13 +149,13 @@ def draw_model(rng, row, seconds, kind):
     defaults = {hyper: draw_default(rng, hyper) for hyper in hyper_names.split()}
     metrics = {metric: draw_metric(rng, metric) for metric in metric_names.split()}
     startup = draw_startup(rng, kind, seconds)
-    end_s = rng.uniform(0.2, 2)
     duty, intensity, cpu, swing, drag = draw_load(rng, kind)
+    ending = draw_ending(rng, kind, seconds, duty, intensity)
     epochs = defaults.get("epochs") or max(1, round(defaults["max_iter"] / 100 * defaults["kfold"] / 10))
-    epoch_s = max(0.15, (seconds - sum(phase.seconds for phase in startup) - end_s) / epochs)
+    epoch_s = max(0.15, (seconds - sum(phase.seconds for phase in startup + ending)) / epochs)
     validation = rng.choice([0.0, rng.uniform(0.03, 0.25)])
     return Model(repository, name, defaults, metrics, kind, startup, epoch_s, rng.uniform(0.3, 0.95),
-                 rng.uniform(0.3, 1.2), duty, intensity, cpu, swing, validation, end_s, drag)
+                 rng.uniform(0.3, 1.2), duty, intensity, cpu, swing, validation, ending, drag)
 
 
 def draw_load(rng, kind):
@@ -178,6 +181,21 @@ def draw_startup(rng, kind, seconds):
     warming = Phase(budget * rng.uniform(0.1, 0.3), duty=0.03, intensity=0.3, cpu=cpu, context=1.0)
     preparation = [Phase(rng.uniform(2, 5), cpu=cpu, context=1.0)] if budget > 8 and rng.random() < 0.3 else []
     return preparation + [imports, loading, warming]
+
+
+def draw_ending(rng, kind, seconds, duty, intensity):
+    """Writing the weights; for some an evaluation by a process of its own with the GPU at rest before it."""
+    if kind == "cpu_only":
+        return [Phase(rng.uniform(0.2, 2), cpu=0.04)]
+    saving = Phase(rng.uniform(0.2, 2), cpu=0.04, context=1.0)
+    if seconds < 30 or rng.random() < 0.7:
+        return [saving]
+    waiting = Phase(rng.uniform(1, 0.15 * seconds), cpu=0.08, context=1.0)
+    imports = Phase(rng.uniform(2, 5), cpu=0.05)
+    loading = Phase(rng.uniform(1, 4), cpu=0.08, context=1.0)
+    evaluation = Phase(rng.uniform(0.05, 0.25) * seconds, duty * rng.uniform(0.5, 1), intensity * rng.uniform(0.5, 1.2),
+                       0.1, 1.0, swing=0.1)
+    return [waiting, imports, loading, evaluation, saving]
 
 
 def draw_default(rng, hyper):
