@@ -4,8 +4,8 @@
   folders.py SCENARIO SEED DIR    writes DIR/results/ and DIR/truth.json
   folders.py --list               names the scenarios
 
-Held against the study's two real folders by `compare.py shared/data/legacy/run_*` (10 % / median / 90 % of each quantity,
-the generated column over 150 clean folders of the scenarios that are not held out):
+Held against the study's two real folders by `compare.py shared/data/legacy/run_*` (10 % / median / 90 % of each
+quantity, the generated column over 150 clean folders of the scenarios that are not held out):
 
                                  run_20251115_165340    run_20251118_155526    generated
   seconds sampled (%)            88.2 / 96.8 / 100      81.2 / 94.3 / 100      77.4 / 93.1 / 97.2
@@ -25,14 +25,15 @@ the generated column over 150 clean folders of the scenarios that are not held o
   RAM / package energy           0.060 / 0.069 / 0.075  0.050 / 0.070 / 0.080  0.024 / 0.060 / 0.129
   time spread of repetitions (%) no repetitions         no repetitions         1.18 / 2.66 / 5.58
 
-The real folders are one machine (one GPU that rests at 4 to 5 W, wakes at 70 to 95 W, caps at 320 W), the generated ones
-many: levels, package power and pauses spread more widely on purpose.  Taken over to the byte: file names, columns and
-their order, CRLF in summary.csv only, perf's thousands separators, whole-second stamps of the first sample at the floor
-of the beginning, a duration that ends 1.3 s after perf's, local time in the records and UTC in the traces.  Seen in the
-real folders and modelled: clocks up without a context before one with it (70 and 78 W), a preparing process that ends and
-lets the GPU fall to rest inside a training, an evaluation by a process of its own at the end, a power reading that needs
-two to four samples to fall, load that draws 10 to 15 % more while the GPU heats up, a sampler held up by trainings that
-fill the processors (34 % of the seconds sampled), failed attempts that lengthen the pause before a record.
+The real folders are one machine (one GPU that rests at 4 to 5 W, wakes at 70 to 95 W, caps at 320 W), the generated
+ones many: levels, package power and pauses spread more widely on purpose. Taken over to the byte: file names, columns
+and their order, CRLF in summary.csv only, perf's thousands separators, whole-second stamps of the first sample at the
+floor of the beginning, a duration that ends 1.3 s after perf's, local time in the records and UTC in the traces. Seen
+in the real folders and modelled: clocks up without a context before one with it (70 and 78 W), a preparing process
+that ends and lets the GPU fall to rest inside a training, an evaluation by a process of its own at the end, a power
+reading that needs two to four samples to fall, load that draws 10 to 15 % more while the GPU heats up, a sampler held
+up by trainings that fill the processors (34 % of the seconds sampled), failed attempts that lengthen the pause before
+a record.
 """
 import argparse
 import json
@@ -120,7 +121,8 @@ def list_scenarios():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\nHeld")[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", nargs="?", choices=SCENARIOS, metavar="SCENARIO")
     parser.add_argument("seed", nargs="?", type=int, metavar="SEED")
     parser.add_argument("folder", nargs="?", metavar="DIR")
