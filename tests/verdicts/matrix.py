@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Error rates of a judge: generated folders' truth against the verdicts of `TARE audit FOLDER --json`.
 
-  matrix.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out] [--json OUT]
+  matrix.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out] [--seconds S] [--json OUT]
 
 Rows are the truth, columns the verdict; each count has its share of the row and the Wilson 95 % interval of that share.
 Held-out scenarios are touched with --held-out only, and then alone.
@@ -192,20 +192,25 @@ def main():
     parser.add_argument("--folders", type=int, default=100, metavar="N", help="per scenario")
     parser.add_argument("--first", type=int, default=1, metavar="SEED", help="the first seed")
     parser.add_argument("--held-out", action="store_true", help="the held-out scenarios instead of the others")
+    parser.add_argument("--seconds", type=float, default=math.inf, metavar="S", help="then report what was judged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--json", metavar="OUT")
     arguments = parser.parse_args()
     names = chosen_scenarios(arguments.scenarios, arguments.held_out)
     seeds = range(arguments.first, arguments.first + arguments.folders)
-    tasks = [(arguments.tare, name, seed) for name in names for seed in seeds]
-    per_scenario, wrong, refusals, began = {name: Counter() for name in names}, [], [], time.monotonic()
+    tasks = [(arguments.tare, name, seed) for seed in seeds for name in names]
+    per_scenario, wrong, refusals = {name: Counter() for name in names}, [], []
+    began, judged = time.monotonic(), 0
     with multiprocessing.Pool(arguments.jobs) as pool:
         for scenario, counts, cases, refusal in pool.imap(judge, tasks, chunksize=4):
             per_scenario[scenario].update(counts)
             wrong += cases
             refusals += [refusal] if refusal else []
+            judged += 1
+            if time.monotonic() - began > arguments.seconds:
+                break
     total = report(per_scenario, wrong, refusals)
-    print(f"\n{len(tasks)} folders in {time.monotonic() - began:.0f} s")
+    print(f"\n{judged} of {len(tasks)} folders in {time.monotonic() - began:.0f} s")
     if arguments.json:
         write_json(arguments.json, per_scenario, total, wrong, refusals)
 
