@@ -23,7 +23,8 @@ said() { grep -qF -- "$1" err; }
     [[ "$stderr" == *"GPU 0 (NVIDIA H200, GPU-00000000-aaaa) is held by process $HOLDER of user $(id -un) since "*"nothing was run"* ]]
     [ ! -e results ]
     [ ! -e ran ]
-    told=$(grep 'is held by' <<< "$stderr")
+    told=$(sed -n 's/\(is held by .* since [0-9: -]*\)(.*/\1/p' <<< "$stderr") # for how long changes
+    [ -n "$told" ]
     run --separate-stderr tare_run --gpu-lock refuse --dry-run
     [ "$status" -eq 3 ]
     [[ "$stderr" == *"$told"* ]]
