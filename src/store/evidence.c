@@ -47,8 +47,7 @@ bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, st
                   "tii", verdict, experiment, attempt);
 }
 
-/* Files that were written before the evidence came do not hold it: 2. */
-static bool files_are_old(sqlite3 *db, int64_t experiment, struct err *err)
+bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
 {
     return db_run(db, err,
                   "UPDATE experiments SET files_written=2 WHERE number=? AND files_written<>0 AND outcome IS NOT NULL"
@@ -66,7 +65,7 @@ bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
     return judge(query, &verdict, err) &&
            db_run(db, err, "UPDATE experiments SET verdict=? WHERE number=? AND outcome IS NOT NULL AND again=0", "ti",
                   verdict, experiment) &&
-           files_are_old(db, experiment, err);
+           evidence_outdate_files(db, experiment, err);
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
@@ -104,7 +103,7 @@ bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct 
     if (event->experiment == 0)
         return true;
     if (judged)
-        return files_are_old(db, event->experiment, err);
+        return evidence_outdate_files(db, event->experiment, err);
     return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
            evidence_judge_experiment(db, event->experiment, err);
 }

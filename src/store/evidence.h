@@ -10,6 +10,10 @@
 /* In a transaction: EVENT_EVIDENCE as event seq, and the verdicts that it changes. */
 bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err);
 
+/* In a transaction: files of an experiment that were written before do not hold what came now. They are written anew when
+ * the store is closed. */
+bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err);
+
 /* In a transaction: the verdict of an attempt that has ended; and of an experiment, whose result stands. */
 bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err);
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err);

@@ -215,7 +215,7 @@ static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, st
     case EVENT_MARK:
         return write_mark(db, event, err);
     case EVENT_GUARD:
-        return guard_json_net_write(db, event, err);
+        return guard_json_net_write(db, event, err) && evidence_outdate_files(db, event->experiment, err);
     case EVENT_ATTEMPT_ENDED:
         return write_attempt_end(db, event, err);
     case EVENT_SESSION_ENDED:

@@ -415,6 +415,8 @@ assert row["energy_gpu_net_joules"] == row["energy_gpu_net_half_width_joules"] =
 pause, = guard(1, "cooldown")
 assert pause["settled"] and pause["planned_s"] == 40 and 1 <= pause["took_s"] < 30, pause
 assert abs(pause["saved_s"] - (40 - pause["took_s"])) < 1e-9, pause
+# Also what came after the experiment was over is in its file.
+assert [g["phase"] for g in experiment(1)["tare"]["guard"]] == ["preflight", "postflight", "cooldown"], experiment(1)["tare"]["guard"]
 '
 }
 
