@@ -251,7 +251,7 @@ class Run:
                                            env=environment)
 
     def tend(self):
-        """Starts it, and again when it was killed."""
+        """Starts it, and again when it was killed, or left to a resume what the machine had interrupted twice."""
         if self.done:
             return
         if self.runner is None:
@@ -266,7 +266,7 @@ class Run:
         if code == 2 and "before the plan was written" in self.said() and not os.path.exists(self.truth + "/truth"):
             shutil.rmtree(self.folder + "/results")  # killed while it was being made: nothing has run, and it says so
             self.codes.pop()
-        elif code in (0, 1) and self.path():
+        elif code in (0, 1) and self.path() and not re.search("^to run the [0-9]+ left: ", self.said(), re.M):
             self.done = True
         elif len(self.codes) > 20:
             self.done = True
@@ -275,7 +275,8 @@ class Run:
             self.next_start = time.monotonic() + self.round.rng.choice([0, 0, 0.1, 1])
 
     def said(self):
-        return read(self.folder + "/output").decode(errors="replace")[-1500:]
+        """The end of what the last session printed."""
+        return read(self.folder + "/output").decode(errors="replace").split("\n== ")[-1][-1500:]
 
 
 # ---- one round ----
