@@ -100,7 +100,7 @@ nothing_failed() {
 
 @test "the background of a parallel experiment whose init is killed interrupts the attempt, too" {
     registry
-    job 'case $* in *--n*) ;; esac; touch "../up$TARE_ATTEMPT"; sleep 2; echo loss 0.5'
+    job 'case $* in *--n*) ;; esac; touch "../up$TARE_ATTEMPT"; sleep 4; echo loss 0.5'
     cat >settings.json <<'END'
 {"experiments": [{"mode": "parallel", "foreground": {"repo": "repo", "model": "net"}, "background": {"repo": "repo", "model": "net"}}],
  "max_retries": 0, "tare": {"timing": {"between_runs": 0, "before_retry": 0, "stop_grace": 1}}}

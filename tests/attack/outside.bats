@@ -94,7 +94,7 @@ echo loss 0.5"
 }
 
 @test "a private /tmp is empty and gone at the end; where the run is below /tmp the training is not started, and it is said why" {
-    outer=$(mktemp -d "$BATS_TEST_DIRNAME/../../build/outside.XXXXXX")
+    outer=$(mktemp -d /var/tmp/outside.XXXXXX)
     cp_work() { cp -r repo registry.json settings.json "$outer/"; }
     run private '"tmp": true' 'ls -A /tmp; echo 1 >/tmp/tare-test-left'
     [[ $output == *"mount a /tmp of its own (\"private\": {\"tmp\"}), below which neither the run nor the training may be"* ]]
