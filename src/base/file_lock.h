@@ -1,4 +1,4 @@
-/* file_lock: who holds a kernel lock on a file, as the kernel tells it: what stands in the file is anybody's word. */
+/* file_lock: who holds a kernel lock on a file, as the kernel tells it: anybody can write what is in the file. */
 #ifndef TARE_BASE_FILE_LOCK_H
 #define TARE_BASE_FILE_LOCK_H
 

@@ -185,7 +185,7 @@ static void ignore_signal(int signal_number)
 }
 
 /* Whoever starts us may have closed a standard descriptor: the next file that is opened would take its number, and
- * what is printed would go into that file. What stands there instead refuses what is asked of it, as a closed one
+ * what is printed would go into that file. What is there instead refuses what is asked of it, as a closed one
  * does. */
 static void fill_standard_descriptors(void)
 {

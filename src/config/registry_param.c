@@ -117,11 +117,10 @@ static bool refuse(const struct source *source, const char *path, const char *ke
 static bool read_bound(const struct source *source, const char *path, const json_t *json, enum param_type type,
                        double *bound)
 {
-    const char *expected =
-        type != PARAM_INT ? "a number"
-        : json_is_integer(json)
-            ? "a whole number from -9007199254740992 to 9007199254740992 (\"choices\" take larger ones)"
-            : "a whole number (the type is int)";
+    const char *expected = type != PARAM_INT ? "a number"
+                           : json_is_integer(json)
+                               ? "an integer from -9007199254740992 to 9007199254740992 (\"choices\" take larger ones)"
+                               : "an integer (the type is int)";
     /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
     if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
         return refuse(source, path, "range", expected, json);
@@ -238,7 +237,7 @@ static bool read_default(const struct source *source, const char *path, const js
     switch (out->type) {
     case PARAM_INT:
         if (!json_is_integer(json))
-            return refuse(source, place, "default", "a whole number (the type is int)", json);
+            return refuse(source, place, "default", "an integer (the type is int)", json);
         out->default_value = value_int(json_integer_value(json));
         return true;
     case PARAM_FLOAT:

@@ -25,7 +25,7 @@ struct gpu_lock_folder {
 /* The folder shared (GPU_LOCK_FOLDER, or a site's own), made as /tmp is (1777); where that fails the folder NAME in
  * runtime_dir ($XDG_RUNTIME_DIR; NULL: shared must do). No link is followed at its last step. A folder of another user
  * than root, or below one, is used where it is made like /tmp, since others look there too, and doubted. False: none of
- * them, err says why. err->code 0 (reason too): something stands in its place that is not to be trusted; else the error
+ * them, err says why. err->code 0 (reason too): what is in its place is not to be trusted; else the error
  * number: no such folder can be had. */
 bool gpu_lock_folder_open(const char *shared, const char *runtime_dir, struct gpu_lock_folder *out, struct err *err);
 

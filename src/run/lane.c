@@ -285,7 +285,8 @@ static bool is_excused(struct lane *lane, const char *error)
         return first && !lane_is_over(lane);
     struct err err;
     AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
-    err_set(&err, "%s: %s; it was attempt %d in a row that the machine interrupted: mend that, go on with --resume %s",
+    err_set(&err,
+            "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on with --resume %s",
             lane->experiment->id, error, lane->machine_failures, typed);
     runner_break(lane->runner, &err);
     return false;

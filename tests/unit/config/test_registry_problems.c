@@ -179,7 +179,7 @@ static void the_default_has_the_type(void **state)
                     LINES("r:2:1: error: 'default' is missing (at " AT_X ")"));
     expect_registry(
         PARAM("\"type\": \"int\", \"range\": [1, 2], \"default\": 1.5"),
-        LINES("r:2:45: error: 'default': expected a whole number (the type is int), not 1.5 (at " AT_X ".default)"));
+        LINES("r:2:45: error: 'default': expected an integer (the type is int), not 1.5 (at " AT_X ".default)"));
     expect_registry(
         PARAM("\"type\": \"float\", \"range\": [1, 2], \"default\": \"1\""),
         LINES("r:2:47: error: 'default': expected a number (the type is float), not \"1\" (at " AT_X ".default)"));
@@ -203,15 +203,15 @@ static void ranges_are_checked(void **state)
     expect_registry(RANGE("int", "[1, 2, 3]", ""),
                     LINES("r:2:40: error: 'range': expected [low, high], not a list of 3 (at " AT_X ".range)"));
     expect_registry(RANGE("int", "[0.5, 2]", ""),
-                    LINES("r:2:41: error: 'range': expected a whole number (the type is int), not "
+                    LINES("r:2:41: error: 'range': expected an integer (the type is int), not "
                           "0.5 (at " AT_X ".range[0])"));
     expect_registry(RANGE("int", "[1, 1e300]", ""),
-                    LINES("r:2:44: error: 'range': expected a whole number (the type is int), not "
+                    LINES("r:2:44: error: 'range': expected an integer (the type is int), not "
                           "1e300 (at " AT_X ".range[1])"));
     /* 2^53 + 1: as a double it would be 2^53, which is allowed. */
     expect_registry(RANGE("int", "[1, 9007199254740992]", ""), LINES());
     expect_registry(RANGE("int", "[1, 9007199254740993]", ""),
-                    LINES("r:2:44: error: 'range': expected a whole number from -9007199254740992 to 9007199254740992 "
+                    LINES("r:2:44: error: 'range': expected an integer from -9007199254740992 to 9007199254740992 "
                           "(\"choices\" take larger ones), not 9007199254740993 (at " AT_X ".range[1])"));
     expect_registry(RANGE("float", "[\"a\", null]", ""),
                     LINES("r:2:43: error: 'range': expected a number, not \"a\" (at " AT_X ".range[0])",
