@@ -24,10 +24,15 @@ PATCHES = {
     "train.py": [("epoch%10 == 9", "(epoch%10 == 9 or epoch == num_epochs - 1)")],
     # The configuration is written by train.py itself; newer PyYAML wants to be told that.
     "test.py": [("yaml.load(stream)", "yaml.safe_load(stream)")],
-    # It has no weight decay of its own.
+    # numpy 2 has no in1d.
+    "evaluate_gpu.py": [("np.in1d(", "np.isin(")],
+    # It has no weight decay of its own. The model is kept whole, which PyTorch from 2.6 on reads only when it is told to.
     "main_batch.py": [("optim.Adam(model.parameters(), lr=1.0)",
-                       "optim.Adam(model.parameters(), lr=1.0, weight_decay=float(os.environ['STUDY_WEIGHT_DECAY']))")],
+                       "optim.Adam(model.parameters(), lr=1.0, weight_decay=float(os.environ['STUDY_WEIGHT_DECAY']))"),
+                      ('torch.load(args.save + "/model.pt")', 'torch.load(args.save + "/model.pt", weights_only=False)')],
 }
+# Written by small_data.py: the data were drawn by chance, and nothing is fetched.
+SMALL_DATA = "small_data.txt"
 
 
 def resnet(options):
@@ -47,15 +52,23 @@ def reid(options):
     yield ".", "evaluate_gpu.py", []
 
 
+def gpu_flag(script):
+    """PyTorch's examples call it --cuda, and from 2025 on --accel."""
+    with open(script, encoding="utf-8") as file:
+        return "--accel" if "--accel" in file.read() else "--cuda"
+
+
 def examples(options):
     size = options.batch_size or "32"
     folder, more = {
         "mnist": ("mnist", ["--batch-size", size]),
-        "mnist_rnn": ("mnist_rnn", ["--batch-size", size, "--cuda"]),
+        "mnist_rnn": ("mnist_rnn", ["--batch-size", size]),
         # It takes one batch only, which is its training set.
         "mnist_ff": ("mnist_forward_forward", ["--train_size", size]),
         "siamese": ("siamese_network", ["--batch-size", size]),
     }[options.model]
+    if options.model == "mnist_rnn": # the others use the GPU unless they are told not to
+        more.append(gpu_flag("mnist_rnn/main.py"))
     yield folder, "main.py", ["--epochs", options.epochs, "--lr", options.lr, "--seed", options.seed] + more
 
 
@@ -66,6 +79,7 @@ def mrt_oast(options):
               "--ast_type", "OAST", "--save", "model/study", "--batch_size", options.batch_size or "64",
               "--seed", options.seed]
     os.makedirs("model", exist_ok=True)
+    os.makedirs("pic", exist_ok=True) # its test draws curves there
     # A model of an earlier training must not be taken for this one's.
     if os.path.exists("model/study/model.pt"):
         os.remove("model/study/model.pt")
@@ -83,6 +97,24 @@ REPOSITORIES = {
 }
 
 
+def without_downloads():
+    """Networks with weights drawn by chance, and CIFAR-10 without its hashes."""
+    from torchvision import datasets, models
+    cifar = datasets.CIFAR10
+    cifar.meta = dict(cifar.meta, md5=None)
+    cifar.train_list, cifar.test_list = ([[name, None] for name, _ in part] for part in (cifar.train_list, cifar.test_list))
+
+    def untrained(make):
+        return lambda *given, pretrained=False, **more: make(*given, **more)
+    for name in ("densenet121", "resnet50"):
+        setattr(models, name, untrained(getattr(models, name)))
+    try:
+        import timm
+        timm.create_model = untrained(timm.create_model)
+    except ImportError:
+        pass # the script will say so itself
+
+
 def run_patched(script, seed):
     """In a process of its own: the script with its patches, after the generators were seeded."""
     import random
@@ -94,6 +126,8 @@ def run_patched(script, seed):
         torch.manual_seed(seed)
     except ImportError:
         pass # the script will say so itself
+    if os.path.exists(SMALL_DATA):
+        without_downloads()
     with open(script, encoding="utf-8") as file:
         source = file.read()
     for old, new in PATCHES[script]:
@@ -132,6 +166,8 @@ def main():
         run_patched(script, seed)
         return 0
     options = parse()
+    if os.path.exists(SMALL_DATA):
+        print("%s: data drawn by chance; no result means anything" % SMALL_DATA, flush=True)
     for folder, script, arguments in REPOSITORIES[options.repository][0](options):
         start = [os.path.abspath(__file__), "--patched", script, options.seed] if script in PATCHES else [script]
         environment = dict(os.environ, STUDY_WEIGHT_DECAY=options.weight_decay)

@@ -138,7 +138,7 @@ def main():
     criterion = torch.nn.CrossEntropyLoss(weight=(counts.sum() / (2 * counts)).to(device))
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(learning, lr=options.lr, weight_decay=options.weight_decay)
-    scaler = torch.cuda.amp.GradScaler() if device.type == "cuda" and options.model == "mlp" else None
+    scaler = torch.amp.GradScaler("cuda") if device.type == "cuda" and options.model == "mlp" else None
     loss = 0
     for epoch in range(1, options.epochs + 1):
         began = time.time()

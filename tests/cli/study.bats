@@ -96,8 +96,8 @@ END
     python3 "$STUDY/stand_in.py" .
     rm repos/examples/.venv/modules/numpy.py
     echo 'raise ImportError("libcudart.so.12: cannot open shared object file")' > repos/VulBERTa/.venv/modules/torch.py
-    # The machine's own numpy would do.
-    python3 -c 'import numpy' 2> /dev/null && skip "this machine's python3 has a numpy"
+    # The machine's own numpy would do, which -S does not look for.
+    sed -i 's/^\(PYTHONPATH=.* exec [^ ]*\)/\1 -S/' repos/examples/.venv/bin/python
     run --separate-stderr "$TARE" list --check "$REGISTRY"
     [ "$status" -eq 1 ]
     [ "$(grep -c ' ready$' <<< "$output")" -eq 9 ]
@@ -153,6 +153,61 @@ END
     [[ "$output" == *"main_batch.py has no place for a weight decay"* ]]
     run train 0.0
     [ "$status" -eq 0 ]
+}
+
+@test "study_train.py starts scripts of different ages as each of them wants it" {
+    need_python
+    mkdir -p repo/mnist_rnn repo/mnist
+    cd repo
+    echo 'import sys; print(*sys.argv[1:])' | tee mnist/main.py > mnist_rnn/main.py
+    examples() { python3 "$STUDY/study_train.py" examples -n "$1" --epochs 2 --lr 1 --seed 1; }
+    [ "$(examples mnist_rnn)" = "--epochs 2 --lr 1 --seed 1 --batch-size 32 --cuda" ]
+    [ "$(examples mnist)" = "--epochs 2 --lr 1 --seed 1 --batch-size 32" ]
+    echo "# '--accel'" >> mnist_rnn/main.py
+    [ "$(examples mnist_rnn)" = "--epochs 2 --lr 1 --seed 1 --batch-size 32 --accel" ]
+    # What was removed or turned round: numpy's in1d, and reading a whole model.
+    cat > np.py <<'END'
+def isin(index, junk, invert=False): return ("isin", index, junk, invert)
+END
+    echo 'import np; print(np.in1d(1, 2, invert=True))' > evaluate_gpu.py
+    run python3 "$STUDY/study_train.py" --patched evaluate_gpu.py 1
+    [ "$output" = "('isin', 1, 2, True)" ]
+    cat > main_batch.py <<'END'
+class torch:
+    load = staticmethod(lambda path, weights_only=True: print(path, weights_only))
+class args:
+    save = "model/study"
+torch.load(args.save + "/model.pt")
+import os
+print(os.path.isdir("pic"))
+END
+    run python3 "$STUDY/study_train.py" MRT-OAST -n default --epochs 1 --lr 1 --seed 1 --weight-decay 0
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "model/study/model.pt False" ]
+    [ "${lines[1]}" = True ]
+    # Drawn by chance: said before anything else.
+    echo > small_data.txt
+    [ "$(examples mnist | head -n 1)" = "small_data.txt: data drawn by chance; no result means anything" ]
+}
+
+@test "small_data.py makes what the repositories read, and leaves alone what is there" {
+    /usr/bin/python3 -c 'import numpy' 2> /dev/null || skip "/usr/bin/python3 has no numpy (Debian's python3-numpy)"
+    make_data() { /usr/bin/python3 "$STUDY/small_data.py" . "$@"; }
+    run make_data
+    [ "$status" -eq 1 ]
+    [[ "$output" == "no clone in ./repos: MRT-OAST, bug-localization-by-dnn-and-rvsm, "* ]]
+    mkdir -p repos/{MRT-OAST,bug-localization-by-dnn-and-rvsm,pytorch_resnet_cifar10}/ repos/examples/data/MNIST/raw
+    echo mine > repos/examples/data/MNIST/raw/train-images-idx3-ubyte
+    run make_data MRT-OAST bug-localization-by-dnn-and-rvsm pytorch_resnet_cifar10 examples
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"./repos/examples/data/MNIST/raw has data already: left alone"* ]]
+    [ "$(cat repos/examples/data/MNIST/raw/*)" = mine ]
+    [ "$(find repos -name small_data.txt | wc -l)" -eq 4 ]
+    /usr/bin/python3 "$BATS_TEST_DIRNAME/study_data.py" repos
+    # A second time nothing is made.
+    find repos -type f -exec sha256sum {} + | sort > before
+    make_data MRT-OAST examples
+    find repos -type f -exec sha256sum {} + | sort | diff before -
 }
 
 @test "the programs of the study are Python that parses" {
