@@ -70,7 +70,7 @@ def market(repository, draw):
     folder = new_folder(repository, "Market", "pytorch")
     if not folder:
         return
-    persons, each = 24, 24
+    persons, each = 12, 12
     images, who = pictures(draw, persons * each * 4, 128, 64, channels=3, classes=persons)
     shot = dict.fromkeys(range(persons), 0)
     # Of a person the first are for training, the next for validation, then queries of camera 1 and the gallery of others.
