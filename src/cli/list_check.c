@@ -68,6 +68,7 @@ static void look(const struct registry *registry, const struct list_wish *wish, 
         if (models.count)
             needs_look(registry, repo, &models, &options, needs);
     }
+    needs_ask(needs);
 }
 
 static int print(const struct needs *needs, const char *registry, bool json)

@@ -60,9 +60,12 @@ struct registry_data {
     struct strv models;  /* that need it; none: all */
 };
 
-/* Python modules that a training imports. */
+/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a version is as base/version.h
+ * says, "" or NULL: any will do. */
 struct registry_modules {
     struct strv names;
+    struct strv wanted; /* of the version of each name */
+    char *python;       /* of the interpreter's version, or NULL */
     char *get; /* how a person installs them, or NULL */
     struct strv models; /* as above */
 };

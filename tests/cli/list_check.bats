@@ -202,3 +202,118 @@ python
 END
     diff expected called
 }
+
+# Interpreters that count their starts and find every module, but only while all three are running: 6 repositories with 2
+# models each, two of which share one, by a link to its folder.
+make_interpreters() {
+    local number
+    for number in 1 2 3; do
+        mkdir -p envs/$number/bin
+        cat > envs/$number/bin/python <<END
+#!/bin/sh
+echo start >> $WORK/starts.$number
+shift 2
+for _ in \$(seq 200); do
+    [ -e $WORK/starts.1 ] && [ -e $WORK/starts.2 ] && [ -e $WORK/starts.3 ] && break
+    sleep 0.05
+done
+[ -e $WORK/starts.1 ] && [ -e $WORK/starts.2 ] && [ -e $WORK/starts.3 ] || exit 1
+for word; do echo "yes 1.$number"; done
+END
+        chmod +x envs/$number/bin/python
+    done
+    make_trainer default
+    for number in 1 2 3 4 5 6; do
+        cp -r repo "r$number"
+        ln -s "../envs/$(((number + 1) / 2))" "r$number/.venv"
+    done
+    {
+        echo '{"models": {'
+        for number in 1 2 3 4 5 6; do
+            [ $number = 1 ] || echo ,
+            echo "\"r$number\": {\"path\": \"r$number\", \"train_script\": \"train.sh\", \"venv\": \".venv\", \"models\": [\"a\", \"b\"],
+                  \"requires\": [{\"modules\": [\"torch\", \"m$number\"], \"models\": [\"b\"]}, {\"modules\": [\"torch\", \"numpy\"]}]}"
+        done
+        echo '}}'
+    } > models_config.json
+}
+
+@test "each interpreter is started once, whichever repositories use it, and all of them beside each other" {
+    make_interpreters
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    [ "$(grep -c ready <<< "$output")" -eq 12 ]
+    for number in 1 2 3; do
+        [ "$(grep -c . starts.$number)" -eq 1 ]
+    done
+}
+
+@test "an environment of other variables is another one" {
+    make_interpreters
+    sed -i 's/"path": "r2"/"path": "r2", "env": {"PYTHONPATH": "elsewhere"}/' models_config.json
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    [ "$(grep -c . starts.1)" -eq 2 ]
+    [ "$(grep -c . starts.2)" -eq 1 ]
+}
+
+# Modules with and without a distribution of another name, in a folder that PYTHONPATH names.
+make_modules() {
+    mkdir -p modules/PyYAML-6.0.1.dist-info modules/opencv_python-4.9.0.80.dist-info
+    echo > modules/yaml.py
+    echo "__version__ = '4.9.0'" > modules/cv2.py
+    echo "__version__ = '2.11.0+cu130'" > modules/torch.py
+    echo > modules/nameless.py
+    printf 'Metadata-Version: 2.1\nName: PyYAML\nVersion: 6.0.1\n' > modules/PyYAML-6.0.1.dist-info/METADATA
+    echo yaml > modules/PyYAML-6.0.1.dist-info/top_level.txt
+    printf 'Metadata-Version: 2.1\nName: opencv-python\nVersion: 4.9.0.80\n' > modules/opencv_python-4.9.0.80.dist-info/METADATA
+    echo cv2 > modules/opencv_python-4.9.0.80.dist-info/top_level.txt
+    make_trainer default
+}
+
+# $1: rows of "requires".
+make_versions() {
+    cat > models_config.json <<END
+{"models": {"toy": {"path": "repo", "train_script": "train.sh", "python": "python3", "models": ["m"],
+                    "env": {"PYTHONPATH": "$WORK/modules"}, "requires": [$1]}}}
+END
+}
+
+@test "a version that is not wanted is told with the one that is there, and how to get another" {
+    need_python
+    make_modules
+    make_versions '{"modules": ["torch>=2.12"], "get": "pip install torch==2.12"}, {"python": ">=9", "get": "a newer Python"}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    [ "${lines[1]}" = "toy         m      2 missing" ]
+    grep -q '^toy  *all  *module  *wrong version  *torch  *torch 2.11.0+cu130 is there, >=2.12 is wanted$' <<< "$output"
+    grep -q '^toy  *all  *python  *wrong version  *Python  *Python 3[0-9.a-z]* is there, >=9 is wanted$' <<< "$output"
+    grep -qx '  pip install torch==2.12' <<< "$output"
+    grep -qx '  a newer Python' <<< "$output"
+    make_versions '{"modules": ["torch>=2.6,<2.12", "torch!=2.5"], "python": ">=3"}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+}
+
+@test "a version is that of the module's distribution, whatever its name; an unknown one is never good" {
+    need_python
+    python3 -c 'from importlib.metadata import packages_distributions' || skip "this Python cannot tell whose module it is"
+    make_modules
+    make_versions '{"modules": ["yaml>=6.0.1", "cv2==4.9.0.80"]}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    make_versions '{"modules": ["yaml<6", "nameless>=0", "json!=9"]}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    grep -q 'wrong version  *yaml  *yaml 6.0.1 is there, <6 is wanted$' <<< "$output"
+    grep -q 'unknown  *nameless  *version not known, >=0 is wanted$' <<< "$output"
+    [ "${lines[1]}" = "toy         m      2 missing" ]
+}
+
+@test "a version that cannot be compared is a mistake in the registry, with its place" {
+    make_modules
+    make_versions '{"modules": ["torch>=2.6rc1"]}'
+    run "$TARE" list --check
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"models_config.json:2:"*"error: 'modules': 'torch>=2.6rc1': '>=2.6rc1' is not a comparison with a release"*"(at \$.models.toy.requires[0].modules)"* ]]
+}
