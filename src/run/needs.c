@@ -225,15 +225,20 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
     look_at_data(repo, options, needs, out);
 }
 
-bool repo_needs_ready(const struct repo_needs *needs, const char *model)
+size_t repo_needs_missing(const struct repo_needs *needs, const char *model)
 {
+    size_t missing = 0;
     for (size_t i = 0; i < needs->count; i++) {
         const struct need *need = &needs->items[i];
         bool good = need->state == NEED_THERE || need->state == NEED_OTHER;
-        if (!good && (need->models.count == 0 || strv_has(&need->models, model)))
-            return false;
+        missing += !good && (need->models.count == 0 || strv_has(&need->models, model));
     }
-    return true;
+    return missing;
+}
+
+bool repo_needs_ready(const struct repo_needs *needs, const char *model)
+{
+    return repo_needs_missing(needs, model) == 0;
 }
 
 bool needs_all_there(const struct needs *needs)

@@ -59,7 +59,8 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
 void needs_ask(struct needs *needs);
 void needs_fini(struct needs *needs);
 
-/* Nothing of what this model needs is missing or unknown. */
+/* How much of what this model needs is missing, unknown or of a wrong version; none of it. */
+size_t repo_needs_missing(const struct repo_needs *needs, const char *model);
 bool repo_needs_ready(const struct repo_needs *needs, const char *model);
 
 /* Of every repository, and there is room for what is to be fetched. */

@@ -317,3 +317,117 @@ END
     [ "$status" -eq 2 ]
     [[ "$output" == *"models_config.json:2:"*"error: 'modules': 'torch>=2.6rc1': '>=2.6rc1' is not a comparison with a release"*"(at \$.models.toy.requires[0].modules)"* ]]
 }
+
+# Models that end as their names say. $1: more keys of the repository.
+make_starts() {
+    make_trainer <<'END'
+#!/bin/sh
+echo "$@" > ../command.$2
+case "$2" in
+good) echo "loss: 0.5"; setsid sleep 600 & sleep 600 ;;
+quiet) sleep 600 ;;
+done) echo "loss: 0.25" ;;
+none) echo "not yet implemented" ;;
+bad) printf 'epoch 1\rTraceback (most recent call last):\n  File "t.py"\nAttributeError: in1d\n'; exit 1 ;;
+oom) echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 3.00 MiB is free."; exit 1 ;;
+caught) echo "Traceback (most recent call last):"; sleep 600 ;;
+esac
+END
+    cat > models_config.json <<END
+{"models": {"toy": {"path": "repo", "train_script": "./train.sh", "model_flag": "-m",
+  "models": ["good", "quiet", "done", "none", "bad", "oom", "caught"],
+  "supported_hyperparams": {"epochs": {"flag": "--epochs", "type": "int", "default": 10, "range": [1, 500]},
+                            "lr": {"flag": "--lr", "type": "float", "default": 0.5, "range": [0.1, 1]}},
+  "performance_metrics": {"log_patterns": {"loss": "loss: ([0-9.]+)"}}${1:-}}}}
+END
+    mkdir tmp
+    export TMPDIR=$WORK/tmp
+}
+
+start_of() { sed -n "s/^toy  *$1  *\(.*[^ ]\) *\$/\1/p" <<< "$output" | tail -n 1; }
+
+@test "--check=run starts each model, ends all of it, and says how that went" {
+    make_starts
+    run --separate-stderr "$TARE" list --check=run --seconds 1
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [ "${lines[0]}" = "REPOSITORY  MODEL   STATE" ]
+    [[ "$(start_of good)" == "ran for 1."*" s without failing (metrics seen: loss 0.5)" ]]
+    [[ "$(start_of quiet)" == "ran for 1."*" s without failing (no metric seen yet)" ]]
+    [[ "$(start_of 'done')" == "ended by itself after "*" s with 0; metrics seen: loss 0.25" ]]
+    [[ "$(start_of none)" == "ended by itself after "*" s with 0 and no metric" ]]
+    [[ "$(start_of bad)" == "failed after "*": exit code 1; traceback at log line "*": AttributeError: in1d" ]]
+    [[ "$(start_of oom)" == "failed after "*": exit code 1; the log says: torch.OutOfMemoryError: "*" (out_of_memory)" ]]
+    [[ "$(start_of caught)" == "failed after 1."*": it went on, but log line 1 matches the error pattern "*" (pattern)" ]]
+    grep -qx "toy bad: $WORK/repo/train.sh -m bad --epochs 10 --lr 0.5" <<< "$output"
+    grep -qx '  AttributeError: in1d' <<< "$output"
+    [[ "$stderr" == *"starting toy good in $WORK/repo, for at most 1 s"* ]]
+    # Nothing is left, not even what left its session, nor a folder.
+    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    [ -z "$(ls tmp)" ]
+    [ ! -e results ]
+}
+
+@test "a start has the command line of a run, with the settings' values and those of smoke" {
+    need_python
+    make_starts
+    sed -i 's/"models": \["good.*\],/"models": ["done"],/' models_config.json
+    make_settings '{"repo": "toy", "model": "done", "mode": "default", "hyperparameters": {"lr": 0.25}}'
+    "$TARE" run settings.json --dry-run --json > plan.json
+    run --separate-stderr "$TARE" list --check=run --json settings.json
+    [ "$status" -eq 0 ]
+    echo "$output" > check.json
+    is_command() { # $1: what becomes of the run's
+        python3 - "$1" <<'END'
+import json, re, sys
+plan, start = json.load(open("plan.json")), json.load(open("check.json"))["starts"][0]
+job, = plan["experiments"]
+run = job["foreground"]["command"] if "foreground" in job else job["command"]
+old, new = sys.argv[1].split("=>")
+assert start["command"] == run.replace(old, new), (start, run)
+assert start["state"] == "ended" and start["good"] is True and start["exit_code"] == 0 and start["metrics"] == ["loss 0.25"], start
+END
+    }
+    is_command '=>'
+    grep -qx -- '-m done --epochs 10 --lr 0.25' command.done
+    sed -i 's/"performance_metrics"/"smoke": {"hyperparameters": {"epochs": 1}}, &/' models_config.json
+    "$TARE" list --check=run --json settings.json > check.json
+    is_command '--epochs 10=>--epochs 1'
+    grep -qx -- '-m done --epochs 1 --lr 0.25' command.done
+}
+
+@test "what lacks something is not started" {
+    make_starts ', "data": [{"path": "data.csv", "models": ["good", "quiet", "none", "bad", "oom", "caught"]}]'
+    run --separate-stderr "$TARE" list --check=run --seconds 1
+    [ "$status" -eq 1 ]
+    [ "$(start_of bad)" = "not started: 1 missing" ]
+    [[ "$(start_of 'done')" == "ended by itself after "* ]]
+    [ "$(ls command.*)" = command.done ]
+}
+
+@test "Ctrl-C ends a start at once, and all that it has begun" {
+    make_starts
+    start_program list --check=run toy
+    wait_until test -e command.good
+    kill -INT "$PID"
+    end_program
+    [ "$CODE" -eq 130 ]
+    grep -q '^toy  *good  *interrupted after ' out
+    [ ! -e command.quiet ]
+    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    [ -z "$(ls tmp)" ]
+}
+
+@test "--check takes run and nothing else; smoke names hyperparameters that there are" {
+    make_starts ', "smoke": {"hyperparameters": {"epoch": 1}}'
+    run "$TARE" list --check=walk
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--check: 'walk' is none of run"* ]]
+    run "$TARE" list --seconds 3
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--seconds goes with --check=run"* ]]
+    run "$TARE" list --check=run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'epoch' is none of the repository's hyperparameters; did you mean 'epochs'?"*"\$.models.toy.smoke.hyperparameters.epoch"* ]]
+    [ ! -e command.good ]
+}

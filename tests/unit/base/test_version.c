@@ -1,9 +1,9 @@
 /* What is wanted of a version, and versions that are there: the examples of PEP 440, worked out by hand. */
-#include <cmocka.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
 
 #include "base/version.h"
 
