@@ -138,7 +138,7 @@ static json_t *make_entry(const struct list_wish *wish, const struct repo *repo,
 /* What of the settings changes how a job starts. */
 static json_t *make_tare(const struct list_wish *wish)
 {
-    static const char *const keys[] = {"environment", "limits", "private"};
+    static const char *const keys[] = {"timing", "environment", "limits", "private"};
     const json_t *given = wish->has_settings ? json_get(wish->settings.doc.root, "tare") : NULL;
     json_t *out = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

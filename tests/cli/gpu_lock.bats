@@ -309,7 +309,7 @@ END
 
 @test "list --check=run starts nothing while a run holds the GPU" {
     two_gpus
-    job 'touch ../ran'
+    job 'touch ../ran; echo loss 1'
     settings 1
     hold
     run --separate-stderr "$TARE" list --check=run settings.json -c registry.json --seconds 1
@@ -319,13 +319,14 @@ END
     [ ! -e ran ]
     let_go
     run --separate-stderr "$TARE" list --check=run settings.json -c registry.json --seconds 1
+    echo "$output"
     [ "$status" -eq 0 ]
     [ -e ran ]
 }
 
 @test "a run waits for list --check=run" {
     two_gpus
-    job 'touch ../ran; sleep 5'
+    job 'touch ../ran; echo loss 1; sleep 5'
     settings 1
     start_program list --check=run settings.json -c registry.json --seconds 3
     wait_until test -e ran
