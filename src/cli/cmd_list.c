@@ -2,11 +2,24 @@
 #include "cli/list.h"
 #include "cli/option_rows.h"
 
-enum { OPTION_CONFIG, OPTION_CHECK, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_CONFIG, OPTION_CHECK, OPTION_SECONDS, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+
+static const char *const check_choices[] = {"run", NULL};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY("the registry to show, instead of the one that is found"),
-    [OPTION_CHECK] = {.long_name = "--check", .help = "tell what is still missing on this machine, and how to get it"},
+    [OPTION_CHECK] = {.long_name = "--check",
+                      .type = CLI_FLAG,
+                      .choices = check_choices,
+                      .help = "tell what is still missing on this machine, and how to get it; =run: start each model "
+                              "for a moment as well"},
+    [OPTION_SECONDS] = {.long_name = "--seconds",
+                        .argument = "DURATION",
+                        .type = CLI_DURATION,
+                        .low = 1,
+                        .high = 3600,
+                        .default_text = "20s",
+                        .help = "with --check=run: how long each model may run before it is ended"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
@@ -14,27 +27,45 @@ static const struct cli_option options[OPTION_COUNT] = {
 static int run(const struct cli_call *call)
 {
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
+    const struct list_check_wish check = {
+        .asked = asked,
+        .config = call->values[OPTION_CONFIG].text,
+        .json = call->values[OPTION_JSON].given,
+        .starts = call->values[OPTION_CHECK].text,
+        .seconds = call->values[OPTION_SECONDS].seconds,
+        .caller = call->caller,
+    };
+    if (call->values[OPTION_SECONDS].given && !check.starts)
+        return cli_usage_error(call->command, "--seconds goes with --check=run");
     if (call->values[OPTION_CHECK].given)
-        return list_check(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);
+        return list_check(&check);
     return list_registry(asked, call->values[OPTION_CONFIG].text, call->values[OPTION_JSON].given);
 }
 
 static const char *const usage[] = {"list [REPO | SETTINGS.json | REGISTRY.json] [options]",
-                                    "list --check [SETTINGS.json | REGISTRY.json | REPO] [options]", NULL};
+                                    "list --check[=run] [SETTINGS.json | REGISTRY.json | REPO] [options]", NULL};
 
 static const char *const description[] = {
     "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
     "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that 'run' would take.",
     "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
-    "modules, data, room on the disk), and the command or place that mends it. Of a settings file, only the models "
-    "that "
-    "it runs are looked at. Modules are imported in a child that sees no GPU; nothing is fetched, nothing is trained.",
+    "modules and their versions, data, room on the disk), and the command or place that mends it. Of a settings file, "
+    "only the models that it runs are looked at. Modules are imported in a child that sees no GPU; nothing is fetched, "
+    "nothing is trained.",
+    "With --check=run: then each model that lacks nothing is started for 20 s (--seconds), one after the other, with "
+    "the "
+    "command line, environment and containment of a run, and ended with all that it started. It trains in its own "
+    "folder, as in a run, and what it writes there stays. Hyperparameters have the settings' values or their defaults, "
+    "and those of \"smoke\" in the registry. The GPUs are locked meanwhile; where a run holds one, nothing is started.",
     NULL};
 
-static const char *const exits[] = {"0", "shown; with --check: all is there",
-                                    "1", "with --check: something is missing",
-                                    "2", "no registry, a mistake in it, or no such repository",
-                                    NULL};
+static const char *const exits[] = {
+    "0",   "shown; with --check: all is there, and every start is good",
+    "1",   "with --check: something is missing, or a start failed or ended without a metric",
+    "2",   "no registry, a mistake in it, or no such repository",
+    "3",   "with --check=run: a run holds a GPU, or something of a start is still alive",
+    "130", "interrupted by Ctrl-C (143: by TERM); what was found until then is shown",
+    NULL};
 
 const struct cli_command cmd_list = {
     .name = "list",

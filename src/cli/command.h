@@ -16,7 +16,7 @@ struct caller;
 enum { CLI_OK = 0, CLI_SOME_FAILED = 1, CLI_USAGE = 2, CLI_BROKEN = 3 };
 
 enum cli_type {
-    CLI_FLAG,     /* takes no value */
+    CLI_FLAG,     /* takes no value; with choices: none, or behind '=' one of them */
     CLI_TEXT,
     CLI_FILE,     /* text; completion offers files */
     CLI_FOLDER,   /* text; completion offers folders */
@@ -32,7 +32,7 @@ struct cli_option {
     const char *argument;   /* the value's name in texts: "FILE"; NULL for flags */
     enum cli_type type;
     double low, high;           /* bounds of INT and DURATION; both 0: none */
-    const char *const *choices; /* of CHOICE, NULL-terminated */
+    const char *const *choices; /* of CHOICE, and of such a FLAG; NULL-terminated */
     const char *default_text;   /* as the texts show it and as it is parsed when not given; NULL: none */
     const char *unit;           /* "seconds", or NULL */
     const char *help;           /* one line, no full stop */

@@ -44,8 +44,13 @@ void option_head(const struct cli_option *option, struct text *out)
     if (option->short_name)
         text_addf(out, "%s, ", option->short_name);
     text_add(out, option->long_name);
-    if (option->argument)
+    if (option->type == CLI_FLAG && option->choices) {
+        for (size_t i = 0; option->choices[i]; i++)
+            text_addf(out, "%s%s", i ? "|" : "[=", option->choices[i]);
+        text_add_char(out, ']');
+    } else if (option->argument) {
         text_addf(out, " %s", option->argument);
+    }
 }
 
 static void add_fact(struct text *out, size_t *facts, const char *fact)

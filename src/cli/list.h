@@ -28,7 +28,16 @@ int list_registry(const char *asked, const char *config, bool json);
 /* The repository of this name; NULL: there is none, which is told. */
 const struct repo *list_find_repo(const struct registry *registry, const char *path, const char *name);
 
-/* "list --check": of settings, only what they name. Gives the exit code: 0 all there, 1 something is missing. */
-int list_check(const char *asked, const char *config, bool json);
+/* "list --check": of settings, only what they name. */
+struct list_check_wish {
+    const char *asked, *config; /* as above */
+    bool json;
+    bool starts;    /* each model, for so many seconds */
+    double seconds;
+    const struct caller *caller; /* whose environment the starts get */
+};
+
+/* Gives the exit code: 0 all there, 1 something is missing, or a start is not good. */
+int list_check(const struct list_check_wish *wish);
 
 #endif

@@ -189,7 +189,9 @@ static bool set_value(struct parser *parser, const struct found *found, const ch
     *value = (struct cli_value){.given = true, .text = text, .all = value->all};
     if (found->option->repeats)
         strv_add(&value->all, text);
-    return found->option->type == CLI_FLAG || read_value(found->option, found->name, value, parser->err);
+    if (found->option->type == CLI_FLAG)
+        return !text || read_choice(found->option, found->name, value, parser->err);
+    return read_value(found->option, found->name, value, parser->err);
 }
 
 /* Flags glued together: "-lS" is -l and -S; the last may take a value. */
@@ -209,9 +211,10 @@ static bool unglue_flag(struct parser *parser, struct found *found)
 static bool take_option(struct parser *parser, struct found found)
 {
     while (found.option->type == CLI_FLAG) {
-        if (!set_value(parser, &found, NULL))
+        bool chosen = found.attached && found.option->choices;
+        if (!set_value(parser, &found, chosen ? found.attached : NULL))
             return false;
-        if (!found.attached || parser->help)
+        if (!found.attached || chosen || parser->help)
             return true;
         if (!unglue_flag(parser, &found))
             return false;

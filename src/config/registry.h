@@ -60,9 +60,12 @@ struct registry_data {
     struct strv models;  /* that need it; none: all */
 };
 
-/* Python modules that a training imports. */
+/* Python modules that a training imports, and the interpreter that it needs. What is wanted of a version is as base/version.h
+ * says, "" or NULL: any will do. */
 struct registry_modules {
     struct strv names;
+    struct strv wanted; /* of the version of each name */
+    char *python;       /* of the interpreter's version, or NULL */
     char *get; /* how a person installs them, or NULL */
     struct strv models; /* as above */
 };
@@ -93,6 +96,7 @@ struct repo {
     size_t mark_count;
     struct registry_oom_step *oom_steps; /* in the order in which they are taken */
     size_t oom_step_count;
+    struct registry_oom_step smoke; /* values of hyperparameters for a smoke start; no change: the defaults */
     struct registry_source source;
     struct registry_data *data;
     size_t data_count;
@@ -120,6 +124,7 @@ struct registry_mark registry_mark_copy(const struct registry_mark *mark);
 void registry_marks_fini(struct registry_mark *marks, size_t count); /* frees the array too */
 
 struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *step);
+void registry_oom_step_fini(struct registry_oom_step *step);
 void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count); /* frees the array too */
 
 /* The reference of every key in Markdown; docs/settings.md holds it word for word. */

@@ -2,12 +2,13 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/version.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ITEMS = 1000, SHA1_DIGITS = 40, SHA256_DIGITS = 64 };
+enum { MOST_ITEMS = 1000, LONGEST_MODULE = 200, SHA1_DIGITS = 40, SHA256_DIGITS = 64 };
 
 static const struct field source_rows[] = {
     {.key = "url",
@@ -59,8 +60,14 @@ static const struct field modules_rows[] = {
     {.key = "modules",
      .kind = FIELD_TEXTS,
      .offset = offsetof(struct registry_modules, names),
-     .initial = "needed",
-     .help = "Python modules that the interpreter must be able to import, such as torch"},
+     .initial = "needed, or `python`",
+     .help = "Python modules that the interpreter must be able to import, such as torch, with the version as pip "
+             "writes it: torch>=2.6,<3"},
+    {.key = "python",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct registry_modules, python),
+     .initial = "any",
+     .help = "the version that the interpreter must have, such as >=3.8"},
     {.key = "get",
      .kind = FIELD_TEXT,
      .offset = offsetof(struct registry_modules, get),
@@ -183,18 +190,47 @@ static bool is_module(const char *name)
     return !begins;
 }
 
+static void check_want(const struct source *source, const char *path, const char *key, const char *text,
+                       const char *want)
+{
+    struct err err = {0};
+    if (*want && !version_want_check(want, &err))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': '%s': %s", key, text, err.text);
+}
+
+/* One text of "modules", "torch>=2.6", becomes a name and what is wanted. */
+static void split_module(const struct source *source, const char *path, struct registry_modules *row, size_t index)
+{
+    int length;
+    const char *want;
+    char *text = row->names.items[index];
+    version_split(text, &length, &want);
+    char *name = mem_strndup(text, (size_t)length);
+    strv_add(&row->wanted, want);
+    if (length > LONGEST_MODULE || !is_module(name))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "'modules': '%s' is no name of a Python module", name);
+    check_want(source, path, "modules", text, want);
+    row->names.items[index] = name;
+    free(text);
+}
+
 static void read_modules_row(const struct source *source, const char *path, const json_t *json, struct repo *out)
 {
     struct registry_modules *row = &out->modules[out->module_count++];
     fields_check_keys(source, path, json, &registry_modules_table, UNKNOWN_ARE_WARNINGS, NULL);
-    check_given(source, path, json, "modules", "names of Python modules");
+    if (!json_get(json, "python"))
+        check_given(source, path, json, "modules", "names of Python modules");
     fields_read(source, path, json, &registry_modules_table, row);
     check_plain(source, path, json, "get");
-    AUTO_FREE char *place = json_path_key(path, "modules");
+    AUTO_FREE char *modules = json_path_key(path, "modules");
+    AUTO_FREE char *python = json_path_key(path, "python");
+    if (row->names.count > MOST_ITEMS)
+        refuse(source, modules, "modules", "at most 1000 names", json_get(json, "modules"));
     for (size_t i = 0; i < row->names.count; i++)
-        if (!is_module(row->names.items[i]))
-            problems_add(source->problems, SEVERITY_ERROR, source->doc, place,
-                         "'modules': '%s' is no name of a Python module", row->names.items[i]);
+        split_module(source, modules, row, i);
+    if (row->python)
+        check_want(source, python, "python", row->python, row->python);
     check_models(source, path, &row->models, out);
 }
 
@@ -248,6 +284,8 @@ void registry_needs_fini(struct repo *repo)
     }
     for (size_t i = 0; i < repo->module_count; i++) {
         strv_fini(&repo->modules[i].names);
+        strv_fini(&repo->modules[i].wanted);
+        free(repo->modules[i].python);
         free(repo->modules[i].get);
         strv_fini(&repo->modules[i].models);
     }

@@ -48,6 +48,15 @@ static const struct field step_rows[] = {
      .help = "how often the step may be taken, before the next one comes"},
 };
 
+static const struct field smoke_rows[] = {
+    {.key = "hyperparameters",
+     .kind = FIELD_OTHER,
+     .expected = "an object of values",
+     .initial = "the defaults",
+     .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
+};
+
+const struct field_table registry_smoke_table = FIELD_TABLE("`smoke`", smoke_rows);
 const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
 
 static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
@@ -216,6 +225,18 @@ static void read_step(const struct source *source, const char *path, const json_
                      "a step that changes nothing: it needs one of scale, set, args and env");
 }
 
+void registry_read_smoke(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *given = field_object(source, path, json, "smoke", &place);
+    if (!given)
+        return;
+    fields_check_keys(source, place, given, &registry_smoke_table, UNKNOWN_ARE_WARNINGS, NULL);
+    out->smoke.changes =
+        mem_array(json_object_size(json_get(given, "hyperparameters")) + 1, sizeof *out->smoke.changes);
+    read_changes(source, place, given, "hyperparameters", out, read_value, &out->smoke);
+}
+
 void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out)
 {
     const json_t *steps = json_get(json, "oom_steps");
@@ -247,16 +268,20 @@ struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *
     return copy;
 }
 
+void registry_oom_step_fini(struct registry_oom_step *step)
+{
+    for (size_t i = 0; i < step->change_count; i++) {
+        free(step->changes[i].name);
+        value_fini(&step->changes[i].value);
+    }
+    free(step->changes);
+    strv_fini(&step->args);
+    strv_fini(&step->env);
+}
+
 void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < steps[i].change_count; k++) {
-            free(steps[i].changes[k].name);
-            value_fini(&steps[i].changes[k].value);
-        }
-        free(steps[i].changes);
-        strv_fini(&steps[i].args);
-        strv_fini(&steps[i].env);
-    }
+    for (size_t i = 0; i < count; i++)
+        registry_oom_step_fini(&steps[i]);
     free(steps);
 }

@@ -155,6 +155,11 @@ static const struct field needs_rows[] = {
      .expected = "a list of objects",
      .initial = "none",
      .help = "Python modules that a training imports"},
+    {.key = "smoke",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what makes the short start of `list --check=run` short"},
 };
 
 static const struct field metrics_rows[] = {
@@ -438,6 +443,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         read_metrics(source, path, json, out);
         registry_read_marks(source, path, json, out);
         registry_read_oom_steps(source, path, json, out);
+        registry_read_smoke(source, path, json, out);
         registry_read_needs(source, path, json, out);
     } else {
         AUTO_FREE char *shown = field_shown(json);
@@ -470,6 +476,7 @@ void registry_repo_fini(struct repo *repo)
     free(repo->metrics);
     registry_marks_fini(repo->marks, repo->mark_count);
     registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
+    registry_oom_step_fini(&repo->smoke);
     registry_needs_fini(repo);
 }
 
@@ -480,7 +487,8 @@ void registry_repo_describe(struct text *out)
                                                 &registry_param_table, &metrics_table,
                                                 &metric_table,         &registry_mark_table,
                                                 &registry_oom_table,   &registry_source_table,
-                                                &registry_data_table,  &registry_modules_table};
+                                                &registry_data_table,  &registry_modules_table,
+                                                &registry_smoke_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

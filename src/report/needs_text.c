@@ -1,5 +1,6 @@
 #include "report/needs_text.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "report/table.h"
 
@@ -13,20 +14,9 @@ static bool is_good(const struct need *need)
     return need->state == NEED_THERE || need->state == NEED_OTHER;
 }
 
-/* How many needs of this model are not met. */
-static size_t count_missing(const struct repo_needs *needs, const char *model)
-{
-    size_t missing = 0;
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct need *need = &needs->items[i];
-        missing += !is_good(need) && (need->models.count == 0 || strv_has(&need->models, model));
-    }
-    return missing;
-}
-
 static void add_model(struct table *table, const struct repo_needs *needs, const char *model)
 {
-    size_t missing = count_missing(needs, model);
+    size_t missing = repo_needs_missing(needs, model);
     AUTO_FREE char *state = missing ? mem_printf("%zu missing", missing) : mem_strdup("ready");
     table_add_row(table);
     table_add_cell(table, needs->repo->name, NULL);
@@ -138,11 +128,87 @@ void needs_text(const struct needs *needs, bool colour, struct text *out)
     add_disks(needs, out);
 }
 
-static json_t *models_json(const struct strv *models)
+/* What became of one start, as a sentence. */
+static char *start_sentence(const struct smoke *smoke)
+{
+    AUTO_FREE char *seen = strv_join(&smoke->seen, ", ");
+    char lasted[32];
+    clock_format_duration(smoke->seconds, lasted);
+    bool tells = smoke->cause && strcmp(smoke->cause, "exit_code") != 0; /* more than the sentence does */
+    const char *metrics = smoke->seen.count ? "metrics seen: "
+                          : smoke->metrics  ? "no metric seen yet"
+                                            : "it has no metrics";
+    switch (smoke->state) {
+    case SMOKE_NOT_STARTED:
+        return mem_printf("not started: %s", smoke->why);
+    case SMOKE_FAILED:
+        return mem_printf("failed after %s: %s%s%s%s", lasted, smoke->why ? smoke->why : "", tells ? " (" : "",
+                          tells ? smoke->cause : "", tells ? ")" : "");
+    case SMOKE_NO_METRIC:
+        return mem_printf("ended by itself after %s with 0 and no metric", lasted);
+    case SMOKE_ENDED:
+        return mem_printf("ended by itself after %s with %d%s%s", lasted, smoke->code,
+                          smoke->seen.count ? "; metrics seen: " : "", seen);
+    case SMOKE_RAN:
+        return mem_printf("ran for %s without failing (%s%s)", lasted, metrics, seen);
+    case SMOKE_INTERRUPTED:
+        break;
+    }
+    return mem_printf("interrupted after %s", lasted);
+}
+
+void needs_text_starts(const struct smoke *starts, size_t count, bool colour, struct text *out)
+{
+    static const char *const titles[] = {"REPOSITORY", "MODEL", "START"};
+    if (count == 0)
+        return;
+    struct table *table = table_new(colour);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], false);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *sentence = start_sentence(&starts[i]);
+        table_add_row(table);
+        table_add_cell(table, starts[i].repo, NULL);
+        table_add_cell(table, starts[i].model, NULL);
+        table_add_cell(table, sentence, smoke_is_good(&starts[i]) ? GREEN : RED);
+    }
+    text_add_char(out, '\n');
+    table_print(table, out);
+    table_free(table);
+    for (size_t i = 0; i < count; i++) {
+        if (smoke_is_good(&starts[i]) || !starts[i].command)
+            continue;
+        text_addf(out, "\n%s %s: %s\n", starts[i].repo, starts[i].model, starts[i].command);
+        for (size_t j = 0; j < starts[i].log.count; j++)
+            text_addf(out, "  %s\n", starts[i].log.items[j]);
+    }
+}
+
+static json_t *texts_json(const struct strv *texts)
 {
     json_t *out = json_array();
-    for (size_t i = 0; i < models->count; i++)
-        json_array_append_new(out, json_string(models->items[i]));
+    for (size_t i = 0; i < texts->count; i++)
+        json_array_append_new(out, json_string(texts->items[i]));
+    return out;
+}
+
+static json_t *start_json(const struct smoke *smoke)
+{
+    AUTO_FREE char *sentence = start_sentence(smoke);
+    bool exited = smoke->exited && smoke->state != SMOKE_NOT_STARTED;
+    json_t *out = json_object();
+    json_object_set_new(out, "repository", json_text_or_null(smoke->repo));
+    json_object_set_new(out, "model", json_text_or_null(smoke->model));
+    json_object_set_new(out, "command", json_text_or_null(smoke->command));
+    json_object_set_new(out, "state", json_string(smoke_state_name(smoke->state)));
+    json_object_set_new(out, "good", json_boolean(smoke_is_good(smoke)));
+    json_object_set_new(out, "sentence", json_text_or_null(sentence));
+    json_object_set_new(out, "seconds", json_real(smoke->seconds));
+    json_object_set_new(out, "exit_code", exited && !smoke->signalled ? json_integer(smoke->code) : json_null());
+    json_object_set_new(out, "signal", exited && smoke->signalled ? json_integer(smoke->code) : json_null());
+    json_object_set_new(out, "cause", json_text_or_null(smoke->cause));
+    json_object_set_new(out, "metrics", texts_json(&smoke->seen));
+    json_object_set_new(out, "log", texts_json(&smoke->log));
     return out;
 }
 
@@ -154,7 +220,7 @@ static json_t *need_json(const struct repo_needs *needs, const struct need *need
     json_object_set_new(out, "state", json_string(need_state_name(need->state)));
     json_object_set_new(out, "detail", json_text_or_null(need->detail));
     json_object_set_new(out, "mend", json_text_or_null(need->mend));
-    json_object_set_new(out, "models", models_json(need->models.count ? &need->models : &needs->models));
+    json_object_set_new(out, "models", texts_json(need->models.count ? &need->models : &needs->models));
     return out;
 }
 
@@ -188,9 +254,11 @@ static json_t *disk_json(const struct disk_need *disk)
     return out;
 }
 
-json_t *needs_text_json(const struct needs *needs, const char *registry)
+json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, size_t count, const char *registry)
 {
-    json_t *repos = json_array(), *disks = json_array();
+    json_t *repos = json_array(), *disks = json_array(), *started = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(started, start_json(&starts[i]));
     for (size_t i = 0; i < needs->count; i++)
         json_array_append_new(repos, repo_json(&needs->repos[i]));
     for (size_t i = 0; i < needs->disk_count; i++)
@@ -200,5 +268,9 @@ json_t *needs_text_json(const struct needs *needs, const char *registry)
     json_object_set_new(out, "ready", json_boolean(needs_all_there(needs)));
     json_object_set_new(out, "repositories", repos);
     json_object_set_new(out, "disks", disks);
+    if (count)
+        json_object_set_new(out, "starts", started);
+    else
+        json_decref(started);
     return out;
 }

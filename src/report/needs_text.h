@@ -1,9 +1,10 @@
-/* needs_text: what "list --check" found, as text and as JSON. */
+/* needs_text: what "list --check" found, and how the short starts of "--check=run" ended, as text and as JSON. */
 #ifndef TARE_REPORT_NEEDS_TEXT_H
 #define TARE_REPORT_NEEDS_TEXT_H
 
 #include "base/text.h"
 #include "run/needs.h"
+#include "run/smoke.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -12,7 +13,10 @@
  * is needed. */
 void needs_text(const struct needs *needs, bool colour, struct text *out);
 
+/* A table of the starts, and the command and the last lines of the log of each that is not good. Nothing for none. */
+void needs_text_starts(const struct smoke *starts, size_t count, bool colour, struct text *out);
+
 /* A new reference. registry: its file. */
-json_t *needs_text_json(const struct needs *needs, const char *registry);
+json_t *needs_text_json(const struct needs *needs, const struct smoke *starts, size_t count, const char *registry);
 
 #endif

@@ -221,19 +221,24 @@ void needs_look(const struct registry *registry, const struct repo *repo, const 
         needs_add_disk(needs, future, repo->source.size_bytes);
     AUTO_FREE char *python = has_interpreter(repo) ? mem_strdup(command.head.items[repo->command_prefix.count])
                                                    : fs_find_executable("python3", options->cwd, options->path);
-    needs_ask_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
+    needs_add_modules(repo, &command, is_missing(out, NEED_INTERPRETER) ? NULL : python, out);
     look_at_data(repo, options, needs, out);
+}
+
+size_t repo_needs_missing(const struct repo_needs *needs, const char *model)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct need *need = &needs->items[i];
+        bool good = need->state == NEED_THERE || need->state == NEED_OTHER;
+        missing += !good && (need->models.count == 0 || strv_has(&need->models, model));
+    }
+    return missing;
 }
 
 bool repo_needs_ready(const struct repo_needs *needs, const char *model)
 {
-    for (size_t i = 0; i < needs->count; i++) {
-        const struct need *need = &needs->items[i];
-        bool good = need->state == NEED_THERE || need->state == NEED_OTHER;
-        if (!good && (need->models.count == 0 || strv_has(&need->models, model)))
-            return false;
-    }
-    return true;
+    return repo_needs_missing(needs, model) == 0;
 }
 
 bool needs_all_there(const struct needs *needs)
@@ -260,6 +265,8 @@ void needs_fini(struct needs *needs)
         }
         free(repo->items);
         strv_fini(&repo->models);
+        free(repo->python);
+        strv_fini(&repo->env);
     }
     for (size_t i = 0; i < needs->disk_count; i++)
         free(needs->disks[i].path);
@@ -270,16 +277,18 @@ void needs_fini(struct needs *needs)
 
 const char *need_kind_name(enum need_kind kind)
 {
-    static const char *const names[] = {
-        [NEED_FOLDER] = "folder",   [NEED_COMMIT] = "commit",           [NEED_SCRIPT] = "script",
-        [NEED_PROGRAM] = "program", [NEED_INTERPRETER] = "interpreter", [NEED_MODULE] = "module",
-        [NEED_DATA] = "data"};
+    static const char *const names[] = {[NEED_FOLDER] = "folder",           [NEED_COMMIT] = "commit",
+                                        [NEED_SCRIPT] = "script",           [NEED_PROGRAM] = "program",
+                                        [NEED_INTERPRETER] = "interpreter", [NEED_MODULE] = "module",
+                                        [NEED_PYTHON] = "python",           [NEED_DATA] = "data"};
     return names[kind];
 }
 
 const char *need_state_name(enum need_state state)
 {
     static const char *const names[] = {
-        [NEED_THERE] = "there", [NEED_MISSING] = "missing", [NEED_UNKNOWN] = "unknown", [NEED_OTHER] = "differs"};
+        [NEED_THERE] = "there",     [NEED_MISSING] = "missing", [NEED_VERSION] = "wrong version",
+        [NEED_UNKNOWN] = "unknown", [NEED_OTHER] = "differs",
+    };
     return names[state];
 }

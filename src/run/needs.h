@@ -7,11 +7,12 @@
 
 #include <sys/types.h>
 
-enum need_kind { NEED_FOLDER, NEED_COMMIT, NEED_SCRIPT, NEED_PROGRAM, NEED_INTERPRETER, NEED_MODULE, NEED_DATA };
+enum need_kind { NEED_FOLDER, NEED_COMMIT, NEED_SCRIPT, NEED_PROGRAM, NEED_INTERPRETER, NEED_PYTHON, NEED_MODULE, NEED_DATA };
 
 enum need_state {
     NEED_THERE,
     NEED_MISSING,
+    NEED_VERSION, /* there, in a version that is not wanted: counts as missing */
     NEED_UNKNOWN, /* could not be looked at: counts as missing */
     NEED_OTHER,   /* there, but not as the registry says: told, counts as there */
 };
@@ -23,6 +24,7 @@ struct need {
     char *detail; /* what is wrong, or a module's version; NULL: nothing to say */
     char *mend;   /* a command, or words; NULL: none comes to mind */
     struct strv models; /* that need it; none: all that were asked for */
+    const char *wanted, *get; /* of a module and of Python: the version, how it is got; the registry's, may be NULL */
 };
 
 struct repo_needs {
@@ -30,6 +32,8 @@ struct repo_needs {
     struct strv models; /* that were asked for */
     struct need *items;
     size_t count, capacity;
+    char *python; /* whom needs_ask asks, and its environment; NULL: nobody */
+    struct strv env;
 };
 
 /* One file system that what is missing would go to. */
@@ -50,9 +54,13 @@ struct needs {
 /* Looks at one repository for these models and adds it to needs. options: those of a plan. */
 void needs_look(const struct registry *registry, const struct repo *repo, const struct strv *models,
                 const struct plan_options *options, struct needs *needs);
+
+/* When all repositories were looked at: imports their modules. Until then these are unknown. */
+void needs_ask(struct needs *needs);
 void needs_fini(struct needs *needs);
 
-/* Nothing of what this model needs is missing or unknown. */
+/* How much of what this model needs is missing, unknown or of a wrong version; none of it. */
+size_t repo_needs_missing(const struct repo_needs *needs, const char *model);
 bool repo_needs_ready(const struct repo_needs *needs, const char *model);
 
 /* Of every repository, and there is room for what is to be fetched. */
@@ -60,6 +68,6 @@ bool needs_all_there(const struct needs *needs);
 bool disk_need_fits(const struct disk_need *disk);
 
 const char *need_kind_name(enum need_kind kind);    /* "folder", "interpreter", ... */
-const char *need_state_name(enum need_state state); /* "there", "missing", "unknown", "differs" */
+const char *need_state_name(enum need_state state); /* "there", "missing", "wrong version", ... */
 
 #endif

@@ -1,12 +1,16 @@
 /* Python modules, found by importing them: whether "import torch" works is what a training wants to know, and that
- * depends on libraries that no list of packages tells. */
+ * depends on libraries that no list of packages tells. Each interpreter is started once for all repositories that use it in
+ * the same environment, and several interpreters import beside each other. */
 #include "base/utf8.h"
+#include "base/version.h"
 #include "run/needs_private.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,23 +18,65 @@
 /* A first import of a large framework from a cold disk takes a minute. */
 #define ASK_TIMEOUT_S 180.0
 
-enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200 };
+enum { LONGEST_ANSWER = 1 << 20, LONGEST_DETAIL = 200, WORDS_MAX = 500, ASKED_AT_ONCE = 4 };
 
 /* Fixed, its arguments are names that the registry's reader has checked. The working folder is no place to import from,
- * and what modules print does not mix with the answer. */
-static const char question[] = "import sys\n"
-                               "sys.path[:] = [p for p in sys.path if p]\n"
-                               "import os\n"
-                               "out = os.fdopen(os.dup(1), 'w')\n"
-                               "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)\n"
-                               "for name in sys.argv[1:]:\n"
-                               "    try:\n"
-                               "        line = 'yes ' + str(getattr(__import__(name), '__version__', ''))\n"
-                               "    except BaseException as error:\n"
-                               "        line = 'no ' + type(error).__name__ + ': ' + str(error)\n"
-                               "    line = line.replace('\\r', ' ').replace('\\n', ' ')\n"
-                               "    out.write(line.encode('ascii', 'replace').decode() + '\\n')\n"
-                               "    out.flush()\n";
+ * and what modules print does not mix with the answer. The first line is the interpreter's own version. Behind a name, "="
+ * asks for the version of the distribution that the module belongs to (PyYAML's for yaml); where that cannot be told, or there
+ * are several with different ones, for what the module says. */
+static const char question[] =
+    "import sys\n"
+    "sys.path[:] = [p for p in sys.path if p]\n"
+    "import os\n"
+    "out = os.fdopen(os.dup(1), 'w')\n"
+    "os.dup2(os.open(os.devnull, os.O_WRONLY), 1)\n"
+    "owners = []\n"
+    "def version(name):\n"
+    "    try:\n"
+    "        from importlib import metadata\n"
+    "        if not owners:\n"
+    "            owners.append(metadata.packages_distributions())\n"
+    "        found = set(metadata.version(one) for one in owners[0].get(name.split('.')[0], ()))\n"
+    "        return found.pop() if len(found) == 1 else ''\n"
+    "    except Exception:\n"
+    "        return ''\n"
+    "def answer(word):\n"
+    "    if word == '=':\n"
+    "        level = {'alpha': 'a', 'beta': 'b', 'candidate': 'rc'}.get(sys.version_info[3], '')\n"
+    "        return '.'.join(map(str, sys.version_info[:3])) + level\n"
+    "    name = word.rstrip('=')\n"
+    "    module = __import__(name)\n"
+    "    known = word != name and version(name)\n"
+    "    return str(known or getattr(sys.modules.get(name), '__version__', '') or getattr(module, '__version__', ''))\n"
+    "for word in sys.argv[1:]:\n"
+    "    try:\n"
+    "        line = 'yes ' + answer(word)\n"
+    "    except BaseException as error:\n"
+    "        line = 'no ' + type(error).__name__ + ': ' + str(error)\n"
+    "    line = line.replace('\\r', ' ').replace('\\n', ' ')\n"
+    "    out.write(line.encode('ascii', 'replace').decode() + '\\n')\n"
+    "    out.flush()\n";
+
+struct answer {
+    enum need_state state; /* THERE, MISSING or UNKNOWN */
+    char *text;            /* a version, or why not */
+};
+
+/* One interpreter in one environment, and all that is asked of it. */
+struct interpreter {
+    const char *python;
+    const struct strv *env;
+    struct strv words; /* "torch", or "torch=" where its version is wanted */
+    struct answer *answers;
+    struct answer version; /* its own */
+    double limit_s;        /* for all its starts together: each repository that uses it adds ASK_TIMEOUT_S */
+};
+
+struct interpreters {
+    struct interpreter *items;
+    size_t count, capacity;
+    atomic_size_t next;
+};
 
 static void set_all(struct strv *env, const struct strv *more)
 {
@@ -41,31 +87,141 @@ static void set_all(struct strv *env, const struct strv *more)
     }
 }
 
+/* Links followed, so that an environment to which several repositories link is one; NULL: not there. */
+static char *real_path(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy = real ? mem_strdup(real) : NULL;
+    free(real);
+    return copy;
+}
+
+static void set_path(struct strv *env, const struct strv *prepend)
+{
+    AUTO_STRV struct strv folders = {0};
+    const char *path = strv_env_get(env, "PATH");
+    for (size_t i = 0; i < prepend->count; i++) {
+        char *real = real_path(prepend->items[i]);
+        if (real)
+            strv_add_owned(&folders, real);
+    }
+    if (path)
+        strv_add(&folders, path);
+    if (folders.count) {
+        AUTO_FREE char *whole = strv_join(&folders, ":");
+        strv_env_set(env, "PATH", whole);
+    }
+}
+
 /* As the training would have it, without a GPU: looking must not disturb who measures there. */
 static void make_environment(const struct repo *repo, const struct command *command, struct strv *env)
 {
     for (char **entry = environ; *entry; entry++)
         if (strchr(*entry, '='))
             strv_add(env, *entry);
-    set_all(env, &command->env);
-    set_all(env, &repo->env);
-    AUTO_FREE char *first = strv_join(&command->path_prepend, ":");
-    const char *path = strv_env_get(env, "PATH");
-    if (*first) {
-        AUTO_FREE char *both = path ? mem_printf("%s:%s", first, path) : mem_strdup(first);
-        strv_env_set(env, "PATH", both);
+    for (size_t i = 0; i < command->env.count; i++) { /* VIRTUAL_ENV, CONDA_PREFIX */
+        const char *equals = strchr(command->env.items[i], '=');
+        AUTO_FREE char *name = mem_strndup(command->env.items[i], (size_t)(equals - command->env.items[i]));
+        AUTO_FREE char *real = real_path(equals + 1);
+        strv_env_set(env, name, real ? real : equals + 1);
     }
+    set_all(env, &repo->env);
+    set_path(env, &command->path_prepend);
     strv_env_set(env, "CUDA_VISIBLE_DEVICES", "");
     strv_env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
 }
 
-static void find_names(const struct repo *repo, const struct repo_needs *needs, struct strv *names)
+static void add_need(const struct registry_modules *row, enum need_kind kind, const char *name, const char *wanted,
+                     struct repo_needs *out)
 {
+    struct need *need = needs_add(out, kind, NEED_UNKNOWN, name, NULL, NULL, &row->models);
+    need->get = row->get;
+    need->wanted = wanted;
+}
+
+void needs_add_modules(const struct repo *repo, const struct command *command, const char *python,
+                       struct repo_needs *out)
+{
+    size_t before = out->count;
     for (size_t i = 0; i < repo->module_count; i++) {
         const struct registry_modules *row = &repo->modules[i];
-        for (size_t j = 0; needs_concerns(needs, &row->models) && j < row->names.count; j++)
-            strv_add_once(names, row->names.items[j]);
+        if (!needs_concerns(out, &row->models))
+            continue;
+        if (row->python)
+            add_need(row, NEED_PYTHON, "Python", row->python, out);
+        for (size_t j = 0; j < row->names.count; j++)
+            add_need(row, NEED_MODULE, row->names.items[j], row->wanted.items[j], out);
     }
+    if (out->count == before || !python)
+        return;
+    const char *slash = strrchr(python, '/');
+    AUTO_FREE char *folder = mem_strndup(python, slash ? (size_t)(slash - python) : 0);
+    AUTO_FREE char *real = real_path(folder);
+    out->python = real ? mem_printf("%s%s", real, slash) : mem_strdup(python);
+    make_environment(repo, command, &out->env);
+}
+
+static bool same_list(const struct strv *one, const struct strv *other)
+{
+    bool same = one->count == other->count;
+    for (size_t i = 0; same && i < one->count; i++)
+        same = strcmp(one->items[i], other->items[i]) == 0;
+    return same;
+}
+
+static struct interpreter *find_interpreter(struct interpreters *all, const struct repo_needs *needs)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].python, needs->python) == 0 && same_list(all->items[i].env, &needs->env))
+            return &all->items[i];
+    return NULL;
+}
+
+/* Where a word for this module stands; words.count: nowhere. */
+static size_t find_word(const struct interpreter *interpreter, const char *name)
+{
+    size_t length = strlen(name), i = 0;
+    for (; i < interpreter->words.count; i++) {
+        const char *word = interpreter->words.items[i];
+        if (strncmp(word, name, length) == 0 && (!word[length] || word[length] == '='))
+            break;
+    }
+    return i;
+}
+
+static void add_word(struct interpreter *interpreter, const char *name, bool version)
+{
+    char *word = mem_printf("%s%s", name, version ? "=" : "");
+    size_t at = find_word(interpreter, name);
+    if (at == interpreter->words.count) {
+        strv_add_owned(&interpreter->words, word);
+    } else if (version) {
+        free(interpreter->words.items[at]);
+        interpreter->words.items[at] = word;
+    } else {
+        free(word);
+    }
+}
+
+static void collect(struct needs *needs, struct interpreters *all)
+{
+    for (size_t i = 0; i < needs->count; i++) {
+        const struct repo_needs *repo = &needs->repos[i];
+        if (!repo->python)
+            continue;
+        struct interpreter *interpreter = find_interpreter(all, repo);
+        if (!interpreter) {
+            all->items = mem_room(all->items, all->count, &all->capacity, sizeof *all->items);
+            interpreter = &all->items[all->count++];
+            *interpreter = (struct interpreter){.python = repo->python, .env = &repo->env};
+        }
+        interpreter->limit_s += ASK_TIMEOUT_S;
+        for (size_t j = 0; j < repo->count; j++)
+            if (repo->items[j].kind == NEED_MODULE)
+                add_word(interpreter, repo->items[j].name, *repo->items[j].wanted);
+    }
+    for (size_t i = 0; i < all->count; i++)
+        all->items[i].answers = mem_array(all->items[i].words.count + 1, sizeof *all->items[i].answers);
 }
 
 /* The next line of the answer, which is whatever a module made of it: printable, not too long. False: it is over. */
@@ -84,63 +240,136 @@ static bool next_line(const char **at, char line[LONGEST_DETAIL + 8])
     return true;
 }
 
-static void add_row(const struct registry_modules *row, const char *name, enum need_state state, const char *detail,
-                    struct repo_needs *out)
+static void set_answer(struct answer *answer, enum need_state state, char *text)
 {
-    char *mend = state == NEED_THERE || !row->get ? NULL : mem_strdup(row->get);
-    needs_add(out, NEED_MODULE, state, name, *detail ? mem_strdup(detail) : NULL, mend, &row->models);
+    free(answer->text);
+    *answer = (struct answer){state, text};
 }
 
-/* For every row that asks for the module. */
-static void add_module(const struct repo *repo, const char *name, enum need_state state, const char *detail,
-                       struct repo_needs *out)
+static bool take_answer(const char **at, struct answer *out)
 {
-    for (size_t i = 0; i < repo->module_count; i++)
-        if (needs_concerns(out, &repo->modules[i].models) && strv_has(&repo->modules[i].names, name))
-            add_row(&repo->modules[i], name, state, detail, out);
+    char line[LONGEST_DETAIL + 8];
+    if (!next_line(at, line))
+        return false;
+    const char *rest = strchr(line, ' ');
+    set_answer(out, strncmp(line, "yes ", 4) == 0 ? NEED_THERE : NEED_MISSING, mem_strdup(rest ? rest + 1 : ""));
+    return true;
 }
 
-/* Of the names that got no answer, the first is the one at which it stuck. */
-static void add_unanswered(const struct repo *repo, const struct strv *names, size_t first, double took_s,
-                           struct repo_needs *out)
+/* One start, for the words from first on. Gives how many got an answer; the one behind them is that at which it stuck.
+ * False: it did not even say its version. */
+static bool start(struct interpreter *interpreter, size_t first, size_t count, double timeout_s, size_t *answered)
 {
-    for (size_t i = first; i < names->count; i++) {
-        AUTO_FREE char *why = took_s >= ASK_TIMEOUT_S
-                                  ? mem_printf("importing it took longer than %.0f s", ASK_TIMEOUT_S)
-                                  : mem_strdup("the interpreter ended while it was imported");
-        add_module(repo, names->items[i], i == first ? NEED_MISSING : NEED_UNKNOWN,
-                   i == first ? why : "not asked, as the interpreter ended before", out);
-    }
-}
-
-void needs_ask_modules(const struct repo *repo, const struct command *command, const char *python,
-                       struct repo_needs *out)
-{
-    AUTO_STRV struct strv names = {0}, argv = {0}, env = {0};
-    find_names(repo, out, &names);
-    if (names.count == 0)
-        return;
-    if (!python) {
-        for (size_t i = 0; i < names.count; i++)
-            add_module(repo, names.items[i], NEED_UNKNOWN, "there is no interpreter to ask", out);
-        return;
-    }
-    strv_add(&argv, python);
+    AUTO_STRV struct strv argv = {0};
+    strv_add(&argv, interpreter->python);
     strv_add(&argv, "-c");
     strv_add(&argv, question);
-    strv_add_all(&argv, &names);
-    make_environment(repo, command, &env);
-    AUTO_TEXT struct text answer = {0};
+    strv_add(&argv, "=");
+    for (size_t i = 0; i < count; i++)
+        strv_add(&argv, interpreter->words.items[first + i]);
+    AUTO_TEXT struct text text = {0};
     int64_t began_ns = clock_monotonic_ns();
-    query_program(&argv, &env, LONGEST_ANSWER, ASK_TIMEOUT_S, &answer);
-    double took_s = (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S;
-    const char *at = text_get(&answer);
-    char line[LONGEST_DETAIL + 8];
-    size_t answered = 0;
-    for (; answered < names.count && next_line(&at, line); answered++) {
-        bool there = strncmp(line, "yes ", 4) == 0;
-        const char *rest = strchr(line, ' ');
-        add_module(repo, names.items[answered], there ? NEED_THERE : NEED_MISSING, rest ? rest + 1 : "", out);
+    query_program(&argv, interpreter->env, LONGEST_ANSWER, timeout_s, &text);
+    bool late = (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S >= timeout_s;
+    const char *at = text_get(&text);
+    *answered = 0;
+    if (!take_answer(&at, &interpreter->version))
+        return false;
+    while (*answered < count && take_answer(&at, &interpreter->answers[first + *answered]))
+        (*answered)++;
+    if (*answered < count)
+        set_answer(&interpreter->answers[first + *answered], NEED_MISSING,
+                   late ? mem_printf("importing it took longer than %.0f s", timeout_s)
+                        : mem_strdup("the interpreter ended while it was imported"));
+    return true;
+}
+
+/* A module that ends the interpreter, or on which it sticks, leaves those behind it to another start. */
+static void ask(struct interpreter *interpreter)
+{
+    int64_t end_ns = clock_monotonic_ns() + (int64_t)(interpreter->limit_s * (double)NS_PER_S);
+    size_t total = interpreter->words.count, next = 0;
+    const char *why = "not asked: the interpreter took too long";
+    do {
+        double left_s = (double)(end_ns - clock_monotonic_ns()) / (double)NS_PER_S;
+        size_t answered, count = total - next < WORDS_MAX ? total - next : WORDS_MAX;
+        if (left_s <= 0)
+            break;
+        if (!start(interpreter, next, count, left_s < ASK_TIMEOUT_S ? left_s : ASK_TIMEOUT_S, &answered)) {
+            why = "the interpreter does not answer";
+            break;
+        }
+        next += answered + (answered < count);
+    } while (next < total);
+    for (; next < total; next++)
+        set_answer(&interpreter->answers[next], NEED_UNKNOWN, mem_strdup(why));
+    if (!interpreter->version.text)
+        set_answer(&interpreter->version, NEED_UNKNOWN, mem_strdup(why));
+}
+
+static void *ask_some(void *context)
+{
+    struct interpreters *all = context;
+    for (size_t i; (i = atomic_fetch_add(&all->next, 1)) < all->count;)
+        ask(&all->items[i]);
+    return NULL;
+}
+
+static void ask_all(struct interpreters *all)
+{
+    pthread_t threads[ASKED_AT_ONCE];
+    size_t count = 0;
+    while (count + 1 < ASKED_AT_ONCE && count + 1 < all->count &&
+           pthread_create(&threads[count], NULL, ask_some, all) == 0)
+        count++;
+    ask_some(all);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void settle(struct need *need, const struct answer *answer)
+{
+    bool wants = need->wanted && *need->wanted;
+    enum version_fit fit =
+        answer->state == NEED_THERE && wants ? version_fits(need->wanted, answer->text) : VERSION_FITS;
+    need->state = fit == VERSION_FITS ? answer->state : fit == VERSION_OTHER ? NEED_VERSION : NEED_UNKNOWN;
+    if (fit == VERSION_OTHER)
+        need->detail = mem_printf("%s %s is there, %s is wanted", need->name, answer->text, need->wanted);
+    else if (fit == VERSION_UNKNOWN)
+        need->detail = mem_printf("version not known%s%s, %s is wanted", *answer->text ? ": it says " : "",
+                                  answer->text, need->wanted);
+    else
+        need->detail = *answer->text ? mem_strdup(answer->text) : NULL;
+    need->mend = need->state == NEED_THERE || !need->get ? NULL : mem_strdup(need->get);
+}
+
+static void settle_repo(struct interpreters *all, struct repo_needs *repo)
+{
+    struct answer none = {NEED_UNKNOWN, mem_strdup("there is no interpreter to ask")};
+    const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
+    for (size_t i = 0; i < repo->count; i++) {
+        struct need *need = &repo->items[i];
+        if (need->kind == NEED_MODULE)
+            settle(need, interpreter ? &interpreter->answers[find_word(interpreter, need->name)] : &none);
+        else if (need->kind == NEED_PYTHON)
+            settle(need, interpreter ? &interpreter->version : &none);
     }
-    add_unanswered(repo, &names, answered, took_s, out);
+    free(none.text);
+}
+
+void needs_ask(struct needs *needs)
+{
+    struct interpreters all = {0};
+    collect(needs, &all);
+    ask_all(&all);
+    for (size_t i = 0; i < needs->count; i++)
+        settle_repo(&all, &needs->repos[i]);
+    for (size_t i = 0; i < all.count; i++) {
+        for (size_t j = 0; j < all.items[i].words.count; j++)
+            free(all.items[i].answers[j].text);
+        free(all.items[i].answers);
+        free(all.items[i].version.text);
+        strv_fini(&all.items[i].words);
+    }
+    free(all.items);
 }

@@ -15,9 +15,8 @@ bool needs_concerns(const struct repo_needs *needs, const struct strv *models);
 /* The commit of the clone at repo->path, as its files tell it. The caller frees it; NULL: no clone, or it cannot be told. */
 char *needs_commit(const char *folder);
 
-/* Asks the interpreter, which imports each of the modules in a child, and adds a need for each. python NULL: there is
- * none. */
-void needs_ask_modules(const struct repo *repo, const struct command *command, const char *python,
+/* A need for each module, and for the interpreter's version: unknown until it is asked. python NULL: there is none. */
+void needs_add_modules(const struct repo *repo, const struct command *command, const char *python,
                        struct repo_needs *out);
 
 /* NULL: the file or folder is there and holds something. Else what is wrong with it ("cannot ...": it could not be looked

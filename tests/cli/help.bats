@@ -168,7 +168,7 @@ END
         # The block of the command, up to the next one.
         sed -n "/^        ($command)$/,/^            ;;$/p" zsh > block
         for option in $("$TARE" "$command" --help | sed -n '/^Options:/,/^Exit codes:/p' |
-            sed -n 's/^  \(-[^ ]*, \)\{0,1\}\(--[^ ,]*\).*/\2/p'); do
+            sed -n 's/^  \(-[^ ]*, \)\{0,1\}\(--[^ ,[]*\).*/\2/p'); do
             grep -qE -- "[')*]$option(=?)\[" block || { echo "zsh: $command $option"; false; }
             grep -q -- " -l ${option#--} " fish || { echo "fish: $command $option"; false; }
         done

@@ -202,3 +202,230 @@ python
 END
     diff expected called
 }
+
+# Interpreters that count their starts and find every module, but only while all three are running: 6 repositories with 2
+# models each, two of which share one, by a link to its folder.
+make_interpreters() {
+    local number
+    for number in 1 2 3; do
+        mkdir -p envs/$number/bin
+        cat > envs/$number/bin/python <<END
+#!/bin/sh
+echo start >> $WORK/starts.$number
+shift 2
+for _ in \$(seq 200); do
+    [ -e $WORK/starts.1 ] && [ -e $WORK/starts.2 ] && [ -e $WORK/starts.3 ] && break
+    sleep 0.05
+done
+[ -e $WORK/starts.1 ] && [ -e $WORK/starts.2 ] && [ -e $WORK/starts.3 ] || exit 1
+for word; do echo "yes 1.$number"; done
+END
+        chmod +x envs/$number/bin/python
+    done
+    make_trainer default
+    for number in 1 2 3 4 5 6; do
+        cp -r repo "r$number"
+        ln -s "../envs/$(((number + 1) / 2))" "r$number/.venv"
+    done
+    {
+        echo '{"models": {'
+        for number in 1 2 3 4 5 6; do
+            [ $number = 1 ] || echo ,
+            echo "\"r$number\": {\"path\": \"r$number\", \"train_script\": \"train.sh\", \"venv\": \".venv\", \"models\": [\"a\", \"b\"],
+                  \"requires\": [{\"modules\": [\"torch\", \"m$number\"], \"models\": [\"b\"]}, {\"modules\": [\"torch\", \"numpy\"]}]}"
+        done
+        echo '}}'
+    } > models_config.json
+}
+
+@test "each interpreter is started once, whichever repositories use it, and all of them beside each other" {
+    make_interpreters
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    [ "$(grep -c ready <<< "$output")" -eq 12 ]
+    for number in 1 2 3; do
+        [ "$(grep -c . starts.$number)" -eq 1 ]
+    done
+}
+
+@test "an environment of other variables is another one" {
+    make_interpreters
+    sed -i 's/"path": "r2"/"path": "r2", "env": {"PYTHONPATH": "elsewhere"}/' models_config.json
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    [ "$(grep -c . starts.1)" -eq 2 ]
+    [ "$(grep -c . starts.2)" -eq 1 ]
+}
+
+# Modules with and without a distribution of another name, in a folder that PYTHONPATH names.
+make_modules() {
+    mkdir -p modules/PyYAML-6.0.1.dist-info modules/opencv_python-4.9.0.80.dist-info
+    echo > modules/yaml.py
+    echo "__version__ = '4.9.0'" > modules/cv2.py
+    echo "__version__ = '2.11.0+cu130'" > modules/torch.py
+    echo > modules/nameless.py
+    printf 'Metadata-Version: 2.1\nName: PyYAML\nVersion: 6.0.1\n' > modules/PyYAML-6.0.1.dist-info/METADATA
+    echo yaml > modules/PyYAML-6.0.1.dist-info/top_level.txt
+    printf 'Metadata-Version: 2.1\nName: opencv-python\nVersion: 4.9.0.80\n' > modules/opencv_python-4.9.0.80.dist-info/METADATA
+    echo cv2 > modules/opencv_python-4.9.0.80.dist-info/top_level.txt
+    make_trainer default
+}
+
+# $1: rows of "requires".
+make_versions() {
+    cat > models_config.json <<END
+{"models": {"toy": {"path": "repo", "train_script": "train.sh", "python": "python3", "models": ["m"],
+                    "env": {"PYTHONPATH": "$WORK/modules"}, "requires": [$1]}}}
+END
+}
+
+@test "a version that is not wanted is told with the one that is there, and how to get another" {
+    need_python
+    make_modules
+    make_versions '{"modules": ["torch>=2.12"], "get": "pip install torch==2.12"}, {"python": ">=9", "get": "a newer Python"}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    [ "${lines[1]}" = "toy         m      2 missing" ]
+    grep -q '^toy  *all  *module  *wrong version  *torch  *torch 2.11.0+cu130 is there, >=2.12 is wanted$' <<< "$output"
+    grep -q '^toy  *all  *python  *wrong version  *Python  *Python 3[0-9.a-z]* is there, >=9 is wanted$' <<< "$output"
+    grep -qx '  pip install torch==2.12' <<< "$output"
+    grep -qx '  a newer Python' <<< "$output"
+    make_versions '{"modules": ["torch>=2.6,<2.12", "torch!=2.5"], "python": ">=3"}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+}
+
+@test "a version is that of the module's distribution, whatever its name; an unknown one is never good" {
+    need_python
+    python3 -c 'from importlib.metadata import packages_distributions' || skip "this Python cannot tell whose module it is"
+    make_modules
+    make_versions '{"modules": ["yaml>=6.0.1", "cv2==4.9.0.80"]}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    make_versions '{"modules": ["yaml<6", "nameless>=0", "json!=9"]}'
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    grep -q 'wrong version  *yaml  *yaml 6.0.1 is there, <6 is wanted$' <<< "$output"
+    grep -q 'unknown  *nameless  *version not known, >=0 is wanted$' <<< "$output"
+    [ "${lines[1]}" = "toy         m      2 missing" ]
+}
+
+@test "a version that cannot be compared is a mistake in the registry, with its place" {
+    make_modules
+    make_versions '{"modules": ["torch>=2.6rc1"]}'
+    run "$TARE" list --check
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"models_config.json:2:"*"error: 'modules': 'torch>=2.6rc1': '>=2.6rc1' is not a comparison with a release"*"(at \$.models.toy.requires[0].modules)"* ]]
+}
+
+# Models that end as their names say. $1: more keys of the repository.
+make_starts() {
+    make_trainer <<'END'
+#!/bin/sh
+echo "$@" > ../command.$2
+case "$2" in
+good) echo "loss: 0.5"; setsid sleep 600 & sleep 600 ;;
+quiet) sleep 600 ;;
+done) echo "loss: 0.25" ;;
+none) echo "not yet implemented" ;;
+bad) printf 'epoch 1\rTraceback (most recent call last):\n  File "t.py"\nAttributeError: in1d\n'; exit 1 ;;
+oom) echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 3.00 MiB is free."; exit 1 ;;
+caught) echo "Traceback (most recent call last):"; sleep 600 ;;
+esac
+END
+    cat > models_config.json <<END
+{"models": {"toy": {"path": "repo", "train_script": "./train.sh", "model_flag": "-m",
+  "models": ["good", "quiet", "done", "none", "bad", "oom", "caught"],
+  "supported_hyperparams": {"epochs": {"flag": "--epochs", "type": "int", "default": 10, "range": [1, 500]},
+                            "lr": {"flag": "--lr", "type": "float", "default": 0.5, "range": [0.1, 1]}},
+  "performance_metrics": {"log_patterns": {"loss": "loss: ([0-9.]+)"}}${1:-}}}}
+END
+    mkdir tmp
+    export TMPDIR=$WORK/tmp
+}
+
+start_of() { sed -n "s/^toy  *$1  *\(.*[^ ]\) *\$/\1/p" <<< "$output" | tail -n 1; }
+
+@test "--check=run starts each model, ends all of it, and says how that went" {
+    make_starts
+    run --separate-stderr "$TARE" list --check=run --seconds 1
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [ "${lines[0]}" = "REPOSITORY  MODEL   STATE" ]
+    [[ "$(start_of good)" == "ran for 1."*" s without failing (metrics seen: loss 0.5)" ]]
+    [[ "$(start_of quiet)" == "ran for 1."*" s without failing (no metric seen yet)" ]]
+    [[ "$(start_of 'done')" == "ended by itself after "*" s with 0; metrics seen: loss 0.25" ]]
+    [[ "$(start_of none)" == "ended by itself after "*" s with 0 and no metric" ]]
+    [[ "$(start_of bad)" == "failed after "*": exit code 1; traceback at log line "*": AttributeError: in1d" ]]
+    [[ "$(start_of oom)" == "failed after "*": exit code 1; the log says: torch.OutOfMemoryError: "*" (out_of_memory)" ]]
+    [[ "$(start_of caught)" == "failed after 1."*": it went on, but log line 1 matches the error pattern "*" (pattern)" ]]
+    grep -qx "toy bad: $WORK/repo/train.sh -m bad --epochs 10 --lr 0.5" <<< "$output"
+    grep -qx '  AttributeError: in1d' <<< "$output"
+    [[ "$stderr" == *"starting toy good in $WORK/repo, for at most 1 s"* ]]
+    # Nothing is left, not even what left its session, nor a folder.
+    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    [ -z "$(ls tmp)" ]
+    [ ! -e results ]
+}
+
+@test "a start has the command line of a run, with the settings' values and those of smoke" {
+    need_python
+    make_starts
+    sed -i 's/"models": \["good.*\],/"models": ["done"],/' models_config.json
+    make_settings '{"repo": "toy", "model": "done", "mode": "default", "hyperparameters": {"lr": 0.25}}'
+    "$TARE" run settings.json --dry-run --json > plan.json
+    run --separate-stderr "$TARE" list --check=run --json settings.json
+    [ "$status" -eq 0 ]
+    echo "$output" > check.json
+    is_command() { # $1: how many epochs; the rest is the run's
+        python3 - "$1" <<'END'
+import json, shlex, sys
+job, start = json.load(open("plan.json"))["experiments"][0]["foreground"], json.load(open("check.json"))["starts"][0]
+assert job["argv"][-3:] == ["10", "--lr", "0.25"], job
+assert shlex.split(start["command"]) == job["argv"][:-3] + [sys.argv[1]] + job["argv"][-2:], start
+assert start["state"] == "ended" and start["good"] is True and start["exit_code"] == 0 and start["metrics"] == ["loss 0.25"], start
+END
+    }
+    is_command 10
+    grep -qx -- '-m done --epochs 10 --lr 0.25' command.done
+    sed -i 's/"performance_metrics"/"smoke": {"hyperparameters": {"epochs": 1}}, &/' models_config.json
+    "$TARE" list --check=run --json settings.json > check.json
+    is_command 1
+    grep -qx -- '-m done --epochs 1 --lr 0.25' command.done
+}
+
+@test "what lacks something is not started" {
+    make_starts ', "data": [{"path": "data.csv", "models": ["good", "quiet", "none", "bad", "oom", "caught"]}]'
+    run --separate-stderr "$TARE" list --check=run --seconds 1
+    [ "$status" -eq 1 ]
+    [ "$(start_of bad)" = "not started: 1 missing" ]
+    [[ "$(start_of 'done')" == "ended by itself after "* ]]
+    [ "$(ls command.*)" = command.done ]
+}
+
+@test "Ctrl-C ends a start at once, and all that it has begun" {
+    make_starts
+    start_program list --check=run toy
+    wait_until test -e command.good
+    kill -INT "$PID"
+    end_program
+    [ "$CODE" -eq 130 ]
+    grep -q '^toy  *good  *interrupted after ' out
+    [ ! -e command.quiet ]
+    ! grep -lz "^TARE_RUN_DIR=$WORK/tmp/" /proc/[0-9]*/environ 2> /dev/null
+    [ -z "$(ls tmp)" ]
+}
+
+@test "--check takes run and nothing else; smoke names hyperparameters that there are" {
+    make_starts ', "smoke": {"hyperparameters": {"epoch": 1}}'
+    run "$TARE" list --check=walk
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--check: 'walk' is none of run"* ]]
+    run "$TARE" list --seconds 3
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--seconds goes with --check=run"* ]]
+    run "$TARE" list --check=run
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'epoch' is none of the repository's hyperparameters; did you mean 'epochs'?"*"\$.models.toy.smoke.hyperparameters.epoch"* ]]
+    [ ! -e command.good ]
+}

@@ -122,6 +122,36 @@ static void a_module_is_a_name_and_never_a_line_of_code(void **state)
               "$.models.r.requires[0].modules)"));
 }
 
+static void a_version_is_read_with_its_module(void **state)
+{
+    (void)state;
+    AUTO(problems_fini) struct problems problems = {0};
+    AUTO(registry_fini) struct registry registry;
+    static const char text[] =
+        REGISTRY("\"requires\": [{\"modules\": [\"torch >=2.0, <2.12\", \"yaml\"]}, {\"python\": \">=3.8\"}]");
+    assert_true(registry_parse("r", text, strlen(text), &registry, &problems));
+    expect_problems(&problems, LINES());
+    const struct registry_modules *rows = registry.repos[0].modules;
+    assert_string_equal(rows[0].names.items[0], "torch");
+    assert_string_equal(rows[0].wanted.items[0], ">=2.0, <2.12");
+    assert_string_equal(rows[0].names.items[1], "yaml");
+    assert_string_equal(rows[0].wanted.items[1], "");
+    assert_null(rows[0].python);
+    assert_int_equal(rows[1].names.count, 0);
+    assert_string_equal(rows[1].python, ">=3.8");
+}
+
+static void a_version_that_cannot_be_compared_is_a_mistake_with_its_place(void **state)
+{
+    (void)state;
+    expect_registry(REGISTRY("\"requires\": [{\"modules\": [\"torch=2\", \"numpy\"]}]"),
+                    LINES("r:2:26: error: 'modules': 'torch=2': '=2' is not a comparison with a release such as >=2.6, "
+                          "==1.13.* or ~=1.4.2 (at $.models.r.requires[0].modules)"));
+    expect_registry(REGISTRY("\"requires\": [{\"python\": \"3.8\"}]"),
+                    LINES("r:2:25: error: 'python': '3.8': '3.8' is not a comparison with a release such as >=2.6, "
+                          "==1.13.* or ~=1.4.2 (at $.models.r.requires[0].python)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +160,8 @@ int main(void)
         cmocka_unit_test(every_mistake_of_a_source_is_told_with_its_place),
         cmocka_unit_test(every_mistake_of_data_is_told_with_its_place),
         cmocka_unit_test(a_module_is_a_name_and_never_a_line_of_code),
+        cmocka_unit_test(a_version_is_read_with_its_module),
+        cmocka_unit_test(a_version_that_cannot_be_compared_is_a_mistake_with_its_place),
     };
     return cmocka_run_group_tests_name("what a machine must have", tests, NULL, NULL);
 }

@@ -68,6 +68,7 @@ static void make_interpreter(const struct place *place, const char *answer)
     AUTO_FREE char *script = mem_printf("#!/bin/sh\n"
                                         "shift 2\n"
                                         "echo \"$*|$CUDA_VISIBLE_DEVICES|$SAID\" > %s/asked\n"
+                                        "echo 'yes 3.11.2'\n"
                                         "%s\n",
                                         place->folder, answer);
     make_file(place, "python", script);
@@ -86,6 +87,7 @@ static void look(struct place *place, const char *rest, const char *wanted)
     strv_add(&models, wanted);
     const struct plan_options options = {.home = place->folder, .cwd = "/", .path = "/usr/bin:/bin"};
     needs_look(&place->registry, &place->registry.repos[0], &models, &options, &place->needs);
+    needs_ask(&place->needs);
 }
 
 static const struct need *find(const struct place *place, enum need_kind kind, const char *name)
@@ -136,7 +138,7 @@ static void all_that_is_there_makes_the_models_ready(void **state)
     AUTO_FREE char *path = mem_printf("%s/asked", place->folder);
     AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(read(fd, asked, sizeof asked - 1) > 0);
-    assert_string_equal(asked, "torch yaml||so\n");
+    assert_string_equal(asked, "= torch yaml||so\n");
 }
 
 static void a_module_that_cannot_be_imported_is_missing_with_its_reason(void **state)
@@ -154,17 +156,64 @@ static void a_module_that_cannot_be_imported_is_missing_with_its_reason(void **s
     assert_int_equal(find(place, NEED_MODULE, "yaml")->state, NEED_THERE);
 }
 
-static void where_an_import_ends_the_interpreter_the_rest_is_unknown(void **state)
+static void where_an_import_ends_the_interpreter_another_is_asked_for_the_rest(void **state)
 {
     struct place *place = *state;
     make_folder(place, "repo");
     make_file(place, "repo/train.py", "");
-    make_interpreter(place, "echo 'yes 1'; kill -SEGV $$");
+    make_interpreter(place, "[ $2 != a ] || { echo 'yes 1'; kill -SEGV $$; }; echo 'yes 2'");
     look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\", \"c\"]}]", "small");
     assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_THERE);
     assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_MISSING);
     assert_string_equal(find(place, NEED_MODULE, "b")->detail, "the interpreter ended while it was imported");
-    assert_int_equal(find(place, NEED_MODULE, "c")->state, NEED_UNKNOWN);
+    assert_int_equal(find(place, NEED_MODULE, "c")->state, NEED_THERE);
+    assert_string_equal(find(place, NEED_MODULE, "c")->detail, "2");
+}
+
+static void an_interpreter_that_does_not_answer_is_asked_once(void **state)
+{
+    struct place *place = *state;
+    make_folder(place, "repo");
+    make_file(place, "repo/train.py", "");
+    AUTO_FREE char *script = mem_printf("#!/bin/sh\necho x >> %s/asked\nexit 1\n", place->folder);
+    make_file(place, "python", script);
+    look(place, ", \"python\": \"../python\", \"requires\": [{\"modules\": [\"a\", \"b\"], \"python\": \">=3\"}]",
+         "small");
+    assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_UNKNOWN);
+    assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_UNKNOWN);
+    assert_string_equal(find(place, NEED_MODULE, "b")->detail, "the interpreter does not answer");
+    const struct need *python = find(place, NEED_PYTHON, NULL);
+    assert_int_equal(python->state, NEED_UNKNOWN);
+    assert_string_equal(python->detail, "the interpreter does not answer");
+    AUTO_FREE char *path = mem_printf("%s/asked", place->folder);
+    struct stat asked;
+    assert_int_equal(stat(path, &asked), 0);
+    assert_int_equal(asked.st_size, 2);
+}
+
+static void a_version_that_is_not_wanted_is_missing_and_an_unknown_one_is_never_good(void **state)
+{
+    struct place *place = *state;
+    make_folder(place, "repo");
+    make_file(place, "repo/train.py", "");
+    make_interpreter(place, "printf 'yes 2.11.0+cu130\\nyes 2.3.1\\nyes \\nyes git-1a\\nyes \\n'");
+    look(place,
+         ", \"python\": \"../python\", \"requires\": [{\"python\": \">=3.12\"}, {\"modules\": [\"torch>=2.12\", "
+         "\"numpy < 2.4\", \"yaml>=6\", \"a!=1\", \"b\"], \"get\": \"pip\"}]",
+         "small");
+    assert_int_equal(find(place, NEED_PYTHON, "Python")->state, NEED_VERSION);
+    assert_string_equal(find(place, NEED_PYTHON, "Python")->detail, "Python 3.11.2 is there, >=3.12 is wanted");
+    const struct need *torch = find(place, NEED_MODULE, "torch");
+    assert_int_equal(torch->state, NEED_VERSION);
+    assert_string_equal(torch->detail, "torch 2.11.0+cu130 is there, >=2.12 is wanted");
+    assert_string_equal(torch->mend, "pip");
+    assert_int_equal(find(place, NEED_MODULE, "numpy")->state, NEED_THERE);
+    assert_int_equal(find(place, NEED_MODULE, "yaml")->state, NEED_UNKNOWN);
+    assert_string_equal(find(place, NEED_MODULE, "yaml")->detail, "version not known, >=6 is wanted");
+    assert_int_equal(find(place, NEED_MODULE, "a")->state, NEED_UNKNOWN);
+    assert_string_equal(find(place, NEED_MODULE, "a")->detail, "version not known: it says git-1a, !=1 is wanted");
+    assert_int_equal(find(place, NEED_MODULE, "b")->state, NEED_THERE);
+    assert_false(repo_needs_ready(&place->needs.repos[0], "small"));
 }
 
 static void the_real_python_tells_what_it_can_import(void **state)
@@ -291,7 +340,9 @@ int main(void)
         TEST(a_repository_that_is_not_there_is_mended_by_a_clone_at_its_commit),
         TEST(all_that_is_there_makes_the_models_ready),
         TEST(a_module_that_cannot_be_imported_is_missing_with_its_reason),
-        TEST(where_an_import_ends_the_interpreter_the_rest_is_unknown),
+        TEST(where_an_import_ends_the_interpreter_another_is_asked_for_the_rest),
+        TEST(an_interpreter_that_does_not_answer_is_asked_once),
+        TEST(a_version_that_is_not_wanted_is_missing_and_an_unknown_one_is_never_good),
         TEST(the_real_python_tells_what_it_can_import),
         TEST(what_only_one_model_needs_keeps_only_that_one),
         TEST(data_that_is_empty_is_missing),
