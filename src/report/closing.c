@@ -303,13 +303,14 @@ static void print_changed(struct closing *closing)
         text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
 }
 
-/* Whether this metric of this repository was looked for in ended experiments and found in none. */
-static bool never_matched(const struct results *results, const char *repo, const char *metric)
+/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
+static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
     bool looked_for = false;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
-        if (is_left(result) || strcmp(results->plan.experiments[i].foreground.repo, repo) != 0)
+        const struct plan_job *job = &results->plan.experiments[i].foreground;
+        if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0))
             continue;
         for (size_t m = 0; m < result->metric_count; m++) {
             if (strcmp(result->metrics[m].name, metric) != 0)
@@ -360,6 +361,37 @@ static void print_not_finite(struct closing *closing)
         text_add_char(closing->out, '\n');
 }
 
+static void add_never(struct closing *closing, size_t printed, const char *metric, const char *where)
+{
+    add_listed(closing, printed, "never matched in any log: ", metric);
+    if (!where)
+        return;
+    AUTO_FREE char *shown = utf8_line(where);
+    text_addf(closing->out, " (%s)", shown);
+}
+
+/* Of one repository: by model, unless none of its models has it. Gives how many were printed. */
+static size_t print_never_of(struct closing *closing, const char *repo, bool only_one, const char *metric, size_t printed)
+{
+    const struct results *results = closing->results;
+    AUTO_STRV struct strv models = {0};
+    size_t before = printed;
+    if (never_matched(results, repo, NULL, metric)) {
+        add_never(closing, printed, metric, only_one ? NULL : repo);
+        return 1;
+    }
+    for (size_t i = 0; i < results->plan.count; i++)
+        if (strcmp(results->plan.experiments[i].foreground.repo, repo) == 0)
+            strv_add_once(&models, results->plan.experiments[i].foreground.model);
+    for (size_t i = 0; i < models.count; i++) {
+        if (!never_matched(results, repo, models.items[i], metric))
+            continue;
+        AUTO_FREE char *where = only_one ? mem_strdup(models.items[i]) : mem_printf("%s %s", repo, models.items[i]);
+        add_never(closing, printed++, metric, where);
+    }
+    return printed - before;
+}
+
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
@@ -367,15 +399,8 @@ static void print_never_matched(struct closing *closing)
         strv_add_once(&repos, closing->results->plan.experiments[i].foreground.repo);
     size_t printed = 0;
     for (size_t r = 0; r < repos.count; r++)
-        for (size_t m = 0; m < closing->metrics.count; m++) {
-            if (!never_matched(closing->results, repos.items[r], closing->metrics.items[m]))
-                continue;
-            add_listed(closing, printed++, "never matched in any log: ", closing->metrics.items[m]);
-            if (repos.count > 1) {
-                AUTO_FREE char *repo = utf8_line(repos.items[r]);
-                text_addf(closing->out, " (%s)", repo);
-            }
-        }
+        for (size_t m = 0; m < closing->metrics.count; m++)
+            printed += print_never_of(closing, repos.items[r], repos.count == 1, closing->metrics.items[m], printed);
     if (printed)
         text_add_char(closing->out, '\n');
 }

@@ -318,8 +318,8 @@ void lane_attempt_ended(struct lane *lane)
     if (lane->experiment->parallel)
         json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
-    lane_guard_ended(lane, json_object_get(data, "energy"));
     json_object_set_new(data, "memory", lane_memory_take(lane));
+    lane_guard_ended(lane, json_object_get(data, "energy"), json_object_get(data, "memory"));
     struct gpu_memory_told told = gpu_memory_told(json_object_get(data, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
     json_object_set_new(data, "gpu_memory", gpu_memory_json(&lane->attempt));

@@ -282,6 +282,20 @@ static void what_is_planned_again_is_left_to_do_and_not_to_be_planned(void **sta
     results_fini(&results);
 }
 
+static void a_metric_that_only_one_model_lacks_is_told_of_that_model(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    free(results.plan.experiments[1].foreground.model);
+    results.plan.experiments[1].foreground.model = mem_strdup("cnn");
+    results.items[1].metrics[1].valid = true;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nnever matched in any log: f1 (mlp)\n"));
+    results_fini(&results);
+}
+
 static void a_run_that_is_clean_says_so_in_one_line(void **state)
 {
     (void)state;
@@ -379,6 +393,7 @@ int main(void)
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
         cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
+        cmocka_unit_test(a_metric_that_only_one_model_lacks_is_told_of_that_model),
         cmocka_unit_test(a_failed_experiment_is_counted_as_failed_and_never_as_clean),
         cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
