@@ -17,7 +17,7 @@
 #define RED    "\033[31m"
 #define YELLOW "\033[33m"
 
-enum { REASONS_SHOWN = 10, GAP = 2 };
+enum { REASONS_SHOWN = 10, GAP = 2, MOSTLY = 3 };
 
 enum column_kind {
     COLUMN_ID,
@@ -37,6 +37,8 @@ struct column {
     bool needed;       /* shown however narrow the terminal is */
     bool shown;
     size_t width;
+    size_t filled; /* rows that have something in it */
+    char *same;    /* what all of them have; NULL: they differ, or there is one row only */
 };
 
 struct closing {
@@ -116,16 +118,33 @@ static bool add_column(struct closing *closing, enum column_kind kind, const cha
 {
     struct column *column = &closing->columns[closing->column_count++];
     *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
-    bool filled = false;
+    AUTO_FREE char *first = NULL;
+    bool differ = false;
+    closing->rows = 0;
     for (size_t i = 0; i < closing->results->count; i++) {
         if (!has_row(closing, &closing->results->items[i]))
             continue;
-        AUTO_FREE char *text = cell_text(closing, column, i);
+        char *text = cell_text(closing, column, i);
         size_t width = utf8_columns(text);
         column->width = width > column->width ? width : column->width;
-        filled = filled || *text;
+        column->filled += *text != '\0';
+        differ = differ || (first && strcmp(first, text) != 0);
+        closing->rows++;
+        if (first)
+            free(text);
+        else
+            first = text;
     }
-    return filled;
+    bool is_same = !differ && closing->rows > 1 && column->filled > 0;
+    if (is_same && (kind == COLUMN_PARAM || kind == COLUMN_METRIC))
+        column->same = steal_ptr(first);
+    return column->filled > 0;
+}
+
+/* Says nothing of how the rows differ, or is of few of them: of one repository among many. */
+static bool is_left_out(const struct closing *closing, const struct column *column)
+{
+    return !column->needed && (column->same || column->filled * MOSTLY < closing->rows);
 }
 
 static bool any_retries(const struct results *results)
@@ -165,7 +184,7 @@ static bool show_next(struct closing *closing, enum column_kind kind, size_t *fr
     size_t limit = closing->options->width ? closing->options->width : SIZE_MAX;
     for (; *from < closing->column_count; (*from)++) {
         struct column *column = &closing->columns[*from];
-        if (column->kind != kind)
+        if (column->kind != kind || is_left_out(closing, column))
             continue;
         (*from)++;
         if (*used + GAP + column->width <= limit) {
@@ -211,6 +230,7 @@ static const char *cell_colour(enum column_kind kind, const struct result *resul
 
 static void print_table(struct closing *closing)
 {
+    closing->rows = 0;
     struct table *table = table_new(closing->options->colour);
     for (size_t i = 0; i < closing->column_count; i++)
         if (closing->columns[i].shown)
@@ -245,10 +265,28 @@ static void print_hidden_columns(struct closing *closing)
 {
     size_t hidden = 0;
     for (size_t i = 0; i < closing->column_count; i++)
-        if (!closing->columns[i].shown)
+        if (!closing->columns[i].shown && !is_left_out(closing, &closing->columns[i]))
             add_listed(closing, hidden++, "not shown, for want of room: ", closing->columns[i].title);
     if (hidden)
         text_add(closing->out, " (all in summary.csv)\n");
+}
+
+/* The rest of what varied or was measured, in one line. */
+static void print_left_out(struct closing *closing)
+{
+    size_t same = 0, sparse = 0;
+    for (size_t i = 0; i < closing->column_count; i++) {
+        const struct column *column = &closing->columns[i];
+        if (!column->same)
+            continue;
+        add_listed(closing, same++, "the same in every row: ", column->title);
+        text_addf(closing->out, " %s", column->same);
+    }
+    for (size_t i = 0; i < closing->column_count; i++)
+        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same)
+            add_listed(closing, sparse++, same ? "; empty in most rows: " : "empty in most rows: ", closing->columns[i].title);
+    if (same + sparse)
+        text_add(closing->out, sparse ? " (all in summary.csv)\n" : "\n");
 }
 
 static void print_counts(struct closing *closing)
@@ -457,6 +495,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     choose_columns(&closing);
     print_table(&closing);
     print_hidden_columns(&closing);
+    print_left_out(&closing);
     print_counts(&closing);
     closing_add_causes(results, out);
     print_reasons(&closing);
@@ -471,5 +510,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);
+    for (size_t i = 0; i < closing.column_count; i++)
+        free(closing.columns[i].same);
     free(closing.columns);
 }
