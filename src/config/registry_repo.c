@@ -481,12 +481,10 @@ void registry_repo_fini(struct repo *repo)
 
 void registry_repo_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&other_table,          &row_table,
-                                                &registry_rules_table, &repo_table,           &needs_table,
-                                                &registry_param_table, &metrics_table,
-                                                &metric_table,         &registry_mark_table,
-                                                &registry_oom_table,   &registry_source_table,
-                                                &registry_data_table,  &registry_modules_table};
+    const struct field_table *const tables[] = {
+        &other_table,           &row_table,           &registry_rules_table,  &repo_table,          &needs_table,
+        &registry_param_table,  &metrics_table,       &metric_table,          &registry_mark_table, &registry_oom_table,
+        &registry_source_table, &registry_data_table, &registry_modules_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

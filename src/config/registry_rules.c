@@ -20,8 +20,9 @@ static const struct field rows[] = {
      .kind = FIELD_OTHER,
      .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
      .initial = "any",
-     .help = "which of `log_patterns` must have matched for a success: any: at least one, where there are any; required: "
-             "all; optional: none"},
+     .help =
+         "which of `log_patterns` must have matched for a success: any: at least one, where there are any; required: "
+         "all; optional: none"},
     {.key = "fail_on",
      .kind = FIELD_OTHER,
      .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",

@@ -17,7 +17,7 @@
 #define RED    "\033[31m"
 #define YELLOW "\033[33m"
 
-enum { REASONS_SHOWN = 10, GAP = 2, MOSTLY = 3 };
+enum { REASONS_SHOWN = 10, GAP = 2, MOSTLY = 3, NAMES_SHOWN = 3 };
 
 enum column_kind {
     COLUMN_ID,
@@ -283,8 +283,11 @@ static void print_left_out(struct closing *closing)
         text_addf(closing->out, " %s", column->same);
     }
     for (size_t i = 0; i < closing->column_count; i++)
-        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same)
-            add_listed(closing, sparse++, same ? "; empty in most rows: " : "empty in most rows: ", closing->columns[i].title);
+        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same && sparse++ < NAMES_SHOWN)
+            add_listed(closing, sparse - 1,
+                       same ? "; empty in most rows: " : "empty in most rows: ", closing->columns[i].title);
+    if (sparse > NAMES_SHOWN)
+        text_addf(closing->out, " and %zu more", sparse - NAMES_SHOWN);
     if (same + sparse)
         text_add(closing->out, sparse ? " (all in summary.csv)\n" : "\n");
 }
@@ -409,7 +412,8 @@ static void add_never(struct closing *closing, size_t printed, const char *metri
 }
 
 /* Of one repository: by model, unless none of its models has it. Gives how many were printed. */
-static size_t print_never_of(struct closing *closing, const char *repo, bool only_one, const char *metric, size_t printed)
+static size_t print_never_of(struct closing *closing, const char *repo, bool only_one, const char *metric,
+                             size_t printed)
 {
     const struct results *results = closing->results;
     AUTO_STRV struct strv models = {0};

@@ -173,7 +173,8 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     for (size_t i = 0; i < facts->result_count; i++) {
         const struct joblog_result *result = facts->results[i];
         bool is_near = result->line + LINES_NEAR > facts->log_lines;
-        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) != 0 && result->matches > 0 && is_near && (!found || result->line > found->line))
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) != 0 && result->matches > 0 && is_near &&
+            (!found || result->line > found->line))
             found = result;
     }
     return found;

@@ -164,7 +164,8 @@ static const json_t *of_device(const json_t *list, const char *label)
 }
 
 /* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel between two looks. */
-static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy, const json_t *memory, struct text *text)
+static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy, const json_t *memory,
+                      struct text *text)
 {
     const struct former_device *former = &guard->former.devices[i];
     const char *label = guard->devices[i].label;
@@ -172,12 +173,13 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
     double peak_bytes, busy_percent;
     if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) || peak_bytes >= UNUSED_BYTES ||
         json_object_get(used, "counted") ||
-        !json_get_number(of_device(json_object_get(energy, "devices"), label), "utilisation_max_percent", &busy_percent) ||
+        !json_get_number(of_device(json_object_get(energy, "devices"), label), "utilisation_max_percent",
+                         &busy_percent) ||
         busy_percent > 0)
         return false;
     text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label, peak_bytes / 1048576);
-    struct idle_net net = idle_net_of(&former->before, &former->before, former->energy_j, former->half_width_j,
-                                      guard->former.duration_s);
+    struct idle_net net =
+        idle_net_of(&former->before, &former->before, former->energy_j, former->half_width_j, guard->former.duration_s);
     if (!net.energy_j.valid || !net.half_width_j.valid)
         return true;
     text_addf(text, ", %.1f \xc2\xb1 %.1f J more than idle", net.energy_j.value, net.half_width_j.value);

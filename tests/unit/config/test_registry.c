@@ -257,8 +257,8 @@ static void what_success_is_can_be_said_by_model(void **state)
     (void)state;
     {
         AUTO(registry_fini)
-        struct registry registry = parse_good(
-            "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"]}}}");
+        struct registry registry =
+            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"]}}}");
         struct success_rules rules = repo_rules(&registry.repos[0], "m");
         assert_int_equal(rules.metrics, METRICS_ANY);
         assert_int_equal(rules.fail_on, FAIL_ON_ALL);
@@ -266,10 +266,10 @@ static void what_success_is_can_be_said_by_model(void **state)
     }
     {
         AUTO(registry_fini)
-        struct registry registry = parse_good(
-            "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"],"
-            "\"metrics\": {\"m\": \"required\"}, \"fail_on\": [\"oom_kill\"], \"cpu_models\": [\"n\"],"
-            "\"reads_checkpoints\": true}}}");
+        struct registry registry =
+            parse_good("{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\", \"n\"],"
+                       "\"metrics\": {\"m\": \"required\"}, \"fail_on\": [\"oom_kill\"], \"cpu_models\": [\"n\"],"
+                       "\"reads_checkpoints\": true}}}");
         struct success_rules m = repo_rules(&registry.repos[0], "m"), n = repo_rules(&registry.repos[0], "n");
         assert_int_equal(m.metrics, METRICS_REQUIRED);
         assert_int_equal(n.metrics, METRICS_ANY);

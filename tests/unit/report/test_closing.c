@@ -299,7 +299,8 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     results.plan.experiments[3].foreground.params[0].mutated = true;
     AUTO_FREE char *text = closing_of(&results, 0);
     assert_non_null(strstr(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy\n"));
-    assert_non_null(strstr(text, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
+    assert_non_null(
+        strstr(text, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
     results_fini(&results);
 }
 

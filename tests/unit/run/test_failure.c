@@ -268,13 +268,24 @@ static void what_shells_write_of_a_program_that_a_signal_ended_is_found(void **s
         "./b.sh: line 1: 12226 Segmentation fault      (core dumped) python3 die.py $1",
         "Killed                  python3 die.py 9 | tee log",
         /* dash 0.5 and busybox 1.35; mksh 59 */
-        "Killed", "Segmentation fault", "Segmentation fault (core dumped)", "Aborted", "Aborted (core dumped)", "Bus error",
-        "Killed ", "Segmentation fault (core dumped) ",
+        "Killed",
+        "Segmentation fault",
+        "Segmentation fault (core dumped)",
+        "Aborted",
+        "Aborted (core dumped)",
+        "Bus error",
+        "Killed ",
+        "Segmentation fault (core dumped) ",
         /* ksh93 */
-        "./b.sh: line 1: 6609: Killed", "./b.sh: line 1: 6712: Memory fault", "./b.sh: line 1: 12907: Memory fault(coredump)",
-        "./b.sh: line 1: 11020: Abort", "ksh93: 11440: Killed", "./e.sh[5]: wait: 7219: Killed",
+        "./b.sh: line 1: 6609: Killed",
+        "./b.sh: line 1: 6712: Memory fault",
+        "./b.sh: line 1: 12907: Memory fault(coredump)",
+        "./b.sh: line 1: 11020: Abort",
+        "ksh93: 11440: Killed",
+        "./e.sh[5]: wait: 7219: Killed",
         /* zsh 5.9, interactive: a script of it says nothing */
-        "zsh: killed     python3 die.py 9", "zsh: segmentation fault (core dumped)  python3 die.py 11",
+        "zsh: killed     python3 die.py 9",
+        "zsh: segmentation fault (core dumped)  python3 die.py 11",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!failure_sign_holds("shell", lines[i], strlen(lines[i])))
@@ -285,11 +296,28 @@ static void a_training_that_speaks_of_being_killed_is_no_shell(void **state)
 {
     (void)state;
     static const char *const lines[] = {
-        "Killed 3 enemies in episode 5", "Killed: 12", "Killed    12", "episode 7: 5 Killed", "episode 7: 5 Killed   2 wounded",
-        "worker 12 was Killed", "step 5: Aborted early, patience 3", "Aborted!", "Aborted by user", " Killed", "Killed.",
-        "12 Killed", "    12 Killed                  3", "loss: 3: Aborted at once", "Segmentation fault loss 0.5",
-        "Segmentation faults: 0", "zsh: killed", "Bus errors                0", "| Killed                  | 12 |",
-        "Memory fault", "Abort", "total: Killed                  12",
+        "Killed 3 enemies in episode 5",
+        "Killed: 12",
+        "Killed    12",
+        "episode 7: 5 Killed",
+        "episode 7: 5 Killed   2 wounded",
+        "worker 12 was Killed",
+        "step 5: Aborted early, patience 3",
+        "Aborted!",
+        "Aborted by user",
+        " Killed",
+        "Killed.",
+        "12 Killed",
+        "    12 Killed                  3",
+        "loss: 3: Aborted at once",
+        "Segmentation fault loss 0.5",
+        "Segmentation faults: 0",
+        "zsh: killed",
+        "Bus errors                0",
+        "| Killed                  | 12 |",
+        "Memory fault",
+        "Abort",
+        "total: Killed                  12",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (failure_sign_holds("shell", lines[i], strlen(lines[i])))
@@ -313,7 +341,8 @@ static struct failure failure_by_rules(struct outcome_facts facts, struct succes
 static void metrics_that_are_asked_for_decide(void **state)
 {
     (void)state;
-    struct joblog_result loss = {.role = JOBLOG_METRIC, .name = "loss"}, accuracy = {.role = JOBLOG_METRIC, .name = "accuracy"};
+    struct joblog_result loss = {.role = JOBLOG_METRIC, .name = "loss"},
+                         accuracy = {.role = JOBLOG_METRIC, .name = "accuracy"};
     const struct joblog_result *results[] = {&loss, &accuracy};
     struct outcome_facts facts = exit_with(0);
     facts.results = results;
