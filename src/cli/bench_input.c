@@ -105,6 +105,9 @@ static json_t *make_repo(const struct making *making, const char *command, struc
     json_array_append_new(models, json_string(BENCH_MODEL));
     json_object_set_new(repo, "models", models);
     json_object_set_new(repo, "errors", json_array()); /* what a command prints is its own affair */
+    json_object_set_new(repo, "fail_on", json_array());
+    json_object_set_new(repo, "cpu_models", json_pack("[s]", BENCH_MODEL)); /* as far as anybody knows */
+    json_object_set_new(repo, "reads_checkpoints", json_true());
     json_object_set_new(repo, "exit_code", json_string(making->wish->ignore_failure ? "ignored" : "required"));
     if (good)
         return repo;

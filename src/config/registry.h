@@ -70,6 +70,30 @@ struct registry_modules {
     struct strv models; /* as above */
 };
 
+/* Which of the metrics that are named must have been found for a success. */
+enum metrics_rule { METRICS_OPTIONAL, METRICS_ANY, METRICS_REQUIRED };
+
+/* What fails a training whose exit code does not. */
+enum {
+    FAIL_ON_SHELL_MESSAGE = 1, /* a shell's line in the log: a signal ended a program */
+    FAIL_ON_OOM_KILL = 2,      /* in the job's own cgroup */
+    FAIL_ON_MEMBER_SIGNAL = 4, /* an orphan of the job was ended by one */
+    FAIL_ON_ALL = FAIL_ON_SHELL_MESSAGE | FAIL_ON_OOM_KILL | FAIL_ON_MEMBER_SIGNAL
+};
+
+/* When one model's training has succeeded, besides exit code and patterns. All zero: none of it is asked for. */
+struct success_rules {
+    enum metrics_rule metrics;
+    unsigned fail_on;
+    bool cpu_only;          /* it uses no GPU */
+    bool reads_checkpoints; /* that are older than itself, and is meant to */
+};
+
+struct registry_model_rule {
+    char *model;
+    enum metrics_rule metrics;
+};
+
 /* One entry of "models". Paths are absolute: "path" is relative to the registry's folder, then to the working folder.
  * */
 struct repo {
@@ -106,6 +130,12 @@ struct repo {
     struct strv success; /* patterns, all of which must match; default none */
     struct strv errors;  /* patterns, none of which may match; default: the head of a Python traceback */
     bool exit_code_required; /* default true: "exit_code": "required" | "ignored" */
+    enum metrics_rule metrics_rule; /* default any; of models that have none of their own: */
+    struct registry_model_rule *model_rules;
+    size_t model_rule_count;
+    unsigned fail_on; /* default all */
+    struct strv cpu_models;
+    bool reads_checkpoints;
 };
 
 struct registry {
@@ -132,5 +162,10 @@ void registry_describe(struct text *out);
 
 const struct repo *registry_find(const struct registry *registry, const char *name);
 const struct param *repo_param(const struct repo *repo, const char *name);
+struct success_rules repo_rules(const struct repo *repo, const char *model);
+
+/* {metrics, fail_on, cpu_only, reads_checkpoints}: a new reference. From NULL come rules that ask for nothing. */
+json_t *success_rules_to_json(const struct success_rules *rules);
+struct success_rules success_rules_from_json(const json_t *json);
 
 #endif

@@ -201,17 +201,21 @@ enum {
     ROW_ROWS = sizeof row_rows / sizeof *row_rows,
     REPO_ROWS = sizeof repo_rows / sizeof *repo_rows,
     OTHER_ROWS = sizeof other_rows / sizeof *other_rows,
-    NEEDS_ROWS = sizeof needs_rows / sizeof *needs_rows
+    NEEDS_ROWS = sizeof needs_rows / sizeof *needs_rows,
+    RULES_MAX = 8
 };
 
 static void check_keys(const struct source *source, const char *path, const json_t *json)
 {
-    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS];
+    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS + RULES_MAX];
     memcpy(all, row_rows, sizeof row_rows);
     memcpy(all + ROW_ROWS, repo_rows, sizeof repo_rows);
     memcpy(all + ROW_ROWS + REPO_ROWS, other_rows, sizeof other_rows);
     memcpy(all + ROW_ROWS + REPO_ROWS + OTHER_ROWS, needs_rows, sizeof needs_rows);
-    const struct field_table table = {NULL, all, sizeof all / sizeof *all};
+    size_t count = ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS;
+    for (size_t i = 0; i < registry_rules_table.count && i < RULES_MAX; i++)
+        all[count++] = registry_rules_table.rows[i];
+    const struct field_table table = {NULL, all, count};
     fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
 }
 
@@ -445,6 +449,7 @@ void registry_read_repo(const struct source *source, const char *path, const cha
         registry_read_oom_steps(source, path, json, out);
         registry_read_smoke(source, path, json, out);
         registry_read_needs(source, path, json, out);
+        registry_read_rules(source, path, json, out);
     } else {
         AUTO_FREE char *shown = field_shown(json);
         problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
@@ -478,17 +483,15 @@ void registry_repo_fini(struct repo *repo)
     registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
     registry_oom_step_fini(&repo->smoke);
     registry_needs_fini(repo);
+    registry_rules_fini(repo);
 }
 
 void registry_repo_describe(struct text *out)
 {
-    const struct field_table *const tables[] = {&other_table,          &row_table,
-                                                &repo_table,           &needs_table,
-                                                &registry_param_table, &metrics_table,
-                                                &metric_table,         &registry_mark_table,
-                                                &registry_oom_table,   &registry_source_table,
-                                                &registry_data_table,  &registry_modules_table,
-                                                &registry_smoke_table};
+    const struct field_table *const tables[] = {
+        &other_table,           &row_table,           &registry_rules_table,  &repo_table,          &needs_table,
+        &registry_param_table,  &metrics_table,       &metric_table,          &registry_mark_table, &registry_oom_table,
+        &registry_source_table, &registry_data_table, &registry_modules_table, &registry_smoke_table};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         fields_describe(tables[i], out);
 }

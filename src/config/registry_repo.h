@@ -11,6 +11,11 @@ void registry_read_repo(const struct source *source, const char *path, const cha
 
 void registry_repo_fini(struct repo *repo);
 
+/* metrics, fail_on, cpu_models and reads_checkpoints, after the models were read. (registry_rules.c) */
+extern const struct field_table registry_rules_table;
+void registry_read_rules(const struct source *source, const char *path, const json_t *json, struct repo *out);
+void registry_rules_fini(struct repo *repo);
+
 void registry_repo_describe(struct text *out);
 
 #endif

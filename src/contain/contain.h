@@ -119,6 +119,8 @@ struct job_exit {
     bool init_killed;   /* the init died first: how the command would have ended, nobody knows */
     int64_t end_ns;     /* when it ended, CLOCK_MONOTONIC, by its init; 0: the init was killed, and nobody knows */
     int64_t stopped_ns; /* how long its main process was stopped (SIGSTOP, a debugger's stop) */
+    size_t orphans;     /* processes of the job whose parents had gone, that a crash or SIGKILL ended before the command did */
+    int orphan_signal;  /* of the last of them */
     bool init_stopped;  /* its init was, and went on: end_ns and stopped_ns may be late, and the command may have begun late */
 };
 struct job_exit job_take_exit(struct job *job);

@@ -36,6 +36,8 @@ struct init {
     bool continued; /* by SIGCONT: it had been stopped */
     int status;
     uint64_t max_rss_kib;
+    uint32_t orphans; /* that a crash or SIGKILL ended while the command ran */
+    int32_t orphan_signal;
     int64_t end_ns, stopped_ns;
     int64_t stop_began_ns; /* 0: the command is not stopped */
 };
@@ -251,6 +253,8 @@ static void report_end(struct init *init)
                                   .last_pid = newest_pid(init->plan),
                                   .end_ns = init->end_ns,
                                   .stopped_ns = init->stopped_ns,
+                                  .orphans = init->orphans,
+                                  .orphan_signal = init->orphan_signal,
                                   .continued = init->continued};
     int error = 0;
     if (read(init->failure, &error, sizeof error) == (ssize_t)sizeof error)
@@ -264,6 +268,16 @@ static void note_stop(struct init *init, bool stopped)
     if (init->stop_began_ns)
         init->stopped_ns += now_ns - init->stop_began_ns;
     init->stop_began_ns = stopped ? now_ns : 0;
+}
+
+/* Other signals are how programs end their helpers. */
+static bool is_crash(int status)
+{
+    static const int signals[] = {SIGKILL, SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE};
+    for (size_t i = 0; WIFSIGNALED(status) && i < sizeof signals / sizeof *signals; i++)
+        if (WTERMSIG(status) == signals[i])
+            return true;
+    return false;
 }
 
 static void reap(struct init *init)
@@ -290,6 +304,9 @@ static void reap(struct init *init)
             init->end_ns = clock_monotonic_ns();
             init->ended = true;
             init->status = status;
+        } else if (!init->ended && is_crash(status)) {
+            init->orphans++;
+            init->orphan_signal = WTERMSIG(status);
         }
     }
     if (init->ended && !ended_before)

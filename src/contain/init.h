@@ -70,6 +70,8 @@ struct init_report {
     uint64_t last_pid;    /* ENDED: the newest pid of the namespace, or 0 */
     int64_t end_ns;       /* ENDED: when the init learnt of it, CLOCK_MONOTONIC: the runner itself may be stopped then */
     int64_t stopped_ns;   /* ENDED: for how long the command's process was stopped (SIGSTOP, SIGTSTP) */
+    uint32_t orphans;     /* ENDED: of the job that a crash or SIGKILL ended before that */
+    int32_t orphan_signal; /* ENDED: of the last of them */
     bool continued;       /* ENDED: the init itself had been stopped: its times may be late */
 };
 

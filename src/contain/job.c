@@ -90,6 +90,8 @@ static void exit_from_report(struct job *job, const struct init_report *report)
                                   .exec_errno = report->exec_errno,
                                   .end_ns = report->end_ns,
                                   .stopped_ns = report->stopped_ns,
+                                  .orphans = report->orphans,
+                                  .orphan_signal = report->orphan_signal,
                                   .init_stopped = report->continued};
     job->exit.signalled = WIFSIGNALED(report->status);
     job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);

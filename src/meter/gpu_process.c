@@ -44,12 +44,25 @@ struct beat {
 /* What is needed only to begin is given back then, and once more when every kind of order has come. */
 enum { SHRINK_AGAIN = 16 };
 
+/* A peak of memory lasts less than the second between two ticks. Looks go on as long as ticks come, at most so often, and for at most
+ * a hundredth of the time. */
+enum { LOOK_MS = 50, LOOK_SLOW_MS = 1000, LOOK_SHARE = 100 };
+static const int64_t LOOKS_NS = 3 * NS_PER_S;
+
+struct looks {
+    int64_t until_ns; /* 0: none are wanted */
+    int every_ms;     /* 0: not decided */
+    double peak_bytes;
+    int64_t peak_ns;
+};
+
 struct gpu_process {
     const struct gpu_backend *backend;
     struct gpu_driver *driver;
     struct gpu_sensor *sensor;
     int fd;
     bool has_counter, has_trace, link;
+    struct looks looks;
     struct beat beat;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE];
     struct gpu_trace trace;
@@ -125,6 +138,47 @@ static int take_trace(struct gpu_process *process, struct err *why)
     return 1;
 }
 
+static void look_at_memory(struct gpu_process *process)
+{
+    struct looks *looks = &process->looks;
+    struct gpu_readings readings = {0};
+    struct err why = {0};
+    int64_t before_ns = clock_monotonic_ns();
+    bool read = false;
+    for (size_t i = 0; i < process->backend->group_count; i++)
+        if (strcmp(process->backend->group_name(i), "memory") == 0)
+            read = process->backend->group_read(process->sensor, i, &readings, &why);
+    struct reading used = readings.of[GPU_MEMORY_USED_BYTES];
+    if (!read || !used.valid) {
+        looks->until_ns = 0;
+        return;
+    }
+    int64_t after_ns = clock_monotonic_ns(), least_ms = LOOK_SHARE * (after_ns - before_ns) / NS_PER_MS;
+    looks->every_ms = least_ms < LOOK_MS ? LOOK_MS : least_ms > LOOK_SLOW_MS ? LOOK_SLOW_MS : (int)least_ms;
+    if (used.value > looks->peak_bytes) {
+        looks->peak_bytes = used.value;
+        looks->peak_ns = before_ns + (after_ns - before_ns) / 2;
+    }
+}
+
+/* Until an order comes. */
+static void look_meanwhile(struct gpu_process *process)
+{
+    struct looks *looks = &process->looks;
+    struct pollfd order = {.fd = process->fd, .events = POLLIN};
+    while (looks->until_ns > clock_monotonic_ns() && poll(&order, 1, looks->every_ms ? looks->every_ms : LOOK_MS) == 0)
+        look_at_memory(process);
+}
+
+static void take_looks(struct gpu_process *process)
+{
+    struct looks *looks = &process->looks;
+    process->reply.memory_peak_bytes = looks->peak_bytes;
+    process->reply.memory_peak_ns = looks->peak_ns;
+    process->reply.memory_every_ms = (uint32_t)looks->every_ms;
+    *looks = (struct looks){.until_ns = clock_monotonic_ns() + LOOKS_NS, .every_ms = looks->every_ms};
+}
+
 static int take_readings(struct gpu_process *process, struct err *why)
 {
     struct meter_reply *reply = &process->reply;
@@ -155,6 +209,7 @@ static void tick(struct gpu_process *process)
     int got = take_trace(process, &why[0]);
     got += take_counter(process, &why[1]);
     got += take_readings(process, &why[2]);
+    take_looks(process);
     for (int i = 0; i < 3; i++)
         if (why[i].code == ENODEV || (got == 0 && why[i].text[0]))
             failed(&process->reply, &why[i]);
@@ -419,6 +474,7 @@ static void serve(struct gpu_process *process)
             shrink_now();
         if (process->has_counter && !process->beat.learned && is_idle(process))
             learn_beat(process);
+        look_meanwhile(process);
         struct meter_order order;
         ssize_t got = recv(process->fd, &order, sizeof order, 0);
         if (got < 0 && errno == EINTR)

@@ -58,6 +58,9 @@ size_t meter_pending(const struct meter *meter);
 struct gpu_sample {
     int64_t t_ns;
     struct gpu_readings readings;
+    struct reading memory_peak_bytes; /* the most that was in use since the sample before, by looks between them */
+    int64_t memory_peak_ns;
+    uint32_t memory_every_ms; /* between two of these looks */
 };
 
 struct meter_response {

@@ -70,6 +70,10 @@ static void take_readings(struct meter *meter, struct meter_response *out)
         return;
     out->has_sample = true;
     out->sample.t_ns = reply->readings_ns;
+    out->sample.memory_peak_ns = reply->memory_peak_ns;
+    out->sample.memory_every_ms = reply->memory_every_ms;
+    if (reply->memory_peak_bytes > 0 && isfinite(reply->memory_peak_bytes))
+        out->sample.memory_peak_bytes = (struct reading){reply->memory_peak_bytes, true};
     for (int i = 0; i < GPU_READING_COUNT; i++)
         if (reply->valid & 1U << i)
             gpu_reading_set(&out->sample.readings, (enum gpu_reading)i, reply->readings[i]);

@@ -37,7 +37,7 @@ enum {
 /* Bits of wire_user.bits. */
 enum { METER_USER_COMPUTE = 1, METER_USER_GRAPHICS = 2, METER_USER_MEMORY = 4, METER_USER_SHARE = 8 };
 
-#define METER_VERSION 4U
+#define METER_VERSION 5U
 
 enum { METER_TEXT_SIZE = 256, METER_COUNTER_MAX = 4, METER_GROUPS_MAX = 16, METER_WHY_SIZE = 200 };
 
@@ -80,6 +80,10 @@ struct meter_reply {
     double trace_us; /* what the samples cost; 0: they were not asked for */
     double readings[GPU_READING_COUNT];
     int64_t readings_ns;
+    /* TICK: the most memory in use since the one before, and when; 0: it was not looked at in between. */
+    double memory_peak_bytes;
+    int64_t memory_peak_ns;
+    uint32_t memory_every_ms; /* how often it was looked at */
     /* HELLO */
     struct meter_wire_identity identity;
     char counter_why[METER_TEXT_SIZE], trace_why[METER_TEXT_SIZE]; /* why there is none */

@@ -45,6 +45,7 @@ struct plan_job {
     bool track_gpu_memory; /* also where there is a limit */
     struct strv success, errors;
     bool exit_code_required;
+    struct success_rules rules;
 };
 
 struct plan_experiment {

@@ -95,6 +95,7 @@ static json_t *job_to_json(const struct plan_job *job)
     set_list(json, "success", &job->success);
     set_list(json, "errors", &job->errors);
     json_object_set_new(json, "exit_code_required", json_boolean(job->exit_code_required));
+    json_object_set_new(json, "rules", success_rules_to_json(&job->rules));
     return json;
 }
 
@@ -310,6 +311,7 @@ static bool job_from_json(const json_t *json, struct plan_job *job, struct err *
     job->memory_snapshot = json_is_true(json_object_get(json, "memory_snapshot"));
     job->mode = strcmp(mode, mode_name(MODE_DEFAULT)) == 0 ? MODE_DEFAULT : MODE_MUTATION;
     gpu_memory_from_json(json, job);
+    job->rules = success_rules_from_json(json_object_get(json, "rules"));
     return get_text(json, "repository", &job->repo, err) && get_text(json, "model", &job->model, err) &&
            params_from_json(json, job, err) && get_text(json, "cwd", &job->cwd, err) &&
            get_list(json, "argv", &job->argv, err) && get_list(json, "env", &job->env, err) &&

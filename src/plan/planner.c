@@ -358,6 +358,7 @@ static void make_job(const struct planner *planner, const struct space *space, c
     strv_add_all(&job->success, &repo->success);
     strv_add_all(&job->errors, &repo->errors);
     job->exit_code_required = repo->exit_code_required;
+    job->rules = repo_rules(repo, space->model);
     job->memory_snapshot = repo->memory_snapshot;
     job->gpu_limit = settings->gpu_limit;
     job->track_gpu_memory = settings->track_gpu_memory || gpu_limit_is_set(&settings->gpu_limit);

@@ -17,7 +17,7 @@
 #define RED    "\033[31m"
 #define YELLOW "\033[33m"
 
-enum { REASONS_SHOWN = 10, GAP = 2 };
+enum { REASONS_SHOWN = 10, GAP = 2, MOSTLY = 3, NAMES_SHOWN = 3 };
 
 enum column_kind {
     COLUMN_ID,
@@ -37,6 +37,8 @@ struct column {
     bool needed;       /* shown however narrow the terminal is */
     bool shown;
     size_t width;
+    size_t filled; /* rows that have something in it */
+    char *same;    /* what all of them have; NULL: they differ, or there is one row only */
 };
 
 struct closing {
@@ -116,16 +118,33 @@ static bool add_column(struct closing *closing, enum column_kind kind, const cha
 {
     struct column *column = &closing->columns[closing->column_count++];
     *column = (struct column){.kind = kind, .title = title, .needed = needed, .width = utf8_columns(title)};
-    bool filled = false;
+    AUTO_FREE char *first = NULL;
+    bool differ = false;
+    closing->rows = 0;
     for (size_t i = 0; i < closing->results->count; i++) {
         if (!has_row(closing, &closing->results->items[i]))
             continue;
-        AUTO_FREE char *text = cell_text(closing, column, i);
+        char *text = cell_text(closing, column, i);
         size_t width = utf8_columns(text);
         column->width = width > column->width ? width : column->width;
-        filled = filled || *text;
+        column->filled += *text != '\0';
+        differ = differ || (first && strcmp(first, text) != 0);
+        closing->rows++;
+        if (first)
+            free(text);
+        else
+            first = text;
     }
-    return filled;
+    bool is_same = !differ && closing->rows > 1 && column->filled > 0;
+    if (is_same && (kind == COLUMN_PARAM || kind == COLUMN_METRIC))
+        column->same = steal_ptr(first);
+    return column->filled > 0;
+}
+
+/* Says nothing of how the rows differ, or is of few of them: of one repository among many. */
+static bool is_left_out(const struct closing *closing, const struct column *column)
+{
+    return !column->needed && (column->same || column->filled * MOSTLY < closing->rows);
 }
 
 static bool any_retries(const struct results *results)
@@ -165,7 +184,7 @@ static bool show_next(struct closing *closing, enum column_kind kind, size_t *fr
     size_t limit = closing->options->width ? closing->options->width : SIZE_MAX;
     for (; *from < closing->column_count; (*from)++) {
         struct column *column = &closing->columns[*from];
-        if (column->kind != kind)
+        if (column->kind != kind || is_left_out(closing, column))
             continue;
         (*from)++;
         if (*used + GAP + column->width <= limit) {
@@ -211,6 +230,7 @@ static const char *cell_colour(enum column_kind kind, const struct result *resul
 
 static void print_table(struct closing *closing)
 {
+    closing->rows = 0;
     struct table *table = table_new(closing->options->colour);
     for (size_t i = 0; i < closing->column_count; i++)
         if (closing->columns[i].shown)
@@ -245,10 +265,31 @@ static void print_hidden_columns(struct closing *closing)
 {
     size_t hidden = 0;
     for (size_t i = 0; i < closing->column_count; i++)
-        if (!closing->columns[i].shown)
+        if (!closing->columns[i].shown && !is_left_out(closing, &closing->columns[i]))
             add_listed(closing, hidden++, "not shown, for want of room: ", closing->columns[i].title);
     if (hidden)
         text_add(closing->out, " (all in summary.csv)\n");
+}
+
+/* The rest of what varied or was measured, in one line. */
+static void print_left_out(struct closing *closing)
+{
+    size_t same = 0, sparse = 0;
+    for (size_t i = 0; i < closing->column_count; i++) {
+        const struct column *column = &closing->columns[i];
+        if (!column->same)
+            continue;
+        add_listed(closing, same++, "the same in every row: ", column->title);
+        text_addf(closing->out, " %s", column->same);
+    }
+    for (size_t i = 0; i < closing->column_count; i++)
+        if (is_left_out(closing, &closing->columns[i]) && !closing->columns[i].same && sparse++ < NAMES_SHOWN)
+            add_listed(closing, sparse - 1,
+                       same ? "; empty in most rows: " : "empty in most rows: ", closing->columns[i].title);
+    if (sparse > NAMES_SHOWN)
+        text_addf(closing->out, " and %zu more", sparse - NAMES_SHOWN);
+    if (same + sparse)
+        text_add(closing->out, sparse ? " (all in summary.csv)\n" : "\n");
 }
 
 static void print_counts(struct closing *closing)
@@ -303,13 +344,14 @@ static void print_changed(struct closing *closing)
         text_addf(closing->out, "  and %zu more: see \"changed\" in summary.csv\n", printed - REASONS_SHOWN);
 }
 
-/* Whether this metric of this repository was looked for in ended experiments and found in none. */
-static bool never_matched(const struct results *results, const char *repo, const char *metric)
+/* Whether this metric of this model (NULL: of any of the repository's) was looked for in ended experiments and found in none. */
+static bool never_matched(const struct results *results, const char *repo, const char *model, const char *metric)
 {
     bool looked_for = false;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
-        if (is_left(result) || strcmp(results->plan.experiments[i].foreground.repo, repo) != 0)
+        const struct plan_job *job = &results->plan.experiments[i].foreground;
+        if (is_left(result) || strcmp(job->repo, repo) != 0 || (model && strcmp(job->model, model) != 0))
             continue;
         for (size_t m = 0; m < result->metric_count; m++) {
             if (strcmp(result->metrics[m].name, metric) != 0)
@@ -360,6 +402,38 @@ static void print_not_finite(struct closing *closing)
         text_add_char(closing->out, '\n');
 }
 
+static void add_never(struct closing *closing, size_t printed, const char *metric, const char *where)
+{
+    add_listed(closing, printed, "never matched in any log: ", metric);
+    if (!where)
+        return;
+    AUTO_FREE char *shown = utf8_line(where);
+    text_addf(closing->out, " (%s)", shown);
+}
+
+/* Of one repository: by model, unless none of its models has it. Gives how many were printed. */
+static size_t print_never_of(struct closing *closing, const char *repo, bool only_one, const char *metric,
+                             size_t printed)
+{
+    const struct results *results = closing->results;
+    AUTO_STRV struct strv models = {0};
+    size_t before = printed;
+    if (never_matched(results, repo, NULL, metric)) {
+        add_never(closing, printed, metric, only_one ? NULL : repo);
+        return 1;
+    }
+    for (size_t i = 0; i < results->plan.count; i++)
+        if (strcmp(results->plan.experiments[i].foreground.repo, repo) == 0)
+            strv_add_once(&models, results->plan.experiments[i].foreground.model);
+    for (size_t i = 0; i < models.count; i++) {
+        if (!never_matched(results, repo, models.items[i], metric))
+            continue;
+        AUTO_FREE char *where = only_one ? mem_strdup(models.items[i]) : mem_printf("%s %s", repo, models.items[i]);
+        add_never(closing, printed++, metric, where);
+    }
+    return printed - before;
+}
+
 static void print_never_matched(struct closing *closing)
 {
     AUTO_STRV struct strv repos = {0};
@@ -367,15 +441,8 @@ static void print_never_matched(struct closing *closing)
         strv_add_once(&repos, closing->results->plan.experiments[i].foreground.repo);
     size_t printed = 0;
     for (size_t r = 0; r < repos.count; r++)
-        for (size_t m = 0; m < closing->metrics.count; m++) {
-            if (!never_matched(closing->results, repos.items[r], closing->metrics.items[m]))
-                continue;
-            add_listed(closing, printed++, "never matched in any log: ", closing->metrics.items[m]);
-            if (repos.count > 1) {
-                AUTO_FREE char *repo = utf8_line(repos.items[r]);
-                text_addf(closing->out, " (%s)", repo);
-            }
-        }
+        for (size_t m = 0; m < closing->metrics.count; m++)
+            printed += print_never_of(closing, repos.items[r], repos.count == 1, closing->metrics.items[m], printed);
     if (printed)
         text_add_char(closing->out, '\n');
 }
@@ -432,6 +499,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     choose_columns(&closing);
     print_table(&closing);
     print_hidden_columns(&closing);
+    print_left_out(&closing);
     print_counts(&closing);
     closing_add_causes(results, out);
     print_reasons(&closing);
@@ -446,5 +514,7 @@ void closing_text(const struct results *results, const struct closing_options *o
     print_where(&closing);
     strv_fini(&closing.varied);
     strv_fini(&closing.metrics);
+    for (size_t i = 0; i < closing.column_count; i++)
+        free(closing.columns[i].same);
     free(closing.columns);
 }

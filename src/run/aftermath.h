@@ -28,4 +28,13 @@ char *aftermath_left_outside(uid_t uid, int64_t from_ns, int64_t to_ns);
 /* Whether the end of this training.log tells of a program that did not become root by its setuid bit. */
 bool aftermath_setuid_refused(int folder, const char *log_name);
 
+/* Checkpoints below a repository, that are older than now, from now on (checkpoints.c): of at most 20,000 entries, 256 files and a tenth of a
+ * second. NULL: the kernel watches no more files for this user. */
+struct checkpoints;
+struct checkpoints *checkpoints_watch(const char *repository);
+void checkpoints_free(struct checkpoints *checkpoints); /* NULL: nothing */
+
+/* Which of them somebody has read since then, before they were written anew; the caller frees it. NULL: none is known of. */
+char *checkpoints_read(struct checkpoints *checkpoints);
+
 #endif

@@ -49,6 +49,7 @@ void attempt_fini(struct attempt *attempt)
 {
     job_free(attempt->job);
     ledger_free(attempt->ledger);
+    checkpoints_free(attempt->checkpoints);
     joblog_free(attempt->log);
     mark_fifo_free(attempt->fifo);
     marks_fini(&attempt->marks);
@@ -197,6 +198,8 @@ bool attempt_start_job(struct attempt *attempt, const struct run_request *reques
     if (!gpu_memory_prepare(attempt, request, err))
         return false;
     make_environment(attempt, request, run_dir, &env);
+    if (attempt->loop == 0 && !job->rules.reads_checkpoints) /* it takes time, of which none is the training's */
+        attempt->checkpoints = checkpoints_watch(job->cwd);
     AUTO_CLOSE int records =
         openat(request->dir, request->is_task ? "../../.." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     AUTO_CLOSE int own = openat(attempt->folder, attempt->loop ? ".." : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

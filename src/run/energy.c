@@ -23,7 +23,7 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     lane_load_sample(lane, label, sample);
     lane_guard_sample(lane, label, sample);
     lanes_sample(lane, label, sample);
-    lane_memory_sample(lane, label, &sample->readings, sample->t_ns);
+    lane_memory_sample(lane, label, sample);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)

@@ -3,9 +3,11 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "oom/line.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,11 +30,12 @@ static const char *const names[FAILURE_CAUSES] = {
     [FAILURE_DISK_FULL] = "disk_full",
     [FAILURE_LIMIT] = "limit",
     [FAILURE_NOT_STARTED] = "not_started",
+    [FAILURE_NO_METRIC] = "no_metric",
     [FAILURE_LOG_ERROR] = "log_error",
     [FAILURE_UNKNOWN] = "unknown",
 };
 
-static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full";
+static const char gpu_memory_sign[] = "out_of_memory", disk_sign[] = "disk_full", shell_sign[] = "shell";
 
 const char *failure_cause_name(enum failure_cause cause)
 {
@@ -47,12 +50,114 @@ void failure_sign(size_t index, struct joblog_pattern *out)
          "out of memory|Out of memory|OUT_OF_MEMORY|OutOfMemory|ErrorMemoryAllocation|ALLOC_FAILED|OOM when|"
          "runtime error \\(2\\)"},
         {JOBLOG_SIGN, disk_sign, "No space left on device|Disk quota exceeded"},
+        {JOBLOG_SIGN, shell_sign, "Killed|killed|egmentation fault|Memory fault|Abort|abort|Bus error|bus error"},
     };
     *out = signs[index];
 }
 
+/* What is left of a line, or of one of its parts. */
+struct span {
+    const char *at, *end;
+};
+
+static bool skip(struct span *span, const char *words)
+{
+    size_t length = strlen(words);
+    if ((size_t)(span->end - span->at) < length || memcmp(span->at, words, length) != 0)
+        return false;
+    span->at += length;
+    return true;
+}
+
+static size_t skip_blanks(struct span *span)
+{
+    const char *from = span->at;
+    while (span->at < span->end && *span->at == ' ')
+        span->at++;
+    return (size_t)(span->at - from);
+}
+
+/* "train.sh: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and its blanks off. */
+static bool cut_pid(struct span *before, const char *behind)
+{
+    size_t digits = 0, tail = strlen(behind);
+    if ((size_t)(before->end - before->at) < tail || memcmp(before->end - tail, behind, tail) != 0)
+        return false;
+    for (before->end -= tail; before->end > before->at && isdigit((unsigned char)before->end[-1]); digits++)
+        before->end--;
+    while (before->end > before->at && before->end[-1] == ' ')
+        before->end--;
+    return digits > 0;
+}
+
+/* bash pads the word to 24 columns and writes the command behind it: "bash: line 1:  9618 Killed                  python x".
+ * In a pipe's later lines there is only the pid before it, in an interactive shell nothing. */
+static bool is_of_bash(struct span before, struct span behind, size_t word)
+{
+    enum { COLUMNS = 24, LEAST = 5 };
+    size_t blanks = skip_blanks(&behind);
+    bool dumped = skip(&behind, "(core dumped) "), none = before.at == before.end;
+    if (behind.at == behind.end || blanks < LEAST)
+        return false;
+    if (none)
+        return dumped || blanks + word == COLUMNS;
+    if (!cut_pid(&before, " "))
+        return false;
+    return before.at == before.end ? *behind.at == '|' : before.end[-1] == ':';
+}
+
+/* dash, busybox, mksh: nothing but the word. */
+static bool is_of_dash(struct span before, struct span behind)
+{
+    skip(&behind, " (core dumped)");
+    skip_blanks(&behind);
+    return before.at == before.end && behind.at == behind.end;
+}
+
+/* "train.sh: line 1: 3465: Killed" */
+static bool is_of_ksh(struct span before, struct span behind)
+{
+    skip(&behind, "(coredump)");
+    return behind.at == behind.end && cut_pid(&before, ": ") && before.end > before.at && before.end[-1] == ':';
+}
+
+/* "zsh: killed     python x" */
+static bool is_of_zsh(struct span before, struct span behind)
+{
+    skip(&behind, " (core dumped)");
+    return skip(&before, "zsh: ") && before.at == before.end && skip_blanks(&behind) >= 2 && behind.at < behind.end;
+}
+
+/* Whole lines as shells write them: a training that speaks of being killed is not meant. */
+static bool is_shell_message(const char *line, size_t length)
+{
+    static const struct {
+        const char *word;
+        bool bash, dash, ksh, zsh;
+    } words[] = {
+        {"Killed", true, true, true, false},         {"Segmentation fault", true, true, false, false},
+        {"Aborted", true, true, false, false},       {"Bus error", true, true, true, false},
+        {"Memory fault", false, false, true, false}, {"Abort", false, false, true, false},
+        {"killed", false, false, false, true},       {"segmentation fault", false, false, false, true},
+        {"abort", false, false, false, true},        {"bus error", false, false, false, true},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t word = strlen(words[i].word);
+        const char *at = memmem(line, length, words[i].word, word);
+        if (!at)
+            continue;
+        struct span before = {line, at}, behind = {at + word, line + length};
+        if ((words[i].bash && is_of_bash(before, behind, word)) || (words[i].dash && is_of_dash(before, behind)) ||
+            (words[i].ksh && is_of_ksh(before, behind)) || (words[i].zsh && is_of_zsh(before, behind)))
+            return true;
+    }
+    return false;
+}
+
 bool failure_sign_holds(const char *sign, const char *line, size_t length)
 {
+    if (strcmp(sign, shell_sign) == 0)
+        return is_shell_message(line, length);
     return strcmp(sign, gpu_memory_sign) != 0 || oom_line_framework(line, length) != OOM_NONE;
 }
 
@@ -68,10 +173,21 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
     for (size_t i = 0; i < facts->result_count; i++) {
         const struct joblog_result *result = facts->results[i];
         bool is_near = result->line + LINES_NEAR > facts->log_lines;
-        if (result->role == JOBLOG_SIGN && result->matches > 0 && is_near && (!found || result->line > found->line))
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) != 0 && result->matches > 0 && is_near &&
+            (!found || result->line > found->line))
             found = result;
     }
     return found;
+}
+
+const struct joblog_result *failure_shell_message(const struct outcome_facts *facts)
+{
+    for (size_t i = 0; i < facts->result_count; i++) {
+        const struct joblog_result *result = facts->results[i];
+        if (result->role == JOBLOG_SIGN && strcmp(result->name, shell_sign) == 0 && result->matches > 0)
+            return result;
+    }
+    return NULL;
 }
 
 static bool take_sign(const struct outcome_facts *facts, struct failure *out)
@@ -169,6 +285,25 @@ static void take_patterns(const struct outcome_facts *facts, struct failure *out
     out->cause = FAILURE_UNKNOWN;
 }
 
+static void say_why(const char *why, struct failure *out)
+{
+    utf8_copy_legible(why, strlen(why), out->why, sizeof out->why);
+}
+
+/* It exited with 0, and the patterns say nothing against it. */
+static void take_rules(const struct plan_job *job, const struct outcome_facts *facts, struct failure *out)
+{
+    AUTO_TEXT struct text why = {0};
+    const struct joblog_result *message = failure_shell_message(facts);
+    enum outcome_broken broken = outcome_rules(job, facts, &why);
+    out->cause = broken == BROKEN_METRICS ? FAILURE_NO_METRIC : FAILURE_KILLED_BY_SIGNAL;
+    say_why(text_get(&why), out);
+    if (broken == BROKEN_SHELL_MESSAGE && message)
+        take_line(out, message->line, message->text);
+    else
+        take_words(facts, out);
+}
+
 /* Of memory or space. Whom SIGKILL ended could not say anything himself any more. */
 static bool take_shortage(const struct outcome_facts *facts, struct failure *out)
 {
@@ -188,6 +323,8 @@ static void take_end(const struct plan_job *job, const struct outcome_facts *fac
         take_exit(facts, out);
     } else if (facts->exit.ended) {
         take_patterns(facts, out);
+        if (out->cause == FAILURE_UNKNOWN)
+            take_rules(job, facts, out);
     } else {
         out->cause = FAILURE_UNKNOWN;
         snprintf(out->why, sizeof out->why, "how it ended is not known");

@@ -18,6 +18,7 @@ enum failure_cause {
     FAILURE_DISK_FULL,   /* the log says so, or the log itself could not be written */
     FAILURE_LIMIT,       /* of CPU time */
     FAILURE_NOT_STARTED,
+    FAILURE_NO_METRIC,   /* metrics that the registry asks for are not in the log */
     FAILURE_LOG_ERROR,   /* the log could not be written, for another reason than space */
     FAILURE_UNKNOWN,
     FAILURE_CAUSES
@@ -37,6 +38,10 @@ const char *failure_cause_name(enum failure_cause cause); /* "out_of_memory" */
 void failure_find(const struct plan_job *job, const struct outcome_facts *facts, enum outcome outcome,
                   struct failure *out);
 
+/* The line in which a shell says that a signal ended a program of the job: bash, dash, busybox, ksh93, mksh and zsh, in
+ * English; anywhere in the log. NULL: none. */
+const struct joblog_result *failure_shell_message(const struct outcome_facts *facts);
+
 /* The last line near the end of the log that tells of memory or space that ran out; NULL: none. */
 const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts);
 
@@ -44,7 +49,7 @@ const struct joblog_result *failure_sign_shown(const struct outcome_facts *facts
 json_t *failure_json(const struct failure *failure);
 
 /* What joblog is to look for besides the registry's patterns: FAILURE_SIGNS patterns. */
-enum { FAILURE_SIGNS = 2 };
+enum { FAILURE_SIGNS = 3 };
 void failure_sign(size_t index, struct joblog_pattern *out);
 bool failure_sign_holds(const char *sign, const char *line, size_t length);
 

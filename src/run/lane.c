@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/shell_words.h"
 #include "gpu/lock.h"
+#include "run/aftermath.h"
 #include "run/gpu_memory.h"
 #include "run/lanes.h"
 #include "run/snapshot.h"
@@ -313,13 +314,16 @@ void lane_attempt_ended(struct lane *lane)
     }
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
+    char *old = lane->outcome == OUTCOME_SUCCEEDED ? checkpoints_read(lane->attempt.checkpoints) : NULL;
+    if (old)
+        lane_evidence(lane, "old_checkpoint", old);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
     if (lane->experiment->parallel)
         json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
-    lane_guard_ended(lane, json_object_get(data, "energy"));
     json_object_set_new(data, "memory", lane_memory_take(lane));
+    lane_guard_ended(lane, json_object_get(data, "energy"), json_object_get(data, "memory"));
     struct gpu_memory_told told = gpu_memory_told(json_object_get(data, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);
     json_object_set_new(data, "gpu_memory", gpu_memory_json(&lane->attempt));

@@ -176,7 +176,7 @@ void lane_guard_begin(struct lane *lane);                          /* its gate i
 void lane_guard_tick(struct lane *lane);                           /* once a second while it is measured */
 void lane_guard_edge(struct lane *lane);                           /* its command has ended */
 void lane_guard_postflight(struct lane *lane);                     /* the job is gone: then lane_attempt_ended */
-void lane_guard_ended(struct lane *lane, const json_t *energy);    /* it is about to be recorded */
+void lane_guard_ended(struct lane *lane, const json_t *energy, const json_t *memory); /* it is about to be recorded */
 void lane_guard_pause(struct lane *lane, double seconds, lane_step *next); /* seconds: of the settings */
 void lane_guard_close(struct lane *lane, lane_step *next);         /* nothing more will run */
 bool lane_guard_refuses(struct lane *lane);                        /* a GPU did not come back: the lane takes nothing more */

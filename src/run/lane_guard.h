@@ -98,6 +98,8 @@ bool guard_idle_begin(struct lane *lane, lane_step *done);
 void guard_idle_look(struct lane *lane); /* the gauge has answered something */
 void guard_idle_settle_former(struct lane *lane); /* the attempt before has the baseline after it now, or never will */
 void guard_former_take(struct lane *lane, const json_t *energy);
+/* Evidence where the attempt, which succeeded and was to use a GPU, used none of its lane's. energy, memory: as they are recorded. */
+void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory);
 json_t *guard_idle_json(const struct idle_window *window);
 
 #endif

@@ -150,6 +150,55 @@ void guard_former_take(struct lane *lane, const json_t *energy)
     }
 }
 
+/* Below what a CUDA context takes, by far: nobody's allocation, but the driver's own figures moving. */
+static const double UNUSED_BYTES = 16.0 * 1048576;
+
+static const json_t *of_device(const json_t *list, const char *label)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_get_text(json_array_get(list, i), "device");
+        if (name && strcmp(name, label) == 0)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
+/* What it used beyond the idle draw before it speaks for the job, where that is known: a kernel between two looks. */
+static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *energy, const json_t *memory,
+                      struct text *text)
+{
+    const struct former_device *former = &guard->former.devices[i];
+    const char *label = guard->devices[i].label;
+    const json_t *used = of_device(json_object_get(memory, "gpus"), label);
+    double peak_bytes, busy_percent;
+    if (!json_get_number(json_object_get(used, "curve"), "peak_bytes", &peak_bytes) || peak_bytes >= UNUSED_BYTES ||
+        json_object_get(used, "counted") ||
+        !json_get_number(of_device(json_object_get(energy, "devices"), label), "utilisation_max_percent",
+                         &busy_percent) ||
+        busy_percent > 0)
+        return false;
+    text_addf(text, "%s%s: 0 %% busy, %.0f MiB of its memory", text->length ? "; " : "", label, peak_bytes / 1048576);
+    struct idle_net net =
+        idle_net_of(&former->before, &former->before, former->energy_j, former->half_width_j, guard->former.duration_s);
+    if (!net.energy_j.valid || !net.half_width_j.valid)
+        return true;
+    text_addf(text, ", %.1f \xc2\xb1 %.1f J more than idle", net.energy_j.value, net.half_width_j.value);
+    return net.energy_j.value <= net.half_width_j.value;
+}
+
+void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory)
+{
+    const struct lane_guard *guard = lane->guard;
+    AUTO_TEXT struct text text = {0};
+    if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED || lane->experiment->parallel ||
+        lane->attempt.plan->rules.cpu_only)
+        return;
+    for (size_t i = 0; i < guard->count; i++)
+        if (!is_unused(guard, i, energy, memory, &text))
+            return;
+    lane_evidence(lane, "gpu_unused", mem_strdup(text_get(&text)));
+}
+
 static json_t *number_json(struct reading reading)
 {
     return reading.valid ? json_real(reading.value) : json_null();

@@ -153,10 +153,12 @@ void lane_guard_host(struct lane *lane, const struct host_window *host)
                                                         .to_s = {host->duration_s, true}});
 }
 
-void lane_guard_ended(struct lane *lane, const json_t *energy)
+void lane_guard_ended(struct lane *lane, const json_t *energy, const json_t *memory)
 {
-    if (lane->guard)
-        guard_former_take(lane, energy);
+    if (!lane->guard)
+        return;
+    guard_former_take(lane, energy);
+    guard_idle_tell_unused(lane, energy, memory);
 }
 
 static void tell_spans(struct lane *lane, struct guard_device *device)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPOCHS_MAX = 100000 };
+enum { EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };
 
 /* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
 enum { HORIZON_EPOCHS = 100 };
@@ -161,8 +161,21 @@ static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
         warn_in_time(lane, gpu, now_s);
 }
 
-void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_readings *readings, int64_t t_ns)
+/* Between two samples. Whose it was the driver does not tell so often: all that is more than before the job is the job's, where nothing
+ * of this program runs beside it. */
+static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gpu_sample *sample)
 {
+    double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
+    gpu->every_ms = sample->memory_every_ms;
+    if (sample->memory_peak_bytes.valid && gpu->before_bytes >= 0 && !lane->experiment->parallel &&
+        is_within(lane, sample->memory_peak_ns) && gpu->curve.any && own_bytes > gpu->curve.peak_bytes)
+        memory_curve_add(&gpu->curve, since_start_s(lane, sample->memory_peak_ns), own_bytes);
+}
+
+void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+{
+    const struct gpu_readings *readings = &sample->readings;
+    int64_t t_ns = sample->t_ns;
     struct memory_gpu *gpu = find_gpu(lane, label);
     struct reading used = readings->of[GPU_MEMORY_USED_BYTES], total = readings->of[GPU_MEMORY_TOTAL_BYTES];
     if (!gpu || !used.valid)
@@ -175,6 +188,7 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_r
         gpu->before_bytes = used.value;
     else if (!gpu->by_process)
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
+    take_peak(lane, gpu, sample);
 }
 
 /* Who knows the background's processes would know the job's. */
@@ -364,6 +378,7 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
                         gpu->before_bytes >= 0 ? json_integer((json_int_t)gpu->before_bytes) : json_null());
     json_object_set_new(json, "reserved_bytes",
                         gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
+    json_object_set_new(json, "sampled_ms", json_integer(gpu->every_ms ? gpu->every_ms : SAMPLE_MS));
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
     if (gpu->counted.any)
         json_object_set_new(json, "counted", counted_json(&gpu->counted));

@@ -4,6 +4,7 @@
 #define TARE_RUN_MEMORY_H
 
 #include "gpu/sensor.h"
+#include "meter/meter.h"
 #include "meter/memory_curve.h"
 #include "oom/growth.h"
 #include "oom/growth_windows.h"
@@ -26,6 +27,7 @@ struct memory_gpu {
     double before_bytes; /* in use when it was last read before the job; below 0: it never was */
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
+    uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
     struct memory_curve curve;
     struct counted counted;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
@@ -53,7 +55,7 @@ void lane_memory_prepare(struct lane *lane); /* a job is about to be born */
 void lane_memory_begin(struct lane *lane);   /* its gate is open */
 void lane_memory_tick(struct lane *lane);    /* about once a second */
 void lane_memory_mark(struct lane *lane, const struct mark *mark);
-void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_readings *readings, int64_t t_ns);
+void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
 void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
 json_t *lane_memory_take(struct lane *lane); /* what the attempt's memory was, or null */
 void lane_memory_fini(struct lane *lane);

@@ -169,6 +169,63 @@ static void say_words(const struct outcome_facts *facts, struct text *why)
     }
 }
 
+/* Names of the metrics without a match; false: those that matched are enough. */
+static bool metrics_miss(enum metrics_rule rule, const struct outcome_facts *facts, struct text *names)
+{
+    size_t found = 0, missing = 0;
+    for (size_t i = 0; i < facts->result_count; i++) {
+        if (facts->results[i]->role != JOBLOG_METRIC)
+            continue;
+        found += facts->results[i]->matches > 0;
+        if (facts->results[i]->matches == 0)
+            text_addf(names, "%s%s", missing++ ? ", " : "", facts->results[i]->name);
+    }
+    return missing > 0 && (rule == METRICS_REQUIRED || (rule == METRICS_ANY && found == 0));
+}
+
+enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts, struct text *why)
+{
+    const struct success_rules *rules = &job->rules;
+    const struct joblog_result *message = failure_shell_message(facts);
+    const struct job_exit *exit = &facts->exit;
+    AUTO_TEXT struct text names = {0};
+    if ((rules->fail_on & FAIL_ON_OOM_KILL) && facts->kills.own > 0) {
+        text_addf(why,
+                  "the kernel ended %llu of its processes for want of memory, though the command exited with %d: give "
+                  "it more "
+                  "memory or fewer workers (\"fail_on\" of the registry)",
+                  (unsigned long long)facts->kills.own, exit->code);
+        return BROKEN_OOM_KILL;
+    }
+    if ((rules->fail_on & FAIL_ON_SHELL_MESSAGE) && message) {
+        text_addf(
+            why,
+            "a shell says at log line %llu that a signal ended a program, though the command exited with %d: %s; begin "
+            "the script with '#!/bin/bash' and 'set -e -o pipefail', so that its exit code tells (\"fail_on\" of the "
+            "registry)",
+            (unsigned long long)message->line, exit->code, message->text);
+        return BROKEN_SHELL_MESSAGE;
+    }
+    if ((rules->fail_on & FAIL_ON_MEMBER_SIGNAL) && exit->orphans > 0) {
+        const char *name = sigabbrev_np(exit->orphan_signal);
+        text_addf(
+            why,
+            "signal %d (SIG%s) ended %s that the job had left in the background, though the command exited with %d: "
+            "let the script wait for what it starts (\"fail_on\" of the registry)",
+            exit->orphan_signal, name ? name : "?", exit->orphans == 1 ? "a process" : "processes", exit->code);
+        return BROKEN_MEMBER_SIGNAL;
+    }
+    if (metrics_miss(rules->metrics, facts, &names)) {
+        text_addf(why,
+                  "%s found in the log (%s), though the command exited with %d: see in the log whether it trained, and "
+                  "correct log_patterns, or \"metrics\" of the registry if it prints none",
+                  rules->metrics == METRICS_ANY ? "no metric was" : "not every metric was", text_get(&names),
+                  exit->code);
+        return BROKEN_METRICS;
+    }
+    return BROKEN_NONE;
+}
+
 static void judge_exit(const struct plan_job *job, const struct outcome_facts *facts, struct text *why)
 {
     if (facts->exit.exec_failed) {
@@ -183,7 +240,7 @@ static void judge_exit(const struct plan_job *job, const struct outcome_facts *f
     }
     if (say_patterns(facts, why))
         say_shortage(facts, why);
-    else
+    else if (why->length > 0 || !facts->exit.ended || outcome_rules(job, facts, why) != BROKEN_SHELL_MESSAGE)
         say_words(facts, why);
 }
 

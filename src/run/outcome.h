@@ -2,6 +2,7 @@
 #ifndef TARE_RUN_OUTCOME_H
 #define TARE_RUN_OUTCOME_H
 
+#include "base/text.h"
 #include "contain/contain.h"
 #include "joblog/joblog.h"
 #include "plan/event.h"
@@ -49,10 +50,16 @@ struct outcome_facts {
 };
 
 /* Failed when: stopped by a timeout or a limit; not started; the exit code is required and not 0; an error pattern
- * matched; a success pattern did not. With the exit code ignored, an end by a signal still fails unless success
+ * matched; a success pattern did not; a rule of the registry is broken (outcome_rules). With the exit code ignored, an end by a signal still fails unless success
  * patterns say otherwise. Interrupted when the stop was not the attempt's own doing. error: what to tell (the
  * caller frees), NULL when it succeeded. */
 enum outcome outcome_judge(const struct plan_job *job, const struct outcome_facts *facts, char **error);
+
+/* The rule of the registry that a training broke which exited with 0. */
+enum outcome_broken { BROKEN_NONE, BROKEN_OOM_KILL, BROKEN_SHELL_MESSAGE, BROKEN_MEMBER_SIGNAL, BROKEN_METRICS };
+
+/* The first, and what to tell of it with what to do. */
+enum outcome_broken outcome_rules(const struct plan_job *job, const struct outcome_facts *facts, struct text *why);
 
 /* Whether the way in which a command ended is a failure by itself. */
 bool outcome_exit_fails(const struct plan_job *job, const struct outcome_facts *facts);

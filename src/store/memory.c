@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "plan/change.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const double BYTES_PER_MIB = 1048576;
@@ -76,20 +77,31 @@ bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struc
 }
 
 /* Where it is the whole device's on one of the GPUs, nobody knows the job's. */
-static struct reading gpu_peak(const json_t *memory)
+static void gpu_peak(const json_t *memory, struct memory_cells *out)
 {
     const json_t *gpus = json_get(memory, "gpus");
     struct reading peak = {0};
+    snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled, of the whole GPU");
     for (size_t i = 0; i < json_array_size(gpus); i++) {
         const json_t *gpu = json_array_get(gpus, i);
         const char *of = json_get_text(gpu, "of");
         double bytes = 0;
         if (!of || strcmp(of, "job") != 0 || !json_get_number(json_get(gpu, "curve"), "peak_bytes", &bytes))
-            return (struct reading){0};
-        if (!peak.valid || bytes / BYTES_PER_MIB > peak.value)
-            peak = (struct reading){bytes / BYTES_PER_MIB, true};
+            return;
+        /* What was counted misses nothing; the driver's figure may hold what no program asked for. */
+        double exact = 0, every_ms = 1000;
+        bool counted = json_get_number(json_get(gpu, "counted"), "peak_bytes", &exact) && exact >= bytes;
+        json_get_number(gpu, "sampled_ms", &every_ms);
+        bytes = counted ? exact : bytes;
+        if (peak.valid && bytes / BYTES_PER_MIB <= peak.value)
+            continue;
+        peak = (struct reading){bytes / BYTES_PER_MIB, true};
+        if (counted)
+            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "counted");
+        else
+            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled every %.0f ms", every_ms);
     }
-    return peak;
+    out->gpu_peak_mib = peak;
 }
 
 struct memory_cells memory_cells(sqlite3_stmt *row, int first)
@@ -98,7 +110,7 @@ struct memory_cells memory_cells(sqlite3_stmt *row, int first)
     json_t *changed = db_json(row, first), *memory = db_json(row, first + 1);
     if (json_array_size(changed) > 0)
         cells.changed = change_text(changed);
-    cells.gpu_peak_mib = gpu_peak(memory);
+    gpu_peak(memory, &cells);
     json_decref(changed);
     json_decref(memory);
     return cells;

@@ -20,6 +20,7 @@ bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struc
 struct memory_cells {
     char *changed; /* NULL: nothing; free() */
     struct reading gpu_peak_mib; /* of the GPU on which the job had most; only where it is the job's own */
+    char gpu_peak_how[48];       /* "counted", "sampled every 50 ms"; of the whole GPU's where there is none of the job's */
 };
 
 /* Of the columns changed and memory of a row. */

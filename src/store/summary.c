@@ -35,7 +35,9 @@ static const char *const own_columns[] = {"mode",
                                           "changed",
                                           "energy_gpu_net_joules",
                                           "energy_gpu_net_half_width_joules",
-                                          "utc_offset"};
+                                          "utc_offset",
+                                          "energy_gpu_half_width_joules",
+                                          "gpu_mem_peak_how"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -173,6 +175,9 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     add_number(out, net.value, net.valid);
     add_number(out, half_width.value, net.valid && half_width.valid);
     add_cell(out, offset);
+    struct reading gross = energy_number(extra->energy, "gpu", "half_width_j");
+    add_number(out, gross.value, gross.valid);
+    add_cell(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
     text_add_char(out, '\n');
 }
 

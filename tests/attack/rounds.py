@@ -220,7 +220,7 @@ class Run:
         model = {"path": "repo", "models": ["net"], "supported_hyperparams": {}}
         write(self.folder + "/registry.json", json.dumps({"models": {
             "repo": dict(model, train_script="./train",
-                         performance_metrics={"log_patterns": {"loss": "^loss ([0-9.]+)"}}),
+                         cpu_models=["net"], performance_metrics={"log_patterns": {"loss": "^loss ([0-9.]+)"}}),
             "load": dict(model, train_script="./back")}}))
         write(self.folder + "/settings.json", json.dumps({
             "mode": "mixed", "max_retries": 1, "seed": 1, "experiments": entries,

@@ -216,3 +216,139 @@ echo "loss 0.5"'
     is "$(summary perf_loss)" 0.125
     is "$(events mark 1 | wc -l)" 1
 }
+
+# Rules of success: what an exit code of 0 hides.
+
+said() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["error_message"])' "$(run_dir)/repo_net_001/experiment.json"; }
+
+@test "a program that exits with 0 and prints no metric has failed, and what to do is said" {
+    job 'echo "not yet implemented"'
+    registry '"metrics": "any"'
+    run_one
+    fails no_metric 1 "'not yet implemented'"
+    [[ "$(said)" == "no metric was found in the log (loss), though the command exited with 0: see in the log whether it trained, "*"; last log line: not yet implemented" ]]
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+}
+
+@test "without a word in the registry it is the same; optional lets it pass; required wants every metric" {
+    job 'echo "not yet implemented"'
+    registry '"metrics": "any"'
+    sed -i 's/"metrics": "any"/"note": ""/' registry.json
+    run_one
+    is "$(summary failure)" no_metric
+    rm -r results
+    registry '"metrics": "optional"'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+    rm -r results
+    job 'echo loss 0.5'
+    registry '"metrics": {"net": "required"}'
+    sed -i 's/"log_patterns": {/&"accuracy": "^accuracy (.*)", /' registry.json
+    run_one
+    is "$(summary failure)" no_metric
+    [[ "$(said)" == "not every metric was found in the log (accuracy), "* ]]
+}
+
+@test "a failure without a metric is retried as any other" {
+    job '[ "$TARE_ATTEMPT" = 1 ] && echo nothing || echo loss 0.5'
+    registry '"metrics": "any"'
+    settings 1
+    sed -i 's/"max_retries": 0/"max_retries": 1/' settings.json
+    tare_run >out
+    is "$(summary outcome),$(summary retries)" succeeded,1
+    is "$(event_value attempt_ended 1 failure)" None
+    is "$(events attempt_ended 1 | head -n 1 | python3 -c 'import json, sys; print(json.load(sys.stdin)["failure"]["cause"])')" no_metric
+}
+
+@test "a program killed in a pipe fails a training that exits with 0, by what its shell says" {
+    local shell forms=0
+    for shell in dash "busybox sh" mksh; do
+        command -v "${shell%% *}" >/dev/null || continue
+        rm -rf results
+        mkdir -p repo
+        printf '#!/usr/bin/env -S %s\n%s\n' "$shell" 'echo loss 0.5; sh -c "kill -KILL \$\$" | cat; exit 0' >repo/job.sh
+        chmod +x repo/job.sh
+        run_one
+        is "$(summary failure)" killed_by_signal
+        [[ "$(said)" == *"signal ended a program, though the command exited with 0: Killed"*"pipefail"*"(\"fail_on\" of the registry)" ]]
+        forms=$((forms + 1))
+    done
+    [ "$forms" -gt 0 ] || skip "neither dash nor busybox nor mksh is installed"
+}
+
+@test "bash and ksh93 tell of it where the program is no part of a pipe; a crash counts too" {
+    local shell forms=0
+    for shell in bash ksh93; do
+        command -v "$shell" >/dev/null || continue
+        rm -rf results
+        mkdir -p repo
+        printf '#!/usr/bin/env %s\n%s\n' "$shell" 'echo loss 0.5
+sh -c "kill -BUS \$\$"
+echo trained' >repo/job.sh
+        chmod +x repo/job.sh
+        run_one
+        is "$(summary failure)" killed_by_signal
+        is "$(failure 'f["line"], "Bus error" in f["text"]')" "(2, True)"
+        forms=$((forms + 1))
+    done
+    [ "$forms" -gt 0 ] || skip "neither bash nor ksh93 is installed"
+}
+
+@test "fail_on switches it off, and a training that speaks of being killed has not failed" {
+    job 'echo loss 0.5; echo Killed'
+    registry '"fail_on": ["oom_kill"]'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+    rm -r results registry.json
+    job 'echo loss 0.5; echo "Killed 3 enemies in episode 5"; echo "Segmentation fault rate: 0"'
+    registry '"metrics": "any"'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+}
+
+@test "a process that was left in the background and crashed fails the training" {
+    job 'echo loss 0.5; (sh -c "sleep 0.2; kill -SEGV \$\$" 2>/dev/null &) ; sleep 1; exit 0'
+    run_one
+    is "$(summary failure)" killed_by_signal
+    [[ "$(said)" == "signal 11 (SIGSEGV) ended a process that the job had left in the background, "* ]]
+    rm -r results registry.json
+    registry '"fail_on": ["shell_message", "oom_kill"]'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+}
+
+@test "a process of the job that the kernel ended for want of memory fails it, where a cgroup tells" {
+    command -v python3 >/dev/null || skip "python3 is missing"
+    job 'echo loss 0.5; python3 -c "bytearray(b\"x\") * (300 << 20)" 2>/dev/null; exit 0'
+    settings 1 '"limits": {"memory": "100 MiB"}'
+    tare_run >out || [ $? -eq 1 ]
+    if grep -q "cannot be held here" out; then skip "jobs have no cgroup with a memory controller here"; fi
+    is "$(summary failure)" oom_killed
+}
+
+@test "a checkpoint older than the attempt that is read is evidence, and the training's own is not" {
+    command -v python3 >/dev/null || skip "python3 is missing"
+    mkdir -p repo/saved/best
+    job 'cat saved/best/net.pt >/dev/null; echo loss 0.5'
+    echo weights >repo/saved/best/net.pt
+    echo rows >repo/train.pkl
+    touch -d "2 hours ago" repo/saved/best/net.pt repo/train.pkl
+    settings 1
+    tare_run >out
+    [[ "$(events evidence | grep old_checkpoint)" == *"saved/best/net.pt, written 2 h"*" before the attempt"* ]]
+    rm -r results
+    job 'cat train.pkl >/dev/null; echo new >saved/best/net.pt; cat saved/best/net.pt >/dev/null; echo loss 0.5'
+    touch -d "2 hours ago" repo/saved/best/net.pt
+    tare_run >out
+    is "$(events evidence | grep -c old_checkpoint)" 0
+    rm -r results registry.json
+    job 'cat saved/best/net.pt >/dev/null; echo loss 0.5'
+    touch -d "2 hours ago" repo/saved/best/net.pt
+    registry '"reads_checkpoints": true'
+    tare_run >out
+    is "$(events evidence | grep -c old_checkpoint)" 0
+}

@@ -520,3 +520,24 @@ born = [e["monotonic_ns"] for e in events if e["type"] == "job_born"][1]
 assert 6 <= (born - pause) / 1e9, (pause, born)
 '
 }
+
+@test "a training that was to use a GPU and used none is suspect and no safe row; one of a CPU model is not" {
+    scenario 1
+    job 'echo loss 0.5; sleep 2'
+    registry '"metrics": "any"'
+    settings 1
+    tare_run >out
+    is "$(summary outcome)" succeeded
+    [ "$(events evidence 1 | grep -c gpu_unused)" -eq 1 ]
+    [[ "$(events evidence 1 | grep gpu_unused)" == *"GPU 0: 0 % busy, 0 MiB of its memory"* ]]
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    rm -r results
+    registry '"metrics": "any", "cpu_models": ["net"]'
+    tare_run >out
+    [ "$(events evidence 1 | grep -c gpu_unused)" -eq 0 ]
+    rm -r results
+    job "echo '0 $((1 << 30)) 0' >$USERS/.new; mv $USERS/.new $USERS/\$\$; echo loss 0.5; sleep 2; rm $USERS/\$\$"
+    registry '"metrics": "any"'
+    tare_run >out
+    [ "$(events evidence 1 | grep -c gpu_unused)" -eq 0 ]
+}

@@ -63,7 +63,8 @@ class Run:
                                           "Device Minor: \t 0\nGPU Excluded:\t No\n" % uuid)
         self.write(self.path("scenario"), "origin_ns 0\ngpus 1\nusers %s\n" % self.users)
         self.write(self.path("registry.json"), json.dumps({"models": {"repo": {
-            "path": "repo", "train_script": "./job.sh", "models": ["net"], "supported_hyperparams": {}}, "load": {
+            "path": "repo", "train_script": "./job.sh", "models": ["net"], "cpu_models": ["net"],
+            "supported_hyperparams": {}}, "load": {
             "path": "repo", "train_script": "./load.sh", "models": ["net"], "supported_hyperparams": {}}}}))
 
     def name(self):

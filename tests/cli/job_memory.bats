@@ -189,3 +189,16 @@ END
         [ "$(awk '$2 == "None"' told | wc -l)" -eq 0 ]
     done
 }
+
+@test "a peak of a fifth of a second between two samples is seen, and how it is known stands in summary.csv" {
+    scenario 1 "memory_total $((40 * GIB))
+users $WORK/users"
+    mkdir users
+    job "sleep 1.3; echo '0 $((30 * GIB)) 50' >$WORK/users/.new; mv $WORK/users/.new $WORK/users/\$\$; sleep 0.2
+echo '0 $((2 * GIB)) 50' >$WORK/users/.new; mv $WORK/users/.new $WORK/users/\$\$; sleep 1.7; rm $WORK/users/\$\$"
+    settings 1
+    tare_run --containment sweep >out
+    is "$(summary gpu_mem_peak_how)" "sampled every 50 ms"
+    is "$(summary gpu_mem_peak_mib)" 30720.0
+    [ -n "$(summary energy_gpu_half_width_joules)" ]
+}

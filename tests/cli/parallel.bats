@@ -10,7 +10,7 @@ DATA=${TARE_SHARED:-$ROOT/../shared}/data/settings
 parallel() {
     cat >registry.json <<'END'
 {"models": {
-  "repo": {"path": "repo", "train_script": "./fore.sh", "models": ["net"],
+  "repo": {"path": "repo", "train_script": "./fore.sh", "models": ["net"], "metrics": "optional",
            "supported_hyperparams": {"n": {"flag": "--n", "type": "int", "default": 1, "range": [1, 9]}},
            "performance_metrics": {"log_patterns": {"loss": "^loss ([0-9.]+)"}}},
   "load": {"path": "repo", "train_script": "./back.sh", "models": ["net"],

@@ -282,6 +282,42 @@ static void what_is_planned_again_is_left_to_do_and_not_to_be_planned(void **sta
     results_fini(&results);
 }
 
+static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(void **state)
+{
+    (void)state;
+    struct results results = results_of(4);
+    for (size_t i = 0; i < 4; i++) {
+        add_experiment(&results, OUTCOME_SUCCEEDED);
+        results.items[i].metrics[1] = (struct result_metric){results.items[i].metrics[1].name, 0.25, true};
+    }
+    /* One of four has a metric of its own, and a hyperparameter. */
+    results.items[3].metrics = realloc(results.items[3].metrics, 3 * sizeof(struct result_metric));
+    results.items[3].metrics[2] = (struct result_metric){mem_strdup("rank1"), 0.7, true};
+    results.items[3].metric_count = 3;
+    free(results.plan.experiments[3].foreground.params[0].name);
+    results.plan.experiments[3].foreground.params[0].name = mem_strdup("margin");
+    results.plan.experiments[3].foreground.params[0].mutated = true;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy\n"));
+    assert_non_null(
+        strstr(text, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
+    results_fini(&results);
+}
+
+static void a_metric_that_only_one_model_lacks_is_told_of_that_model(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    add_experiment(&results, OUTCOME_SUCCEEDED);
+    free(results.plan.experiments[1].foreground.model);
+    results.plan.experiments[1].foreground.model = mem_strdup("cnn");
+    results.items[1].metrics[1].valid = true;
+    AUTO_FREE char *text = closing_of(&results, 0);
+    assert_non_null(strstr(text, "\nnever matched in any log: f1 (mlp)\n"));
+    results_fini(&results);
+}
+
 static void a_run_that_is_clean_says_so_in_one_line(void **state)
 {
     (void)state;
@@ -379,6 +415,8 @@ int main(void)
         cmocka_unit_test(verdicts_are_counted_and_what_disturbed_is_named),
         cmocka_unit_test(what_is_planned_again_is_left_to_do_and_not_to_be_planned),
         cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
+        cmocka_unit_test(a_metric_that_only_one_model_lacks_is_told_of_that_model),
+        cmocka_unit_test(columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line),
         cmocka_unit_test(a_failed_experiment_is_counted_as_failed_and_never_as_clean),
         cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),

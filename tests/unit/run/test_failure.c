@@ -251,6 +251,145 @@ static void the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out(void **sta
     joblog_free(joblog);
 }
 
+/* What each shell wrote of `python3 die.py 9` and the like, and of pipes with it: copied from their output. */
+static void what_shells_write_of_a_program_that_a_signal_ended_is_found(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        /* bash 5.2: a script; -c; the second of a pipe; a script with a blank in its name; a dump; interactive */
+        "./b.sh: line 1:  3465 Killed                  python3 die.py $1",
+        "./b.sh: line 1:  3570 Segmentation fault      python3 die.py $1",
+        "./b.sh: line 1:  9191 Aborted                 python3 die.py $1",
+        "./b.sh: line 1:  9300 Bus error               python3 die.py $1",
+        "bash: line 1:  9618 Killed                  python3 die.py 9",
+        "bash: 14765 Killed                  python3 die.py 9 > /dev/null 2>&1",
+        "      3697 Killed                  | python3 die.py $1",
+        "my dir/my train.sh: line 1: 13366 Killed                  python3 die.py $1",
+        "./b.sh: line 1: 12226 Segmentation fault      (core dumped) python3 die.py $1",
+        "Killed                  python3 die.py 9 | tee log",
+        /* dash 0.5 and busybox 1.35; mksh 59 */
+        "Killed",
+        "Segmentation fault",
+        "Segmentation fault (core dumped)",
+        "Aborted",
+        "Aborted (core dumped)",
+        "Bus error",
+        "Killed ",
+        "Segmentation fault (core dumped) ",
+        /* ksh93 */
+        "./b.sh: line 1: 6609: Killed",
+        "./b.sh: line 1: 6712: Memory fault",
+        "./b.sh: line 1: 12907: Memory fault(coredump)",
+        "./b.sh: line 1: 11020: Abort",
+        "ksh93: 11440: Killed",
+        "./e.sh[5]: wait: 7219: Killed",
+        /* zsh 5.9, interactive: a script of it says nothing */
+        "zsh: killed     python3 die.py 9",
+        "zsh: segmentation fault (core dumped)  python3 die.py 11",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!failure_sign_holds("shell", lines[i], strlen(lines[i])))
+            fail_msg("not found: %s", lines[i]);
+}
+
+static void a_training_that_speaks_of_being_killed_is_no_shell(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "Killed 3 enemies in episode 5",
+        "Killed: 12",
+        "Killed    12",
+        "episode 7: 5 Killed",
+        "episode 7: 5 Killed   2 wounded",
+        "worker 12 was Killed",
+        "step 5: Aborted early, patience 3",
+        "Aborted!",
+        "Aborted by user",
+        " Killed",
+        "Killed.",
+        "12 Killed",
+        "    12 Killed                  3",
+        "loss: 3: Aborted at once",
+        "Segmentation fault loss 0.5",
+        "Segmentation faults: 0",
+        "zsh: killed",
+        "Bus errors                0",
+        "| Killed                  | 12 |",
+        "Memory fault",
+        "Abort",
+        "total: Killed                  12",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (failure_sign_holds("shell", lines[i], strlen(lines[i])))
+            fail_msg("found: %s", lines[i]);
+}
+
+/* Of a training that exited with 0, under all rules. */
+static struct failure failure_by_rules(struct outcome_facts facts, struct success_rules rules)
+{
+    const struct plan_job job = {.exit_code_required = true, .rules = rules};
+    struct failure failure;
+    char *error;
+    facts.limits = &no_limits;
+    enum outcome outcome = outcome_judge(&job, &facts, &error);
+    failure_find(&job, &facts, outcome, &failure);
+    assert_int_equal(outcome == OUTCOME_FAILED, error != NULL);
+    free(error);
+    return failure;
+}
+
+static void metrics_that_are_asked_for_decide(void **state)
+{
+    (void)state;
+    struct joblog_result loss = {.role = JOBLOG_METRIC, .name = "loss"},
+                         accuracy = {.role = JOBLOG_METRIC, .name = "accuracy"};
+    const struct joblog_result *results[] = {&loss, &accuracy};
+    struct outcome_facts facts = exit_with(0);
+    facts.results = results;
+    facts.result_count = 2;
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause, FAILURE_NO_METRIC);
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_OPTIONAL}).cause, FAILURE_NONE);
+    loss.matches = 1;
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_ANY}).cause, FAILURE_NONE);
+    struct failure failure = failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED});
+    assert_int_equal(failure.cause, FAILURE_NO_METRIC);
+    assert_non_null(strstr(failure.why, "not every metric was found in the log (accuracy)"));
+    accuracy.matches = 1;
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause, FAILURE_NONE);
+    facts.result_count = 0;
+    assert_int_equal(failure_by_rules(facts, (struct success_rules){.metrics = METRICS_REQUIRED}).cause, FAILURE_NONE);
+}
+
+static void each_cause_that_an_exit_code_hides_can_be_switched_off(void **state)
+{
+    (void)state;
+    struct joblog_result message = {.role = JOBLOG_SIGN, .name = "shell", .matches = 1, .line = 2, .text = "Killed"};
+    const struct joblog_result *results[] = {&message};
+    struct outcome_facts shell = exit_with(0), kill = exit_with(0), orphan = exit_with(0);
+    shell.results = results;
+    shell.result_count = 1;
+    shell.log_lines = 5000; /* however far above the end it is */
+    kill.kills.own = 1;
+    orphan.exit.orphans = 1;
+    orphan.exit.orphan_signal = SIGSEGV;
+    const struct {
+        struct outcome_facts facts;
+        unsigned flag;
+        enum failure_cause cause;
+    } cases[] = {{shell, FAIL_ON_SHELL_MESSAGE, FAILURE_KILLED_BY_SIGNAL},
+                 {kill, FAIL_ON_OOM_KILL, FAILURE_OOM_KILLED},
+                 {orphan, FAIL_ON_MEMBER_SIGNAL, FAILURE_KILLED_BY_SIGNAL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct success_rules on = {.fail_on = cases[i].flag}, off = {.fail_on = FAIL_ON_ALL & ~cases[i].flag};
+        assert_int_equal(failure_by_rules(cases[i].facts, on).cause, cases[i].cause);
+        assert_int_equal(failure_by_rules(cases[i].facts, off).cause, FAILURE_NONE);
+    }
+    struct failure failure = failure_by_rules(shell, (struct success_rules){.fail_on = FAIL_ON_ALL});
+    assert_int_equal(failure.line, 2);
+    assert_string_equal(failure.text, "Killed");
+    assert_non_null(strstr(failure.why, "pipefail"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +405,10 @@ int main(void)
         cmocka_unit_test(a_log_that_cannot_be_written_is_a_full_disk_or_not),
         cmocka_unit_test(the_search_misses_no_phrase_of_a_gpu_whose_memory_ran_out),
         cmocka_unit_test(the_search_finds_every_line_that_counts),
+        cmocka_unit_test(what_shells_write_of_a_program_that_a_signal_ended_is_found),
+        cmocka_unit_test(a_training_that_speaks_of_being_killed_is_no_shell),
+        cmocka_unit_test(metrics_that_are_asked_for_decide),
+        cmocka_unit_test(each_cause_that_an_exit_code_hides_can_be_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,9 @@ static void energy_net_of_the_bare_idle_comes_to_the_attempt_that_it_is_of(void 
     /* The last attempt, which the experiment's energy is of, has no baseline after it. */
     assert_true(json_is_null(json_object_get(json_object_get(second, "gpu"), "net_of_bare_idle_j")));
     char *summary = run_read(&run, "summary.csv");
-    assert_non_null(strstr(summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset\n"));
-    assert_non_null(strstr(summary, ",,,\n"));
+    assert_non_null(strstr(summary, ",energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,"
+                                    "energy_gpu_half_width_joules,gpu_mem_peak_how\n"));
+    assert_non_null(strstr(summary, ",,,,,\n"));
     free(summary);
     assert_true(json_equal(second, json_object_get(tare, "energy")));
     json_t *guard = json_object_get(tare, "guard");
@@ -89,7 +90,7 @@ static void the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known(v
     fixture_close(store);
     char *after = run_read(&run, "summary.csv");
     assert_non_null(strstr(after, ",5000"));
-    assert_non_null(strstr(after, ",4250.5,2.5,\n"));
+    assert_non_null(strstr(after, ",4250.5,2.5,,,\n"));
     /* As the query of those who read run.db themselves. */
     assert_answer(&run, "SELECT json_extract(energy, '$.gpu.net_of_bare_idle_j') FROM attempts", "4250.5");
     free(before);

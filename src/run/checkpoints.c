@@ -1,0 +1,161 @@
+/* Checkpoints that are older than an attempt and are read while it runs: a training that does not train, but evaluates what
+ * another one left, has that one's metrics. Only files that were there before are watched, so it costs nothing meanwhile. */
+#include "run/aftermath.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What one look at a repository may take: a folder of data has millions of files, a network's is slow. */
+enum { FILES_MAX = 256, ENTRIES_MAX = 20000, DEPTH_MAX = 8, NAMED = 3 };
+static const int64_t LOOK_NS = 100 * NS_PER_MS;
+
+struct checkpoint {
+    char *path; /* below the repository */
+    int watch;
+    int64_t written_ns;
+    bool rewritten, was_read; /* in this attempt: rewritten, it is the training's own */
+};
+
+struct checkpoints {
+    int notify;
+    struct checkpoint files[FILES_MAX];
+    size_t count, entries;
+    int64_t start_ns, give_up_ns; /* CLOCK_REALTIME; CLOCK_MONOTONIC */
+};
+
+static bool ends_with(const char *name, const char *const *endings)
+{
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && endings[i]; i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Data has some of these endings too: then the path must speak of a model. */
+static bool looks_like_checkpoint(const char *path)
+{
+    static const char *const certain[] = {".pt", ".pth", ".ckpt", ".safetensors", NULL};
+    static const char *const data_too[] = {".h5", ".hdf5", ".keras", ".pkl", ".bin", ".npz", NULL};
+    static const char *const words[] = {"model", "checkpoint", "ckpt", "weight", "best", "last", "epoch", "save", NULL};
+    if (ends_with(path, certain))
+        return true;
+    for (size_t i = 0; ends_with(path, data_too) && words[i]; i++)
+        if (strcasestr(path, words[i]))
+            return true;
+    return false;
+}
+
+static void add_file(struct checkpoints *checkpoints, const char *root, const char *path, const struct stat *status)
+{
+    int64_t written_ns = status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
+    if (written_ns >= checkpoints->start_ns || checkpoints->count == FILES_MAX)
+        return;
+    AUTO_FREE char *whole = mem_printf("%s/%s", root, path);
+    int watch = inotify_add_watch(checkpoints->notify, whole, IN_CLOSE_NOWRITE | IN_MODIFY | IN_DONT_FOLLOW);
+    if (watch >= 0)
+        checkpoints->files[checkpoints->count++] =
+            (struct checkpoint){.path = mem_strdup(path), .watch = watch, .written_ns = written_ns};
+}
+
+/* Takes folder. Hidden folders (.git, .venv) hold no training's results. */
+static void look_in(struct checkpoints *checkpoints, const char *root, const char *below, int folder, int depth)
+{
+    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
+    if (!dir && folder >= 0)
+        close(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct stat status;
+        if (checkpoints->entries++ >= ENTRIES_MAX || clock_monotonic_ns() > checkpoints->give_up_ns)
+            break;
+        bool folder_maybe = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        AUTO_FREE char *path = mem_printf("%s%s%s", below, *below ? "/" : "", entry->d_name);
+        if (entry->d_name[0] == '.' || (!folder_maybe && !looks_like_checkpoint(path)) ||
+            fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX)
+            look_in(checkpoints, root, path,
+                    openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), depth + 1);
+        else if (S_ISREG(status.st_mode) && looks_like_checkpoint(path))
+            add_file(checkpoints, root, path, &status);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+struct checkpoints *checkpoints_watch(const char *repository)
+{
+    int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (notify < 0)
+        return NULL;
+    struct checkpoints *checkpoints = mem_alloc(sizeof *checkpoints);
+    *checkpoints = (struct checkpoints){
+        .notify = notify, .start_ns = clock_realtime_ns(), .give_up_ns = clock_monotonic_ns() + LOOK_NS};
+    look_in(checkpoints, repository, "", open(repository, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+    return checkpoints;
+}
+
+void checkpoints_free(struct checkpoints *checkpoints)
+{
+    if (!checkpoints)
+        return;
+    for (size_t i = 0; i < checkpoints->count; i++)
+        free(checkpoints->files[i].path);
+    close(checkpoints->notify);
+    free(checkpoints);
+}
+
+static void take_event(struct checkpoints *checkpoints, const struct inotify_event *event)
+{
+    for (size_t i = 0; i < checkpoints->count; i++) {
+        struct checkpoint *file = &checkpoints->files[i];
+        if (file->watch != event->wd)
+            continue;
+        file->rewritten = file->rewritten || (event->mask & IN_MODIFY);
+        file->was_read = file->was_read || ((event->mask & IN_CLOSE_NOWRITE) && !file->rewritten);
+    }
+}
+
+static void read_events(struct checkpoints *checkpoints)
+{
+    _Alignas(struct inotify_event) char buffer[4096];
+    ssize_t got;
+    while ((got = read(checkpoints->notify, buffer, sizeof buffer)) > 0)
+        for (ssize_t at = 0; at < got;) {
+            const struct inotify_event *event = (const void *)(buffer + at);
+            take_event(checkpoints, event);
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+}
+
+char *checkpoints_read(struct checkpoints *checkpoints)
+{
+    struct text text = {0};
+    size_t count = 0;
+    if (!checkpoints)
+        return NULL;
+    read_events(checkpoints);
+    for (size_t i = 0; i < checkpoints->count; i++) {
+        const struct checkpoint *file = &checkpoints->files[i];
+        if (!file->was_read || count++ >= NAMED)
+            continue;
+        char age[32];
+        AUTO_FREE char *path = utf8_line(file->path);
+        clock_format_duration((double)(checkpoints->start_ns - file->written_ns) / (double)NS_PER_S, age);
+        text_addf(&text, "%s%s, written %s before the attempt", count > 1 ? "; " : "read while it ran: ", path, age);
+    }
+    if (count > NAMED)
+        text_addf(&text, "; and %zu more", count - NAMED);
+    return count ? text_take(&text) : NULL;
+}
