@@ -82,6 +82,11 @@ static void take_line(struct importing *importing, const char *line, size_t leng
         err_set(&gap, "%lld event%s missing before it", (long long)missing, missing == 1 ? " is" : "s are");
         lose(importing, missing, &gap, number);
     }
+    /* What the other store says of its own files; this one writes its own. */
+    if (usable && (event.type == EVENT_FILES_WRITTEN || event.type == EVENT_RECORDS_CLOSED)) {
+        event_fini(&event);
+        return;
+    }
     if (usable)
         usable = store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
     if (usable)
