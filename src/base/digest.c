@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,7 +63,7 @@ bool digest_parse(const char *hex, struct digest *out)
     return true;
 }
 
-bool digest_of_file(int dir, const char *name, struct digest *out, struct err *err)
+bool digest_of_file(int dir, const char *name, off_t limit, struct digest *out, struct err *err)
 {
     char buffer[65536];
     SHA2_CTX state;
@@ -73,12 +72,11 @@ bool digest_of_file(int dir, const char *name, struct digest *out, struct err *e
     AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) != 0)
         return err_sys(err, "open %s", name);
-    if (!S_ISREG(status.st_mode))
-        return err_set(err, "%s is not a regular file", name);
+    if (!S_ISREG(status.st_mode) || status.st_size > limit)
+        return err_set(err, "%s is not a regular file, or too long", name);
     SHA256Init(&state);
-    while ((count = read(fd, buffer, sizeof buffer)) > 0 || (count < 0 && errno == EINTR))
-        if (count > 0)
-            digest_add(&state, buffer, (size_t)count);
+    while ((count = read(fd, buffer, sizeof buffer)) > 0 && (limit -= count) >= 0)
+        digest_add(&state, buffer, (size_t)count);
     *out = digest_end(&state);
     return count == 0 || err_sys(err, "read %s", name);
 }

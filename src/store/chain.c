@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of settings.json and registry.json. */
+static const off_t TEXT_MAX = 64 << 20;
+
 static const char *const summaries[] = {"summary.csv", "summary_safe.csv"};
 
 void chain_init(struct chain *chain, size_t count)
@@ -79,7 +82,9 @@ bool chain_take(struct chain *chain, const char *line, size_t length, const json
 {
     const char *type = json_get_text(json, "type"), *version = json_get_text(json_get(json, "data"), "version");
     check(chain, json);
-    chain_learn(&chain->files, json);
+    /* Lines without a hash may be anybody's. */
+    if (chain->lines >= chain->unchained)
+        chain_learn(&chain->files, json);
     if (type && strcmp(type, event_type_name(EVENT_SESSION_STARTED)) == 0)
         chain->other_versions = chain->other_versions || !version || strcmp(version, TARE_VERSION) != 0;
     chain->last = digest_of(line, length);
@@ -246,7 +251,7 @@ bool chain_begin(struct chain *chain, sqlite3 *db, int dir, struct err *err)
     struct digest digest;
     SHA2_CTX state;
     for (size_t i = 0; i < 2; i++) {
-        if (!digest_of_file(dir, names[i], &digest, NULL))
+        if (!digest_of_file(dir, names[i], TEXT_MAX, &digest, NULL))
             digest = (struct digest){0};
         digest_print(&digest, hex);
         text_addf(&lines, "%s  %s\n", hex, names[i]);

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* No file of a run is longer. */
+static const off_t FILE_MAX = (off_t)1 << 40;
+
 /* What is not as it was written. */
 struct found {
     bool db, jsonl, summary, settings, registry;
@@ -137,14 +140,14 @@ static bool has_jsonl(const struct worker *worker)
 static bool has_text(int dir, const char *name, const struct text *text)
 {
     struct digest wanted = digest_of(text_get(text), text->length), is;
-    return text->length == 0 || (digest_of_file(dir, name, &is, NULL) && digest_equal(&is, &wanted));
+    return text->length == 0 || (digest_of_file(dir, name, FILE_MAX, &is, NULL) && digest_equal(&is, &wanted));
 }
 
 static bool has_experiment(const struct worker *worker, size_t number)
 {
     struct digest is;
     AUTO_CLOSE int folder = fs_open_folder_beneath(worker->dir, worker->plan->experiments[number - 1].id);
-    return folder >= 0 && digest_of_file(folder, "experiment.json", &is, NULL) &&
+    return folder >= 0 && digest_of_file(folder, "experiment.json", FILE_MAX, &is, NULL) &&
            digest_equal(&is, &worker->chain.files.experiments[number - 1]);
 }
 
@@ -154,7 +157,7 @@ static bool has_summary(const struct worker *worker)
         struct digest wanted = worker->chain.files.summary[i], is;
         bool known = summary_digest(&worker->summary, i, &wanted) ||
                      (worker->chain.files.closed && worker->chain.files.has_summary[i]);
-        if (known && (!digest_of_file(worker->dir, summary_name(i), &is, NULL) || !digest_equal(&is, &wanted)))
+        if (known && (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is, NULL) || !digest_equal(&is, &wanted)))
             return false;
     }
     return !worker->summary.replaced;
