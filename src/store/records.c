@@ -103,6 +103,11 @@ static void compare_db(const struct worker *worker, struct found *found)
     struct err why = {0};
     AUTO_TEXT struct text tables = {0};
     bool there = records_db_is_there(worker);
+    /* What counts is on the disk, not what the connection remembers of it. */
+    if (there) {
+        sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        db_run(worker->db, NULL, "PRAGMA shrink_memory", "");
+    }
     if (!is_whole(&worker->chain)) {
         found->db = !there;
     } else {

@@ -178,6 +178,7 @@ static bool begin(struct store *store, struct err *err)
     if (!records_know_db(worker, err))
         return false;
     db_unlimit_time(worker->db);
+    worker->last_seq = worker->chain.lines;
     if (worker->chain.lines > 0 && !records_settle(worker, true))
         return err_set(err, "%s", text_get(&worker->changed));
     view_init(&store->view, store->plan.count);
