@@ -423,8 +423,8 @@ bool records_close(struct worker *worker, struct err *err)
             files->has_summary[i] = true;
         set_hash(data, summary_name(i), files->has_summary[i], &files->summary[i]);
     }
-    /* Nothing came since it was closed. */
-    if (was_closed) {
+    /* Nothing came since it was closed, or since an older version wrote it. */
+    if (was_closed || worker->chain.unchained == worker->chain.lines) {
         json_decref(data);
         return true;
     }

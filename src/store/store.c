@@ -190,7 +190,7 @@ static bool begin(struct store *store, struct err *err)
     if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
                    err))
         return false;
-    if (unended)
+    if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
         add_work(&worker->queue, 0);
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
@@ -271,7 +271,11 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!store)
         return NULL;
     fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
-    bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
+    bool has_db = has_file(dir, "run.db") ||
+                  (bytes_of(dir, "events.jsonl") > 0
+                       ? err_set(err, "run.db is missing, though events.jsonl holds records: somebody removed it, and the "
+                                      "plan with it, so the run cannot be gone on with")
+                       : schema_no_plan(err));
     store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->worker.db)
         db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));

@@ -284,7 +284,6 @@ END
     attack auto true
     first=$(chain)
     verdicts contaminated
-    unchain "$DIR"
     run --separate-stderr -0 "$TARE" run --rerun-contaminated "$DIR"
     [ "$(chain_from)" -gt 10 ]
     is "$(state)" hold

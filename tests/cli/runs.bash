@@ -80,6 +80,7 @@ with sqlite3.connect(sys.argv[1]) as db:
     for number, verdict in enumerate(sys.argv[2:], 1):
         db.execute("UPDATE experiments SET verdict = nullif(?, '-') WHERE number = ?", (verdict, number))
 END
+    unchain "$(run_dir)"
 }
 
 # is TEXT EXPECTED
