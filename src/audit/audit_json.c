@@ -152,6 +152,18 @@ static json_t *integrity_json(const struct dataset *dataset, const struct accoun
     return out;
 }
 
+static json_t *records_json(const struct records_report *records)
+{
+    json_t *out = json_object();
+    const char *changed = records->changed.length ? text_get(&records->changed) : NULL;
+    json_object_set_new(out, "state", json_string(records_state_name(records->state)));
+    json_object_set_new(out, "count", json_integer(records->count));
+    json_object_set_new(out, "not_chained", json_integer(records->unchained));
+    json_object_set_new(out, "last_hash", json_text_or_null(*records->last_hash ? records->last_hash : NULL));
+    json_object_set_new(out, "changed", json_text_or_null(changed));
+    return out;
+}
+
 static json_t *folders_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
@@ -161,6 +173,7 @@ static json_t *folders_json(const struct dataset *dataset)
         json_object_set_new(row, "path", json_text_or_null(folder->path));
         json_object_set_new(row, "layout", json_string(folder->layout == DATASET_TARE ? TARE_NAME : "study"));
         json_object_set_new(row, "utc_offset_s", folder->has_zone ? json_integer(folder->zone_s) : json_null());
+        json_object_set_new(row, "records", folder->records ? records_json(folder->records) : json_null());
         json_array_append_new(out, row);
     }
     return out;

@@ -104,8 +104,12 @@ void dataset_fini(struct dataset *dataset)
     for (size_t i = 0; i < dataset->problem_count; i++)
         free(dataset->problems[i].text);
     free(dataset->problems);
-    for (size_t i = 0; i < dataset->folder_count; i++)
+    for (size_t i = 0; i < dataset->folder_count; i++) {
         free(dataset->folders[i].path);
+        if (dataset->folders[i].records)
+            text_fini(&dataset->folders[i].records->changed);
+        free(dataset->folders[i].records);
+    }
     free(dataset->folders);
     *dataset = (struct dataset){0};
 }

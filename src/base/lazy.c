@@ -1,9 +1,10 @@
 /* Libraries that most commands do without, above all 'exec', are loaded when one of their functions is first called, not
- * with the program: SQLite, libsystemd (with the six libraries that it needs) and libsmartcols are half of the time that
+ * with the program: SQLite, libsystemd (with the six libraries that it needs), libsmartcols and libmd are half of the time that
  * an empty command would take. Functions are defined here under the names that the libraries' headers declare, so their
  * callers know nothing of it; a function that is missing from the tables below is an error of the linker. */
 #include <dlfcn.h>
 #include <libsmartcols.h>
+#include <sha2.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #define SQLITE  "libsqlite3.so.0"
 #define SYSTEMD "libsystemd.so.0"
 #define TABLES  "libsmartcols.so.1"
+#define MD      "libmd.so.0"
 
 /* Ends the program as the dynamic linker would have done at its start. */
 static void *symbol_find(const char *library, const char *name)
@@ -74,6 +76,14 @@ LAZY(SQLITE, int, sqlite3_clear_bindings, (sqlite3_stmt *s), (s))
 LAZY(SQLITE, int, sqlite3_stmt_busy, (sqlite3_stmt *s), (s))
 LAZY(SQLITE, sqlite3_stmt *, sqlite3_next_stmt, (sqlite3 *db, sqlite3_stmt *s), (db, s))
 LAZY(SQLITE, int, sqlite3_finalize, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_file_control, (sqlite3 *db, const char *name, int what, void *out), (db, name, what, out))
+LAZY(SQLITE, int, sqlite3_column_count, (sqlite3_stmt *s), (s))
+LAZY(SQLITE, int, sqlite3_column_bytes, (sqlite3_stmt *s, int at), (s, at))
+LAZY(SQLITE, const char *, sqlite3_column_name, (sqlite3_stmt *s, int at), (s, at))
+
+LAZY(MD, void, SHA256Init, (SHA2_CTX *state), (state))
+LAZY(MD, void, SHA256Update, (SHA2_CTX *state, const uint8_t *bytes, size_t count), (state, bytes, count))
+LAZY(MD, void, SHA256Final, (uint8_t out[SHA256_DIGEST_LENGTH], SHA2_CTX *state), (out, state))
 
 LAZY(SYSTEMD, int, sd_event_new, (sd_event **e), (e))
 LAZY(SYSTEMD, sd_event *, sd_event_unref, (sd_event *e), (e))

@@ -249,6 +249,7 @@ static int run(const struct cli_call *call)
     int read = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (read != CLI_OK)
         return read;
+    dataset_verify_records(&dataset);
     int code = audit(values, &dataset, &expectations);
     dataset_fini(&dataset);
     return code;

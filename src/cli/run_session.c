@@ -223,11 +223,12 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     return ok;
 }
 
-static void print_closing(const struct session *session, const struct results *results)
+static void print_closing(const struct session *session, const struct results *results, const char *last_hash)
 {
     struct closing_options options = {
         .program = TARE_NAME,
         .run_dir = session->dir_path,
+        .last_hash = last_hash,
         .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
         .colour = message_colour(STDOUT_FILENO),
     };
@@ -280,10 +281,12 @@ static int run_and_close(struct session *session)
     int code = CLI_OK;
     if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
         code = broken(session, &err);
+    char hash[DIGEST_HEX + 1];
+    bool finished = store_finish(session->store, hash);
     /* With a full disk the results can still be read, and a person wants to see them. */
     bool read = results_from_store(session->store, &results, &later);
     if (read && !session->wish->json && !session->wish->leaves_closing && !session->detached)
-        print_closing(session, &results);
+        print_closing(session, &results, finished ? hash : NULL);
     if (read)
         write_page(session);
     if (!read && code == CLI_OK)

@@ -476,6 +476,8 @@ static void print_where(struct closing *closing)
 {
     const struct closing_options *options = closing->options;
     AUTO_FREE char *run_dir = utf8_line(options->run_dir);
+    if (options->last_hash)
+        text_addf(closing->out, "records: last hash %s\n", options->last_hash);
     text_addf(closing->out, "results: %s\n", run_dir);
     size_t left = 0;
     for (size_t i = 0; i < closing->results->count; i++)

@@ -168,6 +168,23 @@ sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct e
     return open_path(name, SQLITE_OPEN_READWRITE, vfs, bytes, err);
 }
 
+static sqlite3 *without_journal(sqlite3 *db, struct err *err)
+{
+    if (db && (!db_run(db, err, "PRAGMA journal_mode=OFF", "") || !db_run(db, err, "PRAGMA synchronous=OFF", "")))
+        db_close(&db);
+    return db;
+}
+
+sqlite3 *db_open_private(struct err *err)
+{
+    return without_journal(open_path("", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, 0, err), err);
+}
+
+sqlite3 *db_open_unsynced(int dir, const char *dir_path, const char *name, struct err *err)
+{
+    return without_journal(db_open_at(dir, dir_path, name, true, err), err);
+}
+
 void db_close(sqlite3 **db)
 {
     sqlite3_stmt *kept;
@@ -360,6 +377,18 @@ json_t *db_json_or_text(sqlite3_stmt *row, int column)
 {
     json_t *json = db_json(row, column);
     return json ? json : db_cell(row, column);
+}
+
+bool db_use_wal(sqlite3 *db, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA journal_mode=WAL", "");
+    int step = query ? db_step(query, err) : -1;
+    if (step < 0)
+        return false;
+    const char *mode = step ? db_text(query, 0) : NULL;
+    if (!mode || strcmp(mode, "wal") != 0)
+        return err_set(err, "run.db: this file system cannot hold a write-ahead log");
+    return true;
 }
 
 bool db_begin(sqlite3 *db, struct err *err)

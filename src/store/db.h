@@ -24,6 +24,12 @@ sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create
 sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct err *err);
 void db_close(sqlite3 **db);
 
+bool db_use_wal(sqlite3 *db, struct err *err);
+
+/* A private one without a name, or a new file of that name: nothing of it need outlive a crash. */
+sqlite3 *db_open_private(struct err *err);
+sqlite3 *db_open_unsynced(int dir, const char *dir_path, const char *name, struct err *err);
+
 /* From now on the connection may take as much of this thread's processor time as a database of so many bytes can need, and a
  * statement that takes more is an error. */
 void db_limit_time(sqlite3 *db, int64_t bytes);

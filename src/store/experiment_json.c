@@ -336,7 +336,7 @@ json_t *files_experiment_json(sqlite3 *db, const struct plan *plan, size_t numbe
 }
 
 bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_t number, fs_write_fn *write,
-                            struct err *err)
+                            struct digest *written, struct err *err)
 {
     const struct plan_experiment *experiment = &plan->experiments[number - 1];
     AUTO_TEXT struct text out = {0};
@@ -345,6 +345,7 @@ bool files_write_experiment(int dir, sqlite3 *db, const struct plan *plan, size_
         return false;
     json_print_pretty(json, &out);
     json_decref(json);
+    *written = digest_of(text_get(&out), out.length);
     AUTO_CLOSE int folder = fs_make_dir_at(dir, experiment->id, 0777, err);
     return folder >= 0 && ((epochs_write_files(folder, db, (int64_t)number, write, err) &&
                             write(folder, "experiment.json", text_get(&out), out.length, err)) ||

@@ -2,7 +2,9 @@
 #ifndef TARE_STORE_FACTS_H
 #define TARE_STORE_FACTS_H
 
+#include "base/digest.h"
 #include "base/reading.h"
+#include "base/text.h"
 #include "store/store.h"
 
 #include <jansson.h>
@@ -33,6 +35,25 @@ struct facts {
     struct results results;
     struct facts_item *items; /* one for each of results.items */
 };
+
+/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/results.md). */
+enum records_state {
+    RECORDS_UNREADABLE,
+    RECORDS_NOT_CHAINED, /* an older version made it */
+    RECORDS_OPEN,        /* they follow each other, and the run was not closed: its other files are not compared */
+    RECORDS_CHANGED,
+    RECORDS_HOLD
+};
+struct records_report {
+    enum records_state state;
+    int64_t count, unchained; /* lines of events.jsonl; the first of them that an older version wrote */
+    char last_hash[DIGEST_HEX + 1]; /* "": there is none */
+    struct text changed;            /* which files, in words */
+};
+const char *records_state_name(enum records_state state); /* "hold" */
+
+/* False, and UNREADABLE: err says why. Nothing is changed. */
+bool records_verify(const char *run_dir, struct records_report *out, struct err *err);
 
 /* Of a live, a finished or a crashed run, without changing a byte of it. */
 bool facts_read(const char *run_dir, struct facts *out, struct err *err);

@@ -82,6 +82,11 @@ static void take_line(struct importing *importing, const char *line, size_t leng
         err_set(&gap, "%lld event%s missing before it", (long long)missing, missing == 1 ? " is" : "s are");
         lose(importing, missing, &gap, number);
     }
+    /* What the other store says of its own files; this one writes its own. */
+    if (usable && (event.type == EVENT_FILES_WRITTEN || event.type == EVENT_RECORDS_CLOSED)) {
+        event_fini(&event);
+        return;
+    }
     if (usable)
         usable = store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
     if (usable)
@@ -123,17 +128,21 @@ static void add_evidence(struct importing *importing, const struct import_source
 {
     int64_t number = source->experiment > 0 ? source->experiment : 1;
     const struct store_experiment *experiment = store_experiment(importing->store, (size_t)number);
-    if (importing->loss->events == 0 || !experiment || experiment->attempts == 0 || importing->last.session == 0)
+    const struct import_loss *loss = importing->loss;
+    if ((loss->events == 0 && loss->changed == 0) || !experiment || experiment->attempts == 0 ||
+        importing->last.session == 0)
         return;
     AUTO_FREE char *text =
-        mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, importing->loss->first.text,
-                   importing->loss->events, importing->loss->events == 1 ? " is" : "s are");
+        loss->events ? mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, loss->first.text,
+                                  loss->events, loss->events == 1 ? " is" : "s are")
+                     : mem_printf("%s: %s", source->name, loss->first.text);
     struct event event = importing->last;
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
     event.attempt = experiment->attempts;
     event.data =
-        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", "file_damaged", "text", text, "device", "from_s", "to_s");
+        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", loss->events ? "file_damaged" : "records_changed", "text",
+                           text, "device", "from_s", "to_s");
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);
@@ -169,6 +178,10 @@ bool store_import(struct store *store, const struct import_source *source, struc
     };
     AUTO_FILE FILE *file = open_events(source->dir, err);
     bool ok = file && take_lines(&importing, file, err);
+    loss->changed = importing.lines.changed;
+    if (loss->changed > 0 && loss->events == 0)
+        err_set(&loss->first, "events.jsonl:%lld: does not follow the line before it: one of the two was changed",
+                (long long)loss->changed);
     add_evidence(&importing, source);
     return ok;
 }

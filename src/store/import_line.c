@@ -57,6 +57,19 @@ static bool is_whole(const struct event *event, struct err *err)
            (json_get_int(event->data, "t_ns", &t_ns) || err_set(err, "is a mark without 't_ns'"));
 }
 
+/* The first line's is that of what the other run began with. */
+static void check_chain(struct import_lines *lines, const char *line, size_t length, const json_t *json)
+{
+    struct digest before;
+    const char *hex = json_get_text(json, "before");
+    bool wanted = hex || lines->chained > 0;
+    if (wanted && !lines->changed && lines->seq > 0 &&
+        (!digest_parse(hex, &before) || !digest_equal(&before, &lines->last)))
+        lines->changed = lines->seq + 1;
+    lines->chained += wanted;
+    lines->last = digest_of(line, length);
+}
+
 bool import_line_take(struct import_lines *lines, const char *line, size_t length, struct event *out, int64_t *missing,
                       struct err *err)
 {
@@ -64,6 +77,7 @@ bool import_line_take(struct import_lines *lines, const char *line, size_t lengt
     json_t *json = json_load_bounded(line, length, JSON_REJECT_DUPLICATES, &why);
     *missing = 0;
     *out = (struct event){0};
+    check_chain(lines, line, length, json);
     bool parsed = json && event_from_json(json, out);
     if (!json)
         err_set(err, "%s", why.text);

@@ -2,6 +2,7 @@
 #ifndef TARE_STORE_IMPORT_LINE_H
 #define TARE_STORE_IMPORT_LINE_H
 
+#include "base/digest.h"
 #include "base/err.h"
 #include "plan/event.h"
 
@@ -14,6 +15,9 @@ struct import_lines {
     int64_t experiment;    /* the number here of the only one there; 0: as it is numbered there */
     int64_t session_shift; /* is added to the sessions' numbers */
     int64_t seq;           /* of the line before; 0: there is none */
+    struct digest last;    /* of the line before */
+    int64_t chained;       /* lines that hold a hash */
+    int64_t changed;       /* the first line whose hash is not that of the line before; 0: none */
 };
 
 /* Reads one line, which need not end. missing: so many events should stand before it and do not. False: it is no event

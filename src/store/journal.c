@@ -220,6 +220,8 @@ static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, st
         return write_attempt_end(db, event, err);
     case EVENT_SESSION_ENDED:
         return write_session(db, event, err);
+    case EVENT_FILES_WRITTEN:
+        return db_run(db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i", event->experiment);
     default:
         return true;
     }
@@ -244,7 +246,7 @@ bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum exp
         return false;
     if (!write_event(db, seq, event, err) || !write_tables(db, seq, event, err))
         return false;
-    if (event->experiment == 0)
+    if (event->experiment == 0 || event->type == EVENT_FILES_WRITTEN)
         return true;
     return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti", state_name(after),
                   event->experiment);

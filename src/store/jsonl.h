@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "plan/event.h"
+#include "store/chain.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -14,11 +15,11 @@
 /* Opens (or makes) the file, which may be no link. -1 on error. */
 int jsonl_open(int dir, const char *dir_path, struct err *err);
 
-/* Cuts what is torn, damaged or was never committed, and appends what is missing. */
-bool jsonl_repair(int fd, sqlite3 *db, struct err *err);
+/* Cuts what is torn, damaged or was never committed, and appends what is missing. The chain takes all lines. */
+bool jsonl_repair(int fd, sqlite3 *db, struct chain *chain, struct err *err);
 
-/* One line: the event with its "seq" in front. */
-void jsonl_add_line(struct text *out, int64_t seq, const struct event *event);
+/* One line: the event with its "seq" in front, and last the hash of the line before, of which it makes its own. */
+void jsonl_add_line(struct text *out, int64_t seq, const struct event *event, struct digest *last);
 
 /* Appends whole lines; when that fails the file is cut back, so that no half line stays. */
 bool jsonl_append(int fd, const struct text *lines, struct err *err);

@@ -6,6 +6,7 @@
 #include "store/journal.h"
 #include "store/jsonl.h"
 #include "store/lock.h"
+#include "store/records.h"
 #include "store/results.h"
 #include "store/view.h"
 #include "store/worker.h"
@@ -17,13 +18,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Of settings and registry, far more than any has. */
+enum { TEXT_MAX = 64 << 20 };
+
 struct store {
-    int dir, lock, jsonl;
-    char *dir_path;
-    sqlite3 *db;
+    int dir, lock;
     struct plan plan;
     struct view view;
-    bool running; /* worker has its thread */
+    bool running;  /* worker has its thread */
+    bool finished; /* store_finish was called: with */
+    bool fine;
+    struct err failure;
     struct worker worker;
 };
 
@@ -36,12 +41,16 @@ static void store_free(struct store *store)
     work_list_free(&store->worker.queue); /* when the thread never started */
     summary_fini(&store->worker.summary);
     free(store->worker.written.items);
-    db_close(&store->db);
+    chain_fini(&store->worker.chain);
+    text_fini(&store->worker.settings);
+    text_fini(&store->worker.registry);
+    text_fini(&store->worker.changed);
+    db_close(&store->worker.db);
     view_fini(&store->view);
     plan_fini(&store->plan);
-    cleanup_close(&store->jsonl);
+    cleanup_close(&store->worker.jsonl);
     cleanup_close(&store->dir);
-    free(store->dir_path);
+    free(store->worker.dir_path);
     cleanup_close(&store->lock); /* last: whoever takes it next finds everything closed */
     free(store);
 }
@@ -50,7 +59,8 @@ static void store_free(struct store *store)
 static struct store *store_new(int dir, const char *dir_path, struct err *err)
 {
     struct store *store = mem_alloc(sizeof *store);
-    *store = (struct store){.lock = -1, .jsonl = -1, .dir_path = mem_strdup(dir_path)};
+    *store = (struct store){.lock = -1, .worker = {.jsonl = -1, .dir_path = mem_strdup(dir_path)}};
+    store->worker.chain.copy = -1;
     store->worker.summary.fd[SUMMARY_ALL] = store->worker.summary.fd[SUMMARY_SAFE] = -1;
     store->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
     if (store->dir < 0) {
@@ -64,18 +74,6 @@ static struct store *store_new(int dir, const char *dir_path, struct err *err)
         return NULL;
     }
     return store;
-}
-
-static bool use_wal(sqlite3 *db, struct err *err)
-{
-    AUTO_QUERY sqlite3_stmt *query = db_query(db, err, "PRAGMA journal_mode=WAL", "");
-    int step = query ? db_step(query, err) : -1;
-    if (step < 0)
-        return false;
-    const char *mode = step ? db_text(query, 0) : NULL;
-    if (!mode || strcmp(mode, "wal") != 0)
-        return err_set(err, "run.db: this file system cannot hold a write-ahead log");
-    return true;
 }
 
 static bool is_empty(int dir, const char *dir_path, struct err *err)
@@ -97,18 +95,18 @@ static bool is_empty(int dir, const char *dir_path, struct err *err)
 
 static bool make_db(struct store *store, const struct store_head *head, struct err *err)
 {
-    store->db = db_open_at(store->dir, store->dir_path, "run.db", true, err);
-    if (!store->db || !use_wal(store->db, err) ||
-        (store->worker.scratch && !db_run(store->db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->db, err))
+    store->worker.db = db_open_at(store->dir, store->worker.dir_path, "run.db", true, err);
+    if (!store->worker.db || !db_use_wal(store->worker.db, err) ||
+        (store->worker.scratch && !db_run(store->worker.db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->worker.db, err))
         return false;
-    if (!schema_make(store->db, err) ||
-        !db_run(store->db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
+    if (!schema_make(store->worker.db, err) ||
+        !db_run(store->worker.db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
                 TARE_NAME " " TARE_VERSION) ||
-        !journal_write_plan(store->db, head->plan, err)) {
-        db_rollback(store->db);
+        !journal_write_plan(store->worker.db, head->plan, err)) {
+        db_rollback(store->worker.db);
         return false;
     }
-    return db_commit(store->db, err);
+    return db_commit(store->worker.db, err);
 }
 
 static void add_work(struct work_list *list, size_t number)
@@ -138,33 +136,64 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
     return step == 0;
 }
 
+/* When and in which session the last event was. */
+static bool load_last(struct worker *worker, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(worker->db, err,
+                 "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
+    int step = query ? db_step(query, err) : -1;
+    if (step > 0)
+        worker->last = (struct event){.session = sqlite3_column_int64(query, 0),
+                                      .monotonic_ns = sqlite3_column_int64(query, 1),
+                                      .realtime_ns = sqlite3_column_int64(query, 2)};
+    return step >= 0;
+}
+
+/* Those that are not there are not missed. */
+static void read_texts(struct worker *worker)
+{
+    if (!fs_read_at(worker->dir, "settings.json", TEXT_MAX, &worker->settings, NULL))
+        text_clear(&worker->settings);
+    if (!fs_read_at(worker->dir, "registry.json", TEXT_MAX, &worker->registry, NULL))
+        text_clear(&worker->registry);
+}
+
 /* What both ways of opening end with. */
 static bool begin(struct store *store, struct err *err)
 {
-    store->jsonl = jsonl_open(store->dir, store->dir_path, err);
-    if (store->jsonl < 0 || !jsonl_repair(store->jsonl, store->db, err) ||
-        !journal_read_plan(store->db, &store->plan, err))
-        return false;
-    view_init(&store->view, store->plan.count);
     struct worker *worker = &store->worker;
-    if (!journal_load_view(store->db, &store->view, err) || !journal_last_seq(store->db, &worker->last_seq, err) ||
-        !find_unwritten(store->db, store->plan.count, false, &worker->queue, err))
+    worker->dir = store->dir;
+    worker->plan = &store->plan;
+    worker->jsonl = jsonl_open(store->dir, worker->dir_path, err);
+    if (worker->jsonl < 0 || !journal_read_plan(worker->db, &store->plan, err))
+        return false;
+    chain_init(&worker->chain, store->plan.count);
+    if ((!worker->scratch && !chain_keep(&worker->chain, store->dir, err)) ||
+        !chain_begin(&worker->chain, worker->db, store->dir, err) ||
+        !jsonl_repair(worker->jsonl, worker->db, &worker->chain, err) || !load_last(worker, err))
+        return false;
+    read_texts(worker);
+    summary_init(&worker->summary, store->dir, &store->plan, worker->scratch);
+    if (!records_know_db(worker, err))
+        return false;
+    db_unlimit_time(worker->db);
+    worker->last_seq = worker->chain.lines;
+    if (worker->chain.lines > 0 && !records_settle(worker, true))
+        return err_set(err, "%s", text_get(&worker->changed));
+    view_init(&store->view, store->plan.count);
+    if (!journal_load_view(store->worker.db, &store->view, err) || !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
+        !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
     /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
     int64_t unended;
-    if (!db_number(store->db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
+    if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
                    err))
         return false;
-    if (unended)
+    if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
         add_work(&worker->queue, 0);
     for (const struct work_item *item = worker->queue.first; item; item = item->next)
         worker->pending++;
-    db_unlimit_time(store->db);
-    worker->db = store->db;
-    worker->dir = store->dir;
-    worker->jsonl = store->jsonl;
-    worker->plan = &store->plan;
-    summary_init(&worker->summary, store->dir, &store->plan, worker->scratch);
     store->running = worker_start(worker, err);
     return store->running;
 }
@@ -242,11 +271,15 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!store)
         return NULL;
     fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
-    bool has_db = has_file(dir, "run.db") || schema_no_plan(err);
-    store->db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
-    if (store->db)
-        db_limit_time(store->db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
-    if (store->db && schema_check(store->db, err) && use_wal(store->db, err) && schema_upgrade(store->db, err) &&
+    bool has_db = has_file(dir, "run.db") ||
+                  (bytes_of(dir, "events.jsonl") > 0
+                       ? err_set(err, "run.db is missing, though events.jsonl holds records: somebody removed it, and the "
+                                      "plan with it, so the run cannot be gone on with")
+                       : schema_no_plan(err));
+    store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
+    if (store->worker.db)
+        db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
+    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) && schema_upgrade(store->worker.db, err) &&
         begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
@@ -267,7 +300,7 @@ static void drain(struct store *store)
 static bool write_late(struct store *store, struct err *err)
 {
     struct work_list late = {0};
-    bool ok = find_unwritten(store->db, store->plan.count, true, &late, err);
+    bool ok = find_unwritten(store->worker.db, store->plan.count, true, &late, err);
     for (const struct work_item *item = late.first; ok && item; item = item->next)
         add_files(store, item->number, NULL, NULL);
     work_list_free(&late);
@@ -275,23 +308,56 @@ static bool write_late(struct store *store, struct err *err)
     return ok && worker_verdict(&store->worker, err);
 }
 
+static bool finish(struct store *store, struct err *err)
+{
+    struct worker *worker = &store->worker;
+    drain(store);
+    bool ok = worker_verdict(worker, err) && write_late(store, err);
+    ok = worker_finish(worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
+    if (ok)
+        ok = (records_settle(worker, false) || err_set(err, "%s", text_get(&worker->changed))) &&
+             records_close(worker, err);
+    return ok;
+}
+
+bool store_finish(struct store *store, char hash[DIGEST_HEX + 1])
+{
+    if (!store->finished)
+        store->fine = finish(store, &store->failure);
+    store->finished = true;
+    digest_print(&store->worker.chain.last, hash);
+    return store->fine && store->worker.chain.lines > 0;
+}
+
+static bool say_changed(const struct worker *worker, struct err *err)
+{
+    if (worker->changed.length == 0)
+        return true;
+    return err_set(err, "another program changed records of this run: %s%s", text_get(&worker->changed),
+                   worker->not_restored ? "" : "; they were made anew from what the runner had kept");
+}
+
 bool store_close(struct store *store, struct err *err)
 {
     if (!store)
         return true;
-    drain(store);
-    bool ok = worker_verdict(&store->worker, err) && write_late(store, err);
-    ok = worker_finish(&store->worker, ok ? err : NULL) && ok; /* the thread has nothing to do any more */
-    worker_stop(&store->worker);
+    struct worker *worker = &store->worker;
+    char hash[DIGEST_HEX + 1];
+    store_finish(store, hash);
+    bool ok = store->fine;
+    if (!ok && err)
+        *err = store->failure;
+    worker_stop(worker);
     store->running = false;
     /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal
      * alive. */
     errno = 0;
-    int rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    int rc = worker->db ? sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) : SQLITE_OK;
     if (ok && rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
-        ok = db_error(store->db, err, "checkpoint");
-    if (fdatasync(store->jsonl) < 0 && ok)
+        ok = db_error(worker->db, err, "checkpoint");
+    if (fdatasync(worker->jsonl) < 0 && ok)
         ok = err_sys(err, "fsync events.jsonl");
+    ok = ok && say_changed(worker, err);
     store_free(store);
     return ok;
 }

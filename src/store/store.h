@@ -3,6 +3,7 @@
 #ifndef TARE_STORE_STORE_H
 #define TARE_STORE_STORE_H
 
+#include "base/digest.h"
 #include "base/err.h"
 #include "base/reading.h"
 #include "guard/evidence.h"
@@ -36,7 +37,11 @@ struct store *store_create_scratch(int dir, const char *dir_path, const struct s
  * are appended), loads the plan. */
 struct store *store_open(int dir, const char *dir_path, struct err *err);
 
-/* Commits what was added, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk). */
+/* Commits what was added, compares all records with what was written, makes anew what others changed, and writes the last record, with its
+ * hash in hexadecimal. Nothing may be added behind it. False: there is no such hash; store_close says why. */
+bool store_finish(struct store *store, char hash[DIGEST_HEX + 1]);
+
+/* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk), or what others changed. */
 bool store_close(struct store *store, struct err *err);
 
 const struct plan *store_plan(const struct store *store);

@@ -292,12 +292,13 @@ void summary_fini(struct summary *summary)
 }
 
 /* Writes and forgets the bytes of rows. */
-static bool write_out(const int fds[SUMMARY_FILES], struct rows *rows, struct err *err)
+static bool write_out(const int fds[SUMMARY_FILES], SHA2_CTX states[SUMMARY_FILES], struct rows *rows, struct err *err)
 {
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         struct text *text = &rows->text[i];
         if (!fs_write_all(fds[i], text_get(text), text->length, err))
             return err_wrap(err, "write %s", names[i]);
+        digest_add(&states[i], text_get(text), text->length);
         rows->length[i] += (off_t)text->length;
         text_clear(text);
     }
@@ -341,13 +342,14 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
     AUTO(rows_fini) struct rows rows = {0};
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
         add_header(&rows.text[i], summary);
+        SHA256Init(&summary->state[i]);
         if (!fs_unfinished_begin(summary->dir, &files[i], err))
             return err_wrap(err, "write %s", names[i]);
     }
     const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd};
     for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
         size_t left = summary->plan->count - first + 1;
-        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) || !write_out(fds, &rows, err))
+        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) || !write_out(fds, summary->state, &rows, err))
             return false;
     }
     for (size_t i = 0; i < SUMMARY_FILES; i++) {
@@ -394,7 +396,7 @@ static bool are_ours(const struct summary *summary)
 static bool append(struct summary *summary, struct rows *rows, struct err *err)
 {
     memcpy(rows->length, summary->size, sizeof rows->length);
-    if (write_out(summary->fd, rows, err)) {
+    if (write_out(summary->fd, summary->state, rows, err)) {
         memcpy(summary->size, rows->length, sizeof rows->length);
         return true;
     }
@@ -407,8 +409,10 @@ static bool append(struct summary *summary, struct rows *rows, struct err *err)
 bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
 {
     AUTO(rows_fini) struct rows rows = {0};
-    if (!are_ours(summary))
+    if (!are_ours(summary)) {
+        summary->replaced = summary->replaced || summary->fd[SUMMARY_ALL] >= 0;
         return make_anew(summary, db, err);
+    }
     bool ok = true;
     for (size_t i = 0; i < count; i++)
         summary->stale = summary->stale || summary->has[numbers[i] - 1];
@@ -430,4 +434,22 @@ bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err)
         if (!summary->scratch && summary->fd[i] >= 0 && fdatasync(summary->fd[i]) != 0)
             return err_sys(err, "fsync %s", names[i]);
     return true;
+}
+
+const char *summary_name(size_t file)
+{
+    return names[file];
+}
+
+bool summary_digest(const struct summary *summary, size_t file, struct digest *out)
+{
+    if (summary->fd[file] < 0)
+        return false;
+    *out = digest_end(&summary->state[file]);
+    return true;
+}
+
+bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    return make_anew(summary, db, err);
 }

@@ -6,6 +6,7 @@
 #ifndef TARE_STORE_SUMMARY_H
 #define TARE_STORE_SUMMARY_H
 
+#include "base/digest.h"
 #include "store/db.h"
 #include "store/store.h"
 
@@ -24,6 +25,8 @@ struct summary {
     size_t last;                 /* the highest number of a row; 0: none */
     bool stale;                  /* a row is not what run.db says, or not in its place */
     int64_t made_ns, took_ns;    /* when the files were made, and how long that took */
+    SHA2_CTX state[SUMMARY_FILES]; /* of what was written, while fd is open */
+    bool replaced;               /* a file was not the one that was written, and was made anew */
 };
 
 void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch);
@@ -35,5 +38,13 @@ bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, si
 
 /* Writes what is left for later, and makes the files safe on the disk. */
 bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err);
+
+const char *summary_name(size_t file);
+
+/* Of what was written this session; false: nothing was. */
+bool summary_digest(const struct summary *summary, size_t file, struct digest *out);
+
+/* Both files anew, now. */
+bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "store/files.h"
 #include "store/journal.h"
 #include "store/jsonl.h"
+#include "store/records.h"
 #include "store/results.h"
 
 #include <errno.h>
@@ -78,46 +79,116 @@ static void add_number(struct number_list *list, size_t number)
     list->items[list->count++] = number;
 }
 
-/* In a transaction. Only marks that spare the next opening the work: they need no transaction, hence no fsync, of their own. */
-static bool mark_written(struct worker *worker, struct err *err)
+/* Events on their way into run.db and events.jsonl. */
+struct writing {
+    struct text lines;
+    struct digest last;
+    int64_t seq;
+};
+
+static bool write_event(struct worker *worker, struct writing *writing, const struct event *event,
+                        enum experiment_state after, struct err *err)
 {
-    for (size_t i = 0; i < worker->written.count; i++)
-        if (!db_run(worker->db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i",
-                    (int64_t)worker->written.items[i]))
-            return false;
+    if (!journal_write(worker->db, ++writing->seq, event, after, err))
+        return false;
+    jsonl_add_line(&writing->lines, writing->seq, event, &writing->last);
     return true;
+}
+
+static json_t *hash_json(const struct digest *digest)
+{
+    char hex[DIGEST_HEX + 1];
+    digest_print(digest, hex);
+    return json_string(hex);
+}
+
+/* An event that the store adds by itself, at the time of the last one. data: taken over. */
+static bool write_own(struct worker *worker, struct writing *writing, enum event_type type, size_t experiment,
+                      json_t *data, struct err *err)
+{
+    struct event event = worker->last;
+    event.type = type;
+    event.experiment = (int64_t)experiment;
+    event.attempt = 0;
+    event.data = data;
+    bool ok = event.session == 0 || write_event(worker, writing, &event, STATE_PLANNED, err);
+    json_decref(data);
+    return ok;
+}
+
+/* In a transaction, with the next events: what was written needs no transaction, hence no fsync, of its own. It spares the next opening
+ * the work. */
+static bool mark_written(struct worker *worker, struct writing *writing, struct err *err)
+{
+    for (size_t i = 0; i < worker->written.count; i++) {
+        size_t number = worker->written.items[i];
+        json_t *data = json_object();
+        json_object_set_new(data, "experiment.json", hash_json(&worker->chain.files.experiments[number - 1]));
+        if (!write_own(worker, writing, EVENT_FILES_WRITTEN, number, data, err))
+            return false;
+    }
+    return true;
+}
+
+void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest)
+{
+    worker->chain.files.experiments[number - 1] = *digest;
+    worker->chain.files.known[number - 1] = true;
+    add_number(&worker->written, number);
 }
 
 static bool write_all_events(struct worker *worker, struct work_item *first, const struct work_item *end,
-                             struct text *lines, int64_t *seq, struct err *err)
+                             struct writing *writing, struct err *err)
 {
-    if (!mark_written(worker, err))
+    if (!mark_written(worker, writing, err))
         return false;
     for (struct work_item *item = first; item != end; item = item->next) {
-        if (!journal_write(worker->db, ++*seq, &item->event, item->after, err))
+        if (!write_event(worker, writing, &item->event, item->after, err))
             return false;
         if (item->event.type == EVENT_EVIDENCE && item->event.experiment > 0)
             add_number(&worker->judged, (size_t)item->event.experiment);
-        jsonl_add_line(lines, *seq, &item->event);
+        worker->last = item->event;
+        worker->last.data = NULL;
     }
     return true;
 }
 
-static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end,
-                         struct text *lines, struct err *err)
+static struct writing writing_begin(const struct worker *worker)
 {
-    int64_t seq = worker->last_seq;
-    if (!db_begin(worker->db, err))
-        return false;
-    if (!write_all_events(worker, first, end, lines, &seq, err)) {
-        db_rollback(worker->db);
-        return false;
-    }
+    const struct chain *chain = &worker->chain;
+    return (struct writing){.seq = worker->last_seq, .last = chain->lines ? chain->last : chain->first};
+}
+
+/* later: what failed when all was committed, and was not appended. */
+static bool commit(struct worker *worker, const struct writing *writing, struct err *later, struct err *err)
+{
+    int64_t count = writing->seq - worker->last_seq;
     if (!db_commit(worker->db, err))
         return false;
-    worker->last_seq = seq;
+    worker->last_seq = writing->seq;
     worker->written.count = 0;
+    if (chain_append(&worker->chain, &writing->lines, &writing->last, count, later))
+        jsonl_append(worker->jsonl, &writing->lines, later);
     return true;
+}
+
+bool worker_write_own(struct worker *worker, enum event_type type, json_t *data, struct err *err)
+{
+    struct writing writing = writing_begin(worker);
+    struct err later = {0};
+    bool begun = db_begin(worker->db, err);
+    bool ok = begun && mark_written(worker, &writing, err) &&
+              (!data || write_own(worker, &writing, type, 0, json_incref(data), err));
+    if (begun && !ok)
+        db_rollback(worker->db);
+    ok = ok && commit(worker, &writing, &later, err);
+    if (ok && *later.text) {
+        *err = later;
+        ok = false;
+    }
+    json_decref(data);
+    text_fini(&writing.lines);
+    return ok;
 }
 
 bool worker_finish(struct worker *worker, struct err *err)
@@ -126,31 +197,37 @@ bool worker_finish(struct worker *worker, struct err *err)
         return false;
     if (worker->written.count == 0 || worker_has_failed(worker, NULL))
         return true;
-    if (!db_begin(worker->db, err))
-        return false;
-    if (mark_written(worker, err))
-        return db_commit(worker->db, err);
-    db_rollback(worker->db);
-    return false;
+    return worker_write_own(worker, EVENT_NOTE, NULL, err);
+}
+
+static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end,
+                         struct err *later, struct err *err)
+{
+    struct writing writing = writing_begin(worker);
+    bool ok = db_begin(worker->db, err);
+    if (ok && !write_all_events(worker, first, end, &writing, err)) {
+        db_rollback(worker->db);
+        ok = false;
+    }
+    ok = ok && commit(worker, &writing, later, err);
+    text_fini(&writing.lines);
+    return ok;
 }
 
 /* All events that wait go into one transaction: one fsync, however many came while the last one ran. */
 static void commit_events(struct worker *worker, struct work_item *first, const struct work_item *end)
 {
-    AUTO_TEXT struct text lines = {0};
     struct err err = {0};
     bool ok = !worker_has_failed(worker, &err);
     if (ok) {
-        ok = write_events(worker, first, end, &lines, &err);
+        struct err later = {0};
+        ok = records_keep_db(worker, &err) && write_events(worker, first, end, &later, &err);
         if (!ok)
             err_wrap(&err, "the journal cannot be written");
         /* What is committed counts as written, even when its line cannot be appended: the next opening repairs that.
          * The events behind it fail. */
-        struct err append = {0};
-        if (!ok)
-            set_failure(worker, &err);
-        else if (!jsonl_append(worker->jsonl, &lines, &append))
-            set_failure(worker, &append);
+        if (!ok || *later.text)
+            set_failure(worker, ok ? &later : &err);
     }
     for (struct work_item *item = first; item != end; item = item->next) {
         item->ok = ok;
@@ -175,13 +252,15 @@ static void write_files(struct worker *worker, struct work_item *first, const st
     struct err err = {0};
     bool rows = write_rows(worker, first, end, &err);
     for (struct work_item *item = first; item != end; item = item->next) {
-        item->ok = rows && (item->number == 0 ||
-                            files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
-                                                   worker->scratch ? fs_write_unsynced : fs_write_atomic, &item->err));
+        struct digest digest;
+        item->ok =
+            rows && (item->number == 0 || files_write_experiment(worker->dir, worker->db, worker->plan, item->number,
+                                                                 worker->scratch ? fs_write_unsynced : fs_write_atomic,
+                                                                 &digest, &item->err));
         if (!rows)
             item->err = err;
         if (item->ok && item->number > 0)
-            add_number(&worker->written, item->number);
+            worker_wrote_files(worker, item->number, &digest);
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef TARE_STORE_WORKER_H
 #define TARE_STORE_WORKER_H
 
+#include "store/chain.h"
 #include "store/db.h"
 #include "store/store.h"
 #include "store/summary.h"
@@ -39,14 +40,22 @@ struct number_list {
 };
 
 struct worker {
-    sqlite3 *db;
+    sqlite3 *db;             /* owned by the store, which finds it here */
     int dir;                 /* borrowed */
-    int jsonl;               /* borrowed */
+    int jsonl;               /* as db */
+    char *dir_path;          /* as db: for messages */
     const struct plan *plan; /* borrowed */
     bool scratch;            /* what it writes need not outlive a crash */
 
     /* The thread's own. */
     int64_t last_seq;
+    struct event last; /* when and in which session the last event was; without its data */
+    struct chain chain;
+    dev_t db_device; /* which file run.db is */
+    ino_t db_inode;
+    struct text settings, registry; /* what settings.json and registry.json hold */
+    struct text changed;            /* what others changed of the records, in words; empty: nothing */
+    bool not_restored;              /* and not all of it could be made anew */
     struct summary summary;
     struct number_list judged;  /* experiments of which evidence came since the summary was written last */
     struct number_list written; /* experiments whose files are written, which run.db does not know yet */
@@ -73,6 +82,11 @@ void worker_stop(struct worker *worker);
 
 /* What is left to write when nothing is pending any more: rows that were put off, and what run.db does not know yet. */
 bool worker_finish(struct worker *worker, struct err *err);
+
+/* The same thread's, for records.h: an experiment whose experiment.json was written, with the hash; and an event of the store's own about
+ * the run, behind those of the files, in a transaction of their own. data: taken over; NULL: those of the files alone. */
+void worker_wrote_files(struct worker *worker, size_t number, const struct digest *digest);
+bool worker_write_own(struct worker *worker, enum event_type type, json_t *data, struct err *err);
 
 /* Takes the item. When the journal has failed, or refused says why the item cannot be taken, it goes to done at
  * once. */

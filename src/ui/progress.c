@@ -404,6 +404,8 @@ static void take_event(struct progress *progress, const struct event *event)
     case EVENT_JOB_PROVEN:
     case EVENT_SESSION_ENDED:
     case EVENT_EXPERIMENT_AGAIN:
+    case EVENT_FILES_WRITTEN:
+    case EVENT_RECORDS_CLOSED:
     case EVENT_TYPES:
         break;
     }

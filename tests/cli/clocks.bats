@@ -48,6 +48,7 @@ db.close()
 lines = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]
 with open(sys.argv[1] + "/events.jsonl", "w") as out:
     for event in lines:
+        event.pop("before", None)
         event["monotonic_ns"] += ahead
         event["realtime_ns"] -= behind
         moved(event["data"])

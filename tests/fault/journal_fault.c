@@ -1,6 +1,7 @@
 /* Preloaded into the runner: kills it by SIGKILL at one write to the journal, or in the middle of it.
  * JOURNAL_FAULT=N kills before the N-th pwrite or fdatasync of a file whose name ends in run.db-wal, run.db or
- * events.jsonl, from 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when it is a write. */
+ * events.jsonl, from 1; JOURNAL_FAULT_TORN=1: after half of its bytes, when it is a write. JOURNAL_FAULT_FROM=FILE counts only once that
+ * file is there, and then writes and syncs of any file of a run, renames and removals too. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -22,8 +23,17 @@ typedef int sync_fn(int fd);
 
 static atomic_long calls;
 
+static bool has_begun(const char *from)
+{
+    int saved = errno;
+    bool begun = access(from, F_OK) == 0;
+    errno = saved;
+    return begun;
+}
+
 static bool is_journal(int fd)
 {
+    const char *from = getenv("JOURNAL_FAULT_FROM");
     static const char *const names[] = {"/run.db-wal", "/run.db", "/events.jsonl"};
     char link[40], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -31,6 +41,8 @@ static bool is_journal(int fd)
     if (length <= 0)
         return false;
     path[length] = '\0';
+    if (from)
+        return has_begun(from) && strstr(path, "/run_");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t tail = strlen(names[i]);
         if ((size_t)length > tail && strcmp(path + length - tail, names[i]) == 0)
@@ -111,4 +123,21 @@ int fsync(int fd)
     if (is_due(fd))
         die();
     return real(fd);
+}
+
+int renameat(int from, const char *old, int to, const char *name)
+{
+    int (*real)(int, const char *, int, const char *) =
+        (int (*)(int, const char *, int, const char *))next("renameat");
+    if (getenv("JOURNAL_FAULT_FROM") && is_due(from))
+        die();
+    return real(from, old, to, name);
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+    int (*real)(int, const char *, int) = (int (*)(int, const char *, int))next("unlinkat");
+    if (getenv("JOURNAL_FAULT_FROM") && is_due(dir))
+        die();
+    return real(dir, name, flags);
 }

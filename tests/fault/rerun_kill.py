@@ -58,6 +58,13 @@ def accuse(chance):
             db.execute("UPDATE experiments SET verdict = ? WHERE number = ?",
                        (chance.choice(["contaminated", "suspect", "clean"]), number))
     db.close()
+    # As an older version would have left it: a chain would tell of the change.
+    with open(RUN + "/events.jsonl") as file:
+        lines = [json.loads(line) for line in file]
+    with open(RUN + "/events.jsonl", "w") as file:
+        for line in lines:
+            line.pop("before", None)
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
 def rerun(kill_after_s):

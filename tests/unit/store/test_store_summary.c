@@ -193,7 +193,9 @@ static void a_file_that_somebody_changed_is_made_anew_with_the_next_row(void **s
         assert_int_equal(strncmp(text, "experiment_id,", 14), 0);
         assert_non_null(strstr(text, "\ndemo_net_0001,"));
         assert_non_null(strstr(text, "\ndemo_net_0002,"));
-        fixture_close(store);
+        struct err err = {0};
+        assert_false(store_close(store, &err));
+        assert_non_null(strstr(err.text, "another program changed records of this run: summary.csv"));
         run_remove(&run);
     }
 }
