@@ -17,6 +17,8 @@ enum {
     OPTION_PREDICT_ONLY,
     OPTION_ALL_PAIRS,
     OPTION_REPEATS,
+    OPTION_OVERLAP,
+    OPTION_PAIR_TIME,
     OPTION_GPU_MEMORY,
     OPTION_ALONE,
     OPTION_NO_TRACK,
@@ -46,6 +48,20 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .high = 100,
                         .default_text = "1",
                         .help = "how often each model runs alone: how far its peaks lie apart goes into the margin"},
+    [OPTION_OVERLAP] = {.long_name = "--overlap",
+                        .argument = "TIME",
+                        .type = CLI_DURATION,
+                        .low = 1,
+                        .high = 86400,
+                        .default_text = "10s",
+                        .help = "a pair is proven when both were seen training at the same time for so long"},
+    [OPTION_PAIR_TIME] = {.long_name = "--pair-time",
+                          .argument = "TIME",
+                          .type = CLI_DURATION,
+                          .low = 0,
+                          .high = 864000,
+                          .default_text = "10m",
+                          .help = "a pair that is not proven is run again for so long at most (0: not at all)"},
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,
@@ -71,8 +87,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* What a study in progress has asked for already. */
-static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS, OPTION_GPU_MEMORY,
-                             OPTION_ALONE,  OPTION_NO_TRACK,  OPTION_OUTPUT,  OPTION_STRICT};
+static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
+                             OPTION_GPU_MEMORY, OPTION_ALONE,  OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
@@ -114,6 +130,8 @@ static bool make_wish(const struct cli_call *call, struct study_wish *out, struc
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_wish){.track = library != NULL,
                                .gpu_bytes = (double)bytes,
+                               .overlap_s = call->values[OPTION_OVERLAP].seconds,
+                               .pair_s = call->values[OPTION_PAIR_TIME].seconds,
                                .repeats = (int)call->values[OPTION_REPEATS].integer,
                                .all_pairs = call->values[OPTION_ALL_PAIRS].given};
     return true;

@@ -21,26 +21,27 @@ static void count_models(const struct feasibility *study, struct pairs_criterion
 
 struct counts {
     size_t ran, foretold; /* foretold: to fit */
-    size_t started, finished, kept, wrong_fit, wrong_miss, missed;
+    size_t started, finished, kept, proven, wrong_fit, wrong_miss, missed;
 };
 
 /* Of pairs that were foretold to fit: whether they started, finished, and kept their background. */
 static void count_pair(const struct pairs_pair *pair, struct counts *counts)
 {
     const struct pairs_outcome *outcome = &pair->outcome;
-    bool worked = pairs_worked(outcome);
+    bool proven = outcome->result == PAIRS_PROVEN;
     if (!outcome->ran || !pair->prediction.known)
         return;
     counts->ran++;
     if (!pair->prediction.fits) {
         counts->missed++;
-        counts->wrong_miss += worked;
+        counts->wrong_miss += proven;
         return;
     }
     counts->foretold++;
     counts->started += outcome->started;
     counts->finished += outcome->finished;
     counts->kept += !outcome->background_failed;
+    counts->proven += proven;
     counts->wrong_fit += outcome->out_of_memory;
 }
 
@@ -58,4 +59,5 @@ void feasibility_criteria(const struct feasibility *study, struct pairs_criterio
     set(&out[5], "at most one pair foretold not to fit does", counts.missed - counts.wrong_miss, counts.missed,
         "pairs foretold not to fit did not");
     out[5].met = counts.wrong_miss <= 1;
+    set(&out[6], "every pair foretold to fit is proven", counts.proven, counts.foretold, pairs);
 }

@@ -61,7 +61,14 @@ static bool is_safe(const struct feasibility *study, size_t a, size_t b, const s
            (!backward || pairs_worked(backward));
 }
 
-/* False: these two are not to run together, or nothing is gained by it. */
+/* One way or the other. */
+static bool is_proven(const struct feasibility *study, size_t a, size_t b)
+{
+    const struct pairs_outcome *forward = outcome_of(study, a, b), *backward = outcome_of(study, b, a);
+    return (forward && forward->result == PAIRS_PROVEN) || (backward && backward->result == PAIRS_PROVEN);
+}
+
+/* False: these two are not to run together, or nothing is gained by it. That they are proven is asked elsewhere. */
 static bool pair_step(const struct feasibility *study, size_t a, size_t b, double assumed, struct schedule_step *out)
 {
     const struct pairs_model *x = &study->models[a], *y = &study->models[b];
@@ -106,6 +113,13 @@ static void add_step(struct schedule *schedule, struct schedule_step step)
     schedule->measured += step.measured;
 }
 
+static void add_unproven(struct schedule *schedule, const struct schedule_step *step)
+{
+    schedule->unproven_count++;
+    if (schedule->unproven_shown < SCHEDULE_UNPROVEN)
+        schedule->unproven[schedule->unproven_shown++] = *step;
+}
+
 /* chosen: the models that take part. */
 static void match(const struct feasibility *study, const size_t *chosen, size_t count, double assumed,
                   struct schedule *out)
@@ -114,9 +128,14 @@ static void match(const struct feasibility *study, const size_t *chosen, size_t 
     AUTO_FREE size_t *mates = mem_array(count + 1, sizeof *mates);
     struct schedule_step step;
     for (size_t i = 0; i < count; i++)
-        for (size_t j = i + 1; j < count; j++)
-            if (pair_step(study, chosen[i], chosen[j], assumed, &step))
+        for (size_t j = i + 1; j < count; j++) {
+            if (!pair_step(study, chosen[i], chosen[j], assumed, &step))
+                continue;
+            if (is_proven(study, chosen[i], chosen[j]))
                 weights[i * count + j] = weights[j * count + i] = (int64_t)llround(step.saved_s * MS_PER_S);
+            else
+                add_unproven(out, &step);
+        }
     matching_heaviest(weights, count, mates);
     for (size_t i = 0; i < count; i++) {
         double seconds = schedule_seconds(&study->models[chosen[i]]);

@@ -98,6 +98,7 @@ static bool read_pair(struct feasibility *study, const size_t *places, size_t co
 {
     struct pairs_pair pair = {0};
     const json_t *real = json_get(json, "real");
+    const char *result = json_get_text(json, "outcome");
     if (!find(study, places, count, json_get_text(json, "foreground"), &pair.foreground) ||
         !find(study, places, count, json_get_text(json, "background"), &pair.background))
         return err_set(err, "a pair of models that are not in the list");
@@ -105,6 +106,7 @@ static bool read_pair(struct feasibility *study, const size_t *places, size_t co
         return true;
     pair.outcome = (struct pairs_outcome){
         .ran = true,
+        .result = result && strcmp(result, pairs_result_name(PAIRS_PROVEN)) == 0 ? PAIRS_PROVEN : PAIRS_NOT_PROVEN,
         .started = truth_of(real, "started"),
         .finished = truth_of(real, "finished"),
         .out_of_memory = truth_of(real, "out_of_memory"),

@@ -28,6 +28,9 @@ struct memory_gpu {
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     struct memory_curve curve;
     struct counted counted;
+    double sampled_peak; /* of curve */
+    double load_percent; /* sum of the job's shares of the multiprocessors, in the looks at nine tenths of it or more: */
+    size_t load_looks;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
     size_t peak_count, peak_capacity;
