@@ -61,7 +61,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                           .low = 0,
                           .high = 864000,
                           .default_text = "10m",
-                          .help = "a pair that is not proven is run again for so long at most (0: not at all)"},
+                          .help = "a pair that is not proven is run again until its experiments took so long (0: never)"},
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,

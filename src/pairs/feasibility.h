@@ -120,7 +120,7 @@ struct feasibility {
     struct pairs_timing timing;
     double hold_s;          /* of the settings: so long a background's load must hold */
     double overlap_s;       /* asked for: so long both must be seen training at the same time */
-    double pair_s;          /* the experiments of a pair take so long at most, but for its first */
+    double pair_s;          /* the experiments of a pair take so long at most; its first runs in any case */
 };
 
 enum { PAIRS_OVERLAP_S = 10, PAIRS_PAIR_S = 600 }; /* where nothing else is asked for */
