@@ -1,4 +1,4 @@
-/* feasibility: which trainings fit on one GPU together: each model alone, every pair foretold, the pairs as they
+/* feasibility: which trainings fit on one GPU together: each model alone, every pair predicted, the pairs as they
  * really ran. Whoever runs them is above; this chooses, writes settings for both parts, reads what came of them and
  * judges it. */
 #ifndef TARE_PAIRS_FEASIBILITY_H

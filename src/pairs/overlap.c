@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Of the memory alone, and of the load that can be expected. */
-static const double NEAR = 0.9, LOAD_ENOUGH = 0.5;
+static const double NEAR = 0.9, LOAD_ENOUGH = 0.25;
 
 /* Less than so many percent of the multiprocessors' time is no load. */
 static const double LOAD_LEAST_PERCENT = 1;

@@ -129,7 +129,7 @@ static const char *real(const struct pairs_outcome *outcome)
                                         : pairs_result_name(outcome->result);
 }
 
-/* Where it was not as foretold, it is neither good nor bad; what is not proven is open. */
+/* Where it was not as predicted, it is neither good nor bad; what is not proven is open. */
 static const char *kind(const struct pairs_pair *pair)
 {
     bool fits = pair->prediction.fits, worked = pair->outcome.result == PAIRS_PROVEN;
@@ -346,7 +346,7 @@ void feasibility_page(const struct feasibility *study, struct text *out)
         text_addf(out, "<p class=dim>GPU: %.0f MiB, of which %.0f MiB are free for trainings</p>\n",
                   study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB);
     else
-        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be foretold</p>\n");
+        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be predicted</p>\n");
     if (study->pair_count > 0) {
         AUTO_FREE char *counts = feasibility_counts_text(study);
         text_addf(out, "<p class=headline>%s</p>\n", counts);

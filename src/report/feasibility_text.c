@@ -302,8 +302,8 @@ static void add_matrix(const struct view *view, struct text *out)
         table_print(table, out);
         table_free(table);
     }
-    text_add(out, "first sign: predicted to fit (+) or not (-), ?: not known; second: proven (+), not proven (?), "
-                  "failed (-)\n");
+    text_add(out, "first sign: predicted to fit (+) or not (-), ?: not known\n"
+                  "second sign: proven (+), not proven (?), failed (-)\n");
 }
 
 static void add_failures(const struct view *view, struct text *out)
@@ -370,12 +370,15 @@ static void add_evidence(const struct view *view, struct text *out)
 static void add_attribution(const struct view *view, struct text *out)
 {
     const struct feasibility *study = view->study;
+    bool any = false;
     for (size_t i = 0; i < study->pair_count; i++) {
         const struct pairs_pair *pair = &study->pairs[i];
         AUTO_FREE char *why = feasibility_attribution_text(&pair->outcome.attribution);
-        if (why)
-            text_addf(out, "the energy of %s beside %s cannot be attributed: %s\n",
-                      study->models[pair->foreground].name, study->models[pair->background].name, why);
+        if (!why)
+            continue;
+        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nEnergy that cannot be attributed\n",
+                  study->models[pair->foreground].name, study->models[pair->background].name, why);
+        any = true;
     }
 }
 
@@ -417,7 +420,7 @@ static void add_head(const struct view *view, struct text *out)
     if (known)
         text_addf(out, "GPU: %s, of which %s are free for trainings\n\n", total, free_text);
     else
-        text_add(out, "No GPU memory was measured, so nothing can be foretold\n\n");
+        text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
 }
 
 static void add_counts(const struct view *view, struct text *out)
@@ -446,14 +449,13 @@ void feasibility_text(const struct feasibility *study, const struct feasibility_
         return;
     text_add_char(out, '\n');
     fit(&view, render_pairs, out);
-    text_addf(out, "overlap: both were seen training at the same time; proven are %g s on a clean machine, at both peaks\n",
-              study->overlap_s);
-    text_add(out, "the peak of a pair: of both on the GPU, about once a second\n");
-    add_attribution(&view, out);
-    text_add_char(out, '\n');
+    text_add(out, "overlap: for how long both were seen training at the same time\n");
+    text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
+    text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
     add_unproven(&view, out);
     add_evidence(&view, out);
+    add_attribution(&view, out);
     add_failures(&view, out);
     add_criteria(&view, out);
 }

@@ -22,7 +22,7 @@ static struct overlap_look look(double t_s, double fore_gib, double fore_percent
         t_s, {fore_gib * GIB, back_gib * GIB}, {{fore_percent, fore_percent >= 0}, {back_percent, back_percent >= 0}}};
 }
 
-/* 4 GiB and 2 GiB, each at 60 % alone: together more than 100, so 50 % can be expected, and 25 are enough. */
+/* 4 GiB and 2 GiB, each at 60 % alone: together more than 100, so 50 % can be expected, and 12.5 are enough. */
 static const struct overlap_alone both[] = {{4294967296.0, 4294967296.0, {60, true}},
                                             {2147483648.0, 2147483648.0, {60, true}}};
 
@@ -32,8 +32,8 @@ static void looks_of_both_at_their_peaks_are_added_up(void **state)
     const struct overlap_look looks[] = {
         look(-1, 0, 0, 2, 60), /* alone */
         look(0, 0, 0, 2, 60),   look(1, 0.4, 0, 2, 60), look(2, 4, 30, 2, 30),
-        look(3, 4, 24, 2, 76), /* one look without load is forgiven */
-        look(4, 4, 50, 2, 25),  look(5, 4, 60, 1.7, 0), /* less than nine tenths */
+        look(3, 4, 12, 2, 76), /* one look without load is forgiven */
+        look(4, 4, 50, 2, 12.5),  look(5, 4, 60, 1.7, 0), /* less than nine tenths */
         look(6, 4, 50, 2, 50),  look(7, 0, 0, 2, 60),
     };
     struct overlap out;
@@ -94,11 +94,11 @@ static void memory_without_load_is_no_training(void **state)
 static void a_small_load_alone_is_enough_beside_the_other(void **state)
 {
     (void)state;
-    /* 98 % and 6 %: of 104 the second can expect 5.8, and half of that is enough. */
+    /* 98 % and 6 %: of 104 the second can expect 5.77, and a quarter of that is enough. */
     const struct overlap_alone uneven[] = {{4294967296.0, 4294967296.0, {98, true}},
                                            {2147483648.0, 2147483648.0, {6, true}}};
-    const struct overlap_look looks[] = {look(0, 4, 90, 2, 3), look(1, 4, 90, 2, 3), look(2, 4, 90, 2, 2.8),
-                                         look(3, 4, 90, 2, 2.8)};
+    const struct overlap_look looks[] = {look(0, 4, 90, 2, 1.5), look(1, 4, 90, 2, 1.5), look(2, 4, 90, 2, 1.4),
+                                         look(3, 4, 90, 2, 1.4)};
     struct overlap out;
     overlap_measure(looks, 4, uneven, &out);
     assert_int_equal(out.looks, 2);
