@@ -108,6 +108,7 @@ struct dataset_experiment {
     char *background;   /* "repo model" of a parallel one, or NULL */
     json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;
+    struct reading start_after_s; /* as its settings entry says */
     const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
     size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;

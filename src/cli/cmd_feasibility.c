@@ -1,4 +1,4 @@
-/* feasibility: which trainings fit on one GPU together: each alone, every pair foretold, then tried. */
+/* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "cli/command.h"
@@ -17,6 +17,8 @@ enum {
     OPTION_PREDICT_ONLY,
     OPTION_ALL_PAIRS,
     OPTION_REPEATS,
+    OPTION_OVERLAP,
+    OPTION_PAIR_TIME,
     OPTION_GPU_MEMORY,
     OPTION_ALONE,
     OPTION_NO_TRACK,
@@ -35,7 +37,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_CONFIG] = OPTION_ROW_REGISTRY(OPTION_REGISTRY_OF_PLAN),
     [OPTION_PREDICT_ONLY] = {.long_name = "--predict-only",
                              .help =
-                                 "run each model alone and foretell the pairs, but run no pair; --resume does later"},
+                                 "run each model alone and predict the pairs, but run no pair; --resume does later"},
     [OPTION_ALL_PAIRS] = {.long_name = "--all-pairs",
                           .help = "every pair of the models, instead of those that the settings list"},
     [OPTION_REPEATS] = {.short_name = "-n",
@@ -46,10 +48,24 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .high = 100,
                         .default_text = "1",
                         .help = "how often each model runs alone: how far its peaks lie apart goes into the margin"},
+    [OPTION_OVERLAP] = {.long_name = "--overlap",
+                        .argument = "TIME",
+                        .type = CLI_DURATION,
+                        .low = 1,
+                        .high = 86400,
+                        .default_text = "10s",
+                        .help = "a pair is proven when both were seen training at the same time for so long"},
+    [OPTION_PAIR_TIME] = {.long_name = "--pair-time",
+                          .argument = "TIME",
+                          .type = CLI_DURATION,
+                          .low = 0,
+                          .high = 864000,
+                          .default_text = "10m",
+                          .help = "a pair that is not proven is run again until its experiments took so long (0: never)"},
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,
-                           .help = "foretell for a GPU with so much for trainings (8GiB), instead of for this one"},
+                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one"},
     [OPTION_ALONE] = {.long_name = "--alone",
                       .argument = "DIR",
                       .type = CLI_FOLDER,
@@ -61,7 +77,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "DIR",
                        .type = CLI_FOLDER,
-                       .help = "go on with a study that was interrupted, or only foretold"},
+                       .help = "go on with a study that was interrupted, or only predicted"},
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
@@ -71,8 +87,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* What a study in progress has asked for already. */
-static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS, OPTION_GPU_MEMORY,
-                             OPTION_ALONE,  OPTION_NO_TRACK,  OPTION_OUTPUT,  OPTION_STRICT};
+static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
+                             OPTION_GPU_MEMORY, OPTION_ALONE,  OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
@@ -114,6 +130,8 @@ static bool make_wish(const struct cli_call *call, struct study_wish *out, struc
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_wish){.track = library != NULL,
                                .gpu_bytes = (double)bytes,
+                               .overlap_s = call->values[OPTION_OVERLAP].seconds,
+                               .pair_s = call->values[OPTION_PAIR_TIME].seconds,
                                .repeats = (int)call->values[OPTION_REPEATS].integer,
                                .all_pairs = call->values[OPTION_ALL_PAIRS].given};
     return true;
@@ -201,11 +219,11 @@ static const char *const usage[] = {
 static const char *const description[] = {
     "Says which trainings fit on one GPU together. Each model of the settings, foreground or background, first runs "
     "alone "
-    "for one epoch, and the memory it had is kept. From that every pair is foretold: the highest sum of both at any "
+    "for one epoch, and the memory it had is kept. From that every pair is predicted: the highest sum of both at any "
     "time "
     "that can come together, and the sum of the peaks, which is safe whatever happens. Then the pairs really run, "
     "those with "
-    "the least risk first, and what was foretold stands beside what was.",
+    "the least risk first, and what was predicted is set beside what was.",
     "A pair is stable when the sum of the peaks stays below 94 % of the GPU, usable when the highest sum in the course "
     "of "
     "time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and goes "
@@ -214,13 +232,16 @@ static const char *const description[] = {
     "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
     "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
     "pairs/. Nothing is tried again within a study: an out of memory is its result.",
-    "An interrupted study is finished by --resume; one that was only foretold then runs its pairs.",
+    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and at "
+    "their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it is or its "
+    "experiments took --pair-time. Only proven pairs are recommended.",
+    "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
     NULL,
 };
 
 static const char *const exits[] = {
-    "0",   "every criterion is met: what was foretold to fit did",
-    "1",   "a model failed alone, a pair that was foretold to fit failed, or more than one that was not did fit",
+    "0",   "every criterion is met: what was predicted to fit is proven to",
+    "1",   "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
     "2",   "a mistake in options, settings or registry: nothing was run",
     "3",   "the study broke off, or a GPU is held by another run (--gpu-lock refuse)",
     "130", "interrupted by Ctrl-C (143: by TERM)",

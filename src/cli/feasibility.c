@@ -43,6 +43,8 @@ static bool write_wish(const struct study *study, struct err *err)
     json_object_set_new(json, "repeats", json_integer(study->wish.repeats));
     json_object_set_new(json, "all_pairs", json_boolean(study->wish.all_pairs));
     json_object_set_new(json, "track_gpu_memory", json_boolean(study->wish.track));
+    json_object_set_new(json, "overlap_s", json_real(study->wish.overlap_s));
+    json_object_set_new(json, "pair_s", json_real(study->wish.pair_s));
     return write_json(study, "study.json", json, err);
 }
 
@@ -65,13 +67,20 @@ static bool know(struct study *study, const char *folder, struct err *err)
     return true;
 }
 
+static void choose(struct study *study)
+{
+    feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
+    study->of.overlap_s = study->wish.overlap_s;
+    study->of.pair_s = study->wish.pair_s;
+}
+
 bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
                   struct err *err)
 {
     *study = (struct study){.dir = -1, .wish = *wish, .input = *input};
     *wish = (struct study_wish){0};
     *input = (struct run_input){0};
-    feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
+    choose(study);
     for (size_t i = 0; i < alone->count; i++)
         if (!know(study, alone->items[i], err))
             return false;
@@ -106,6 +115,10 @@ static bool read_wish(struct study *study, struct err *err)
     if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 || repeats > REPEATS_MAX ||
         !json_get_number(doc.root, "gpu_bytes", &study->wish.gpu_bytes))
         return err_set(err, "%s/study.json is damaged", study->folder);
+    study->wish.overlap_s = PAIRS_OVERLAP_S;
+    study->wish.pair_s = PAIRS_PAIR_S;
+    json_get_number(doc.root, "overlap_s", &study->wish.overlap_s);
+    json_get_number(doc.root, "pair_s", &study->wish.pair_s);
     study->wish.registry = mem_strdup(registry);
     study->wish.repeats = (int)repeats;
     study->wish.all_pairs = json_is_true(json_get(doc.root, "all_pairs"));
@@ -135,7 +148,7 @@ bool study_resume(struct study *study, const char *folder, struct err *err)
         message_problems(&study->input.problems);
         return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
     }
-    feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
+    choose(study);
     return know_again(study, err);
 }
 

@@ -16,6 +16,8 @@ struct study_wish {
     int repeats;      /* of each model alone */
     bool all_pairs;
     bool track;       /* each model alone counts its GPU memory */
+    double overlap_s; /* so long both of a pair must be seen training at the same time */
+    double pair_s;    /* and so long that is tried at most */
 };
 
 struct study {

@@ -64,6 +64,9 @@ static int verdict(const struct feasibility *of)
     return CLI_OK;
 }
 
+/* Of runs of the pairs. */
+enum { ROUNDS_MAX = 20 };
+
 static bool is_over(int code)
 {
     return code != CLI_OK && code != CLI_SOME_FAILED;
@@ -77,19 +80,35 @@ static int stopped(const struct study *study, int code)
     return code;
 }
 
-static int run_pairs(const struct study_steps *steps, struct study *study)
+/* Takes settings. */
+static int run_round(const struct study_steps *steps, struct study *study, const char *name, json_t *settings)
 {
-    json_t *results = NULL, *settings = feasibility_pair_settings(&study->of, study->input.settings.doc.root);
-    size_t count = json_array_size(json_object_get(settings, "experiments"));
-    int code = CLI_OK;
-    if (count > 0) {
-        say(steps, "\nPairs");
-        code = study_run_part(study, "pairs", &settings, steps->session, &results);
-    }
+    json_t *results = NULL;
+    int code = study_run_part(study, name, &settings, steps->session, &results);
     if (!is_over(code))
         feasibility_take_pairs(&study->of, results, settings);
     json_decref(settings);
     json_decref(results);
+    return code;
+}
+
+/* Each pair once, then those again that it did not show together for long enough: a run for each round. */
+static int run_pairs(const struct study_steps *steps, struct study *study)
+{
+    const json_t *root = study->input.settings.doc.root;
+    json_t *settings = feasibility_pair_settings(&study->of, root);
+    int code = CLI_OK;
+    if (json_array_size(json_object_get(settings, "experiments")) == 0) {
+        json_decref(settings);
+        settings = NULL;
+    }
+    for (int round = 1; settings && !is_over(code) && round <= ROUNDS_MAX; round++) {
+        AUTO_FREE char *name = round == 1 ? mem_strdup("pairs") : mem_printf("pairs_%d", round);
+        say(steps, round == 1 ? "\nPairs" : "\nPairs again that were not seen training together for long enough");
+        code = run_round(steps, study, name, settings);
+        settings = is_over(code) ? NULL : feasibility_again_settings(&study->of, root);
+    }
+    json_decref(settings);
     return is_over(code) ? stopped(study, code) : CLI_OK;
 }
 

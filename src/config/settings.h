@@ -48,6 +48,7 @@ struct entry_settings {
     double timeout_s;    /* entry over global; 0: none */
     double expected_s;   /* how long one of its experiments is expected to take; 0: nothing is said */
     bool exclusive;      /* entry over global: no other experiment of the run goes on meanwhile */
+    struct reading start_after_s; /* parallel only: the foreground starts so long after the background, loaded or not */
 };
 
 enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST };

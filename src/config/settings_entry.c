@@ -141,6 +141,7 @@ static void read_single(const struct source *source, const char *path, const jso
 {
     fields_warn_unused(source, path, json, "foreground", "the mode is not 'parallel'");
     fields_warn_unused(source, path, json, "background", "the mode is not 'parallel'");
+    fields_warn_unused(source, path, json, "start_after", "the mode is not 'parallel'");
     settings_read_job(source, path, json, job_mode(mode), job);
     settings_read_mutates(source, path, json, job);
 }
@@ -165,6 +166,7 @@ static void take_levels(const struct source *source, const char *path, const str
     entry->governor = said->governor ? said->governor : mem_strdup(global->governor);
     entry->timeout_s = said->timeout_s >= 0 ? said->timeout_s : global->timeout_s;
     entry->expected_s = said->expected_s;
+    entry->start_after_s = (struct reading){said->start_after_s, entry->parallel && said->start_after_s >= 0};
     entry->exclusive = (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
     struct gpu_limit limit = {0};
     bool track = said->track_gpu_memory || global->track_gpu_memory;
@@ -189,8 +191,12 @@ void settings_read_entry(const struct source *source, const char *path, const js
         warn_of_comment(source, path, json);
         return;
     }
-    struct level said = {
-        .mode = WRITTEN_NONE, .runs = UNSAID, .max_retries = UNSAID, .timeout_s = UNSAID, .isolation = UNSAID};
+    struct level said = {.mode = WRITTEN_NONE,
+                         .runs = UNSAID,
+                         .max_retries = UNSAID,
+                         .timeout_s = UNSAID,
+                         .start_after_s = UNSAID,
+                         .isolation = UNSAID};
     fields_read(source, path, json, &settings_entry_table, &said);
     if (said.governor) {
         AUTO_FREE char *place = json_path_key(path, "governor");

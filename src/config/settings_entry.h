@@ -18,6 +18,7 @@ struct level {
     char *governor;
     double timeout_s;
     double expected_s; /* of an entry */
+    double start_after_s; /* of an entry */
     int isolation; /* of an entry */
     char *gpu_limit; /* as written */
     bool track_gpu_memory;

@@ -91,6 +91,12 @@ static const struct field entry_rows[] = {
      .offset = offsetof(struct level, expected_s),
      .initial = "from `historical_csvs`",
      .help = "how long one of its experiments will take, for order longest-first"},
+    {.key = "start_after",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct level, start_after_s),
+     .initial = "when the background's load has held",
+     .help = "mode parallel: the foreground starts so long after the background, whether that loads the GPU or not; "
+             "`wait`, `hold` and `limit` of `tare.parallel` are ignored"},
     {.key = "isolation",
      .kind = FIELD_NAME,
      .offset = offsetof(struct level, isolation),

@@ -1,8 +1,10 @@
 #include "meter/colocated.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double LOOK_LONGEST_S = 5;
 
@@ -81,4 +83,30 @@ void colocated_marginal(double total_j, double half_width_j, double seconds, con
 {
     out->joules = total_j - alone->power_w * seconds;
     out->half_width_j = hypot(half_width_j, alone->half_width_w * seconds);
+}
+
+static const int64_t APART_NS = 200 * NS_PER_MS;
+
+void colocated_trace_add(struct colocated_trace *trace, const struct colocated_look *look)
+{
+    if (!trace->looks) {
+        trace->looks = mem_array(COLOCATED_LOOKS, sizeof *trace->looks);
+        trace->apart_ns = APART_NS;
+    }
+    if (trace->count > 0 && look->t_ns - trace->looks[trace->count - 1].t_ns < trace->apart_ns)
+        return;
+    if (trace->count == COLOCATED_LOOKS) {
+        int64_t span_ns = trace->looks[trace->count - 1].t_ns - trace->looks[0].t_ns;
+        for (size_t i = 0; i < COLOCATED_LOOKS / 2; i++)
+            trace->looks[i] = trace->looks[2 * i];
+        trace->count = COLOCATED_LOOKS / 2;
+        trace->apart_ns = span_ns / COLOCATED_LOOKS * 9 / 5; /* a tenth less than twice the mean */
+    }
+    trace->looks[trace->count++] = *look;
+}
+
+void colocated_trace_fini(struct colocated_trace *trace)
+{
+    free(trace->looks);
+    *trace = (struct colocated_trace){0};
 }

@@ -24,6 +24,23 @@ void colocated_start(struct colocated_shares *shares, int64_t start_ns);
 void colocated_take(struct colocated_shares *shares, int64_t t_ns, double power_w, double foreground_percent,
                     double background_percent, double others_percent);
 
+/* What each of two jobs had of a GPU, look by look, in a bounded number of looks: when they are used up, every second
+ * one goes, and the next are kept as far apart as the rest. */
+enum { COLOCATED_LOOKS = 1024 };
+struct colocated_look {
+    int64_t t_ns;
+    double foreground_bytes, background_bytes;
+    struct reading foreground_percent, background_percent; /* of the multiprocessors' time */
+};
+struct colocated_trace {
+    struct colocated_look *looks; /* owned; in the order in which they came */
+    size_t count;
+    int64_t apart_ns; /* at least so far from the look before */
+};
+
+void colocated_trace_add(struct colocated_trace *trace, const struct colocated_look *look);
+void colocated_trace_fini(struct colocated_trace *trace);
+
 struct colocated_split {
     int64_t total_mj, foreground_mj, background_mj;
     int64_t unattributed_mj; /* nobody computed, others did, or nobody looked: total less both, never below 0 */

@@ -67,12 +67,24 @@ static double hidden_bytes(const json_t *counted, const struct memory_curve *cur
     return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
 }
 
+/* Of several runs the one with the highest peak. */
+static void take_seen(struct pairs_model *model, const json_t *gpu, const struct memory_curve *curve)
+{
+    struct curve_shape shape;
+    curve_shape(curve, &shape);
+    if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
+        model->seen = (struct overlap_alone){shape.steady.value, shape.peak.value,
+                                             number_of(gpu, "load_at_peak_percent")};
+}
+
 static void take_memory(struct pairs_model *model, const json_t *attempt)
 {
     const json_t *gpu = gpu_of(json_get(attempt, "memory")), *counted = json_get(gpu, "counted");
     struct memory_curve curve;
     if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
         return;
+    if (source_of(gpu, false) == SOURCE_JOB)
+        take_seen(model, gpu, &curve);
     bool exact = curve_count(counted, &curve);
     double hidden = exact ? 0 : hidden_bytes(counted, &curve);
     double peak = curve.peak_bytes += hidden;
@@ -223,7 +235,13 @@ void feasibility_predict(struct feasibility *study, double gpu_bytes)
     for (size_t i = 0; i < study->pair_count; i++) {
         struct pairs_pair *pair = &study->pairs[i];
         const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
-        pairs_predict(&fore->curve, fore->margin_bytes, &back->curve, back->margin_bytes, &study->timing, &study->room,
+        struct pairs_timing timing = study->timing;
+        double after_s;
+        if (proof_is_aligned(study, pair) && proof_start_after(study, pair, &after_s)) {
+            timing.lead_low_s = fmin(timing.lead_low_s, after_s);
+            timing.lead_high_s = fmax(timing.lead_high_s, after_s);
+        }
+        pairs_predict(&fore->curve, fore->margin_bytes, &back->curve, back->margin_bytes, &timing, &study->room,
                       &pair->prediction);
     }
     qsort(study->pairs, study->pair_count, sizeof *study->pairs, by_risk);

@@ -121,6 +121,9 @@ void feasibility_choose(const struct settings *settings, const struct registry *
         .pairs = mem_array(settings->entry_count + 1, sizeof *out->pairs),
         .timing = {settings->parallel.wait_s, settings->parallel.limit_s, settings->parallel.restart_delay_s,
                    SLOWDOWN_MAX},
+        .hold_s = settings->parallel.hold_s,
+        .overlap_s = PAIRS_OVERLAP_S,
+        .pair_s = PAIRS_PAIR_S,
     };
     for (size_t i = 0; i < settings->entry_count; i++) {
         const struct entry_settings *entry = &settings->entries[i];
@@ -173,10 +176,8 @@ void feasibility_fini(struct feasibility *study)
 {
     for (size_t i = 0; i < study->model_count; i++)
         model_fini(&study->models[i]);
-    for (size_t i = 0; i < study->pair_count; i++) {
-        free(study->pairs[i].outcome.cause);
-        free(study->pairs[i].outcome.proposal);
-    }
+    for (size_t i = 0; i < study->pair_count; i++)
+        pairs_outcome_fini(&study->pairs[i].outcome);
     free(study->models);
     free(study->pairs);
     *study = (struct feasibility){0};

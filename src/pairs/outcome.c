@@ -10,6 +10,7 @@
 #include "pairs/result.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double BYTES_PER_MIB = 1048576;
@@ -58,17 +59,38 @@ static const char *take_loops(const json_t *background, struct pairs_outcome *ou
     return error;
 }
 
-/* The idle draw and all else that nobody is known to have caused is divided as what is known. */
-static void divide(const json_t *parallel, struct pairs_outcome *out)
+/* More than so much of the energy may not be nobody's. */
+static const double UNATTRIBUTED_MOST = 0.5;
+
+/* What can be told of the foreground's part; false: it cannot be attributed. */
+static bool attribute(const json_t *parallel, struct reading total, struct pairs_attribution *out, struct reading *mine)
 {
     const json_t *share = json_get(parallel, "sm_share"), *marginal = json_get(parallel, "foreground_marginal");
     struct reading fore = number_of(share, "foreground_mj"), back = number_of(share, "background_mj");
-    struct reading total = out->pair_joules, mine = {0};
-    if (fore.valid && back.valid && fore.value + back.value > 0 && total.valid)
-        mine = (struct reading){total.value * fore.value / (fore.value + back.value), true};
-    else if (json_get_number(marginal, "joules", &mine.value))
-        mine.valid = true;
-    if (!mine.valid || !total.valid)
+    struct reading nobody = number_of(share, "unattributed_mj");
+    struct reading all = {fore.value + back.value + nobody.value, fore.valid && back.valid && nobody.valid};
+    *out = (struct pairs_attribution){.unattributed_share = ratio(nobody, all),
+                                      .marginal_joules = number_of(marginal, "joules"),
+                                      .half_width_j = number_of(marginal, "half_width_j")};
+    *mine = (struct reading){0};
+    bool divided = fore.valid && back.valid && fore.value + back.value > 0;
+    bool shared = divided && out->unattributed_share.valid && out->unattributed_share.value <= UNATTRIBUTED_MOST;
+    bool added = out->marginal_joules.valid && out->half_width_j.valid &&
+                 fabs(out->half_width_j.value) < fabs(out->marginal_joules.value);
+    if (shared)
+        *mine = (struct reading){total.value * fore.value / (fore.value + back.value), total.valid};
+    else if (added)
+        *mine = out->marginal_joules;
+    out->possible = mine->valid && total.valid;
+    out->by = shared || (divided && !added) ? "sm_share" : out->marginal_joules.valid ? "foreground_marginal" : NULL;
+    return out->possible;
+}
+
+/* The idle draw and all else that nobody is known to have caused is divided as what is known. */
+static void divide(const json_t *parallel, struct pairs_outcome *out)
+{
+    struct reading total = out->pair_joules, mine;
+    if (!attribute(parallel, total, &out->attribution, &mine))
         return;
     out->joules = mine;
     struct reading loops = ratio(out->seconds, out->background_seconds);
@@ -190,25 +212,22 @@ static void take_peak(const struct feasibility *study, const json_t *experiment,
         out->peak_bytes.value = fmax(out->peak_bytes.value - (before.valid ? before.value : study->before_bytes), 0);
 }
 
-static void take(const struct feasibility *study, struct pairs_pair *pair, const json_t *experiment)
+/* One experiment of the pair. */
+static void take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
+                 struct pairs_outcome *out)
 {
-    struct pairs_outcome *out = &pair->outcome;
-    const json_t *attempt = result_attempt(experiment);
-    free(out->cause);
-    free(out->proposal);
-    *out = (struct pairs_outcome){.ran = result_ended(experiment)};
-    if (!out->ran)
-        return;
-    out->finished = result_succeeded(experiment);
+    const json_t *attempt = result_attempt(experiment), *parallel = result_parallel(experiment);
+    *out = (struct pairs_outcome){.ran = true, .finished = result_succeeded(experiment)};
     out->seconds = number_of(attempt, "duration_seconds");
     out->started = out->seconds.valid;
-    const char *loop_error = take_loops(json_get(result_parallel(experiment), "background"), out);
+    const char *loop_error = take_loops(json_get(parallel, "background"), out);
     explain(study, pair, experiment, loop_error, out);
     take_peak(study, experiment, out);
+    proof_take(study, pair, experiment, out);
     if (!out->finished)
         return;
     out->pair_joules = number_of(result_gpu_energy(experiment), "joules");
-    divide(result_parallel(experiment), out);
+    divide(parallel, out);
     compare(&study->models[pair->foreground], &study->models[pair->background], out);
 }
 
@@ -218,11 +237,26 @@ void feasibility_take_pairs(struct feasibility *study, const json_t *results, co
     for (size_t i = 0; i < study->pair_count; i++) {
         struct pairs_pair *pair = &study->pairs[i];
         const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        struct pairs_outcome *out = &pair->outcome, one;
+        double before_s = out->overlap_s;
+        size_t at = 0, ran = out->experiments, before = out->at_peaks;
         for (size_t k = 0; k < json_array_size(entries); k++) {
             const json_t *entry = json_array_get(entries, k);
-            if (known_is_of(json_get(entry, "foreground"), fore) && known_is_of(json_get(entry, "background"), back))
-                take(study, pair, json_array_get(experiments, k));
+            json_int_t count = 0;
+            bool own =
+                known_is_of(json_get(entry, "foreground"), fore) && known_is_of(json_get(entry, "background"), back);
+            json_get_int(entry, "runs_per_config", &count);
+            for (json_int_t n = 0; n < count && at < json_array_size(experiments); n++, at++) {
+                const json_t *experiment = json_array_get(experiments, at);
+                if (!own || !result_ended(experiment))
+                    continue;
+                take(study, pair, experiment, &one);
+                proof_add(out, &one);
+            }
         }
+        if (out->experiments > ran)
+            out->without_gain = out->overlap_s > before_s || out->at_peaks > before ? 0 : out->without_gain + 1;
+        proof_judge(study, pair);
     }
 }
 
@@ -239,5 +273,14 @@ bool pairs_worked(const struct pairs_outcome *outcome)
 bool pairs_is_recommended(const struct pairs_pair *pair)
 {
     const struct pairs_prediction *prediction = &pair->prediction;
-    return prediction->known && prediction->risk != RISK_HIGH && (!pair->outcome.ran || pairs_worked(&pair->outcome));
+    return prediction->known && prediction->risk != RISK_HIGH && pair->outcome.result == PAIRS_PROVEN;
+}
+
+void pairs_outcome_fini(struct pairs_outcome *outcome)
+{
+    free(outcome->cause);
+    free(outcome->proposal);
+    free(outcome->why);
+    json_decref(outcome->runs);
+    *outcome = (struct pairs_outcome){0};
 }

@@ -1,6 +1,8 @@
-/* result: looks into an experiment as results_read_json gives it. Private to pairs/. */
+/* result: looks into an experiment as results_read_json gives it, and what several of a pair prove. Private to pairs/. */
 #ifndef TARE_PAIRS_RESULT_H
 #define TARE_PAIRS_RESULT_H
+
+#include "pairs/feasibility.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,5 +25,26 @@ json_t *result_alone(const json_t *experiment);
 
 /* Why it failed, in words; fresh. */
 char *result_error(const json_t *experiment);
+
+/* Verdict, evidence and overlap of one experiment of the pair, whose other figures are in out. */
+void proof_take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
+                struct pairs_outcome *out);
+
+/* Takes one. */
+void proof_add(struct pairs_outcome *total, struct pairs_outcome *one);
+
+/* What all that was added comes to: result and why. */
+void proof_judge(const struct feasibility *study, struct pairs_pair *pair);
+
+/* When the foreground is to start after the background, for both to train at the same time; false: how long their
+ * start-ups take is not known. */
+bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out);
+
+/* So it is started, and not when the background's load has held: that loads the GPU for too short a time, or it has been
+ * tried. */
+bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair);
+
+/* How many more experiments of the pair are worth their time. */
+int proof_again(const struct feasibility *study, const struct pairs_pair *pair);
 
 #endif

@@ -15,13 +15,26 @@ double schedule_seconds(const struct pairs_model *model)
     return seconds > LONGEST_S ? LONGEST_S : seconds;
 }
 
-/* As it ran with a in front; NULL: it did not. */
-static const struct pairs_outcome *outcome_of(const struct feasibility *study, size_t a, size_t b)
+/* A study, and what became of a beside b at [a * model_count + b]; NULL: they did not run so. */
+struct tried {
+    const struct feasibility *study;
+    const struct pairs_outcome **outcomes;
+};
+
+static void look_up(struct tried *tried)
 {
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].foreground == a && study->pairs[i].background == b && study->pairs[i].outcome.ran)
-            return &study->pairs[i].outcome;
-    return NULL;
+    const struct feasibility *study = tried->study;
+    tried->outcomes = mem_array(study->model_count * study->model_count + 1, sizeof(struct pairs_outcome *));
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        if (pair->outcome.ran)
+            tried->outcomes[pair->foreground * study->model_count + pair->background] = &pair->outcome;
+    }
+}
+
+static const struct pairs_outcome *outcome_of(const struct tried *tried, size_t a, size_t b)
+{
+    return tried->outcomes[a * tried->study->model_count + b];
 }
 
 static double assume(const struct pairs_model *a, const struct pairs_model *b, double assumed)
@@ -33,9 +46,9 @@ static double assume(const struct pairs_model *a, const struct pairs_model *b, d
 }
 
 /* Slowdowns of a and of b. True: measured. */
-static bool slowdowns(const struct feasibility *study, size_t a, size_t b, double assumed, double out[2])
+static bool slowdowns(const struct tried *tried, size_t a, size_t b, double assumed, double out[2])
 {
-    const struct pairs_outcome *forward = outcome_of(study, a, b), *backward = outcome_of(study, b, a);
+    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
     struct reading own[2] = {{0}}, other[2] = {{0}};
     if (forward) {
         own[0] = forward->slowdown;
@@ -49,28 +62,36 @@ static bool slowdowns(const struct feasibility *study, size_t a, size_t b, doubl
     for (size_t i = 0; i < 2; i++) {
         struct reading known = own[i].valid ? own[i] : other[i];
         measured &= known.valid;
-        out[i] = known.valid ? fmax(known.value, 0.01) : assume(&study->models[a], &study->models[b], assumed);
+        out[i] = known.valid ? fmax(known.value, 0.01) : assume(&tried->study->models[a], &tried->study->models[b], assumed);
     }
     return measured;
 }
 
-static bool is_safe(const struct feasibility *study, size_t a, size_t b, const struct pairs_prediction *prediction)
+static bool is_safe(const struct tried *tried, size_t a, size_t b, const struct pairs_prediction *prediction)
 {
-    const struct pairs_outcome *forward = outcome_of(study, a, b), *backward = outcome_of(study, b, a);
+    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
     return prediction->known && prediction->risk == RISK_STABLE && (!forward || pairs_worked(forward)) &&
            (!backward || pairs_worked(backward));
 }
 
-/* False: these two are not to run together, or nothing is gained by it. */
-static bool pair_step(const struct feasibility *study, size_t a, size_t b, double assumed, struct schedule_step *out)
+/* One way or the other. */
+static bool is_proven(const struct tried *tried, size_t a, size_t b)
 {
+    const struct pairs_outcome *forward = outcome_of(tried, a, b), *backward = outcome_of(tried, b, a);
+    return (forward && forward->result == PAIRS_PROVEN) || (backward && backward->result == PAIRS_PROVEN);
+}
+
+/* False: these two are not to run together, or nothing is gained by it. That they are proven is asked elsewhere. */
+static bool pair_step(const struct tried *tried, size_t a, size_t b, double assumed, struct schedule_step *out)
+{
+    const struct feasibility *study = tried->study;
     const struct pairs_model *x = &study->models[a], *y = &study->models[b];
     double slow[2], alone_s = schedule_seconds(x) + schedule_seconds(y);
     *out = (struct schedule_step){.foreground = a, .background = b};
     pairs_bound(&x->curve, x->margin_bytes, &y->curve, y->margin_bytes, &study->room, &out->prediction);
-    if (!is_safe(study, a, b, &out->prediction))
+    if (!is_safe(tried, a, b, &out->prediction))
         return false;
-    out->measured = slowdowns(study, a, b, assumed, slow);
+    out->measured = slowdowns(tried, a, b, assumed, slow);
     double first_s = schedule_seconds(x) * slow[0], second_s = schedule_seconds(y) * slow[1];
     out->seconds = fmax(first_s, second_s);
     out->saved_s = alone_s - out->seconds;
@@ -106,24 +127,36 @@ static void add_step(struct schedule *schedule, struct schedule_step step)
     schedule->measured += step.measured;
 }
 
+static void add_unproven(struct schedule *schedule, const struct schedule_step *step)
+{
+    schedule->unproven_count++;
+    if (schedule->unproven_shown < SCHEDULE_UNPROVEN)
+        schedule->unproven[schedule->unproven_shown++] = *step;
+}
+
 /* chosen: the models that take part. */
-static void match(const struct feasibility *study, const size_t *chosen, size_t count, double assumed,
+static void match(const struct tried *tried, const size_t *chosen, size_t count, double assumed,
                   struct schedule *out)
 {
     AUTO_FREE int64_t *weights = mem_array(count * count + 1, sizeof *weights);
     AUTO_FREE size_t *mates = mem_array(count + 1, sizeof *mates);
     struct schedule_step step;
     for (size_t i = 0; i < count; i++)
-        for (size_t j = i + 1; j < count; j++)
-            if (pair_step(study, chosen[i], chosen[j], assumed, &step))
+        for (size_t j = i + 1; j < count; j++) {
+            if (!pair_step(tried, chosen[i], chosen[j], assumed, &step))
+                continue;
+            if (is_proven(tried, chosen[i], chosen[j]))
                 weights[i * count + j] = weights[j * count + i] = (int64_t)llround(step.saved_s * MS_PER_S);
+            else
+                add_unproven(out, &step);
+        }
     matching_heaviest(weights, count, mates);
     for (size_t i = 0; i < count; i++) {
-        double seconds = schedule_seconds(&study->models[chosen[i]]);
+        double seconds = schedule_seconds(&tried->study->models[chosen[i]]);
         out->alone_seconds += seconds;
         if (mates[i] == i)
             add_step(out, (struct schedule_step){.foreground = chosen[i], .background = chosen[i], .seconds = seconds});
-        else if (mates[i] > i && pair_step(study, chosen[i], chosen[mates[i]], assumed, &step))
+        else if (mates[i] > i && pair_step(tried, chosen[i], chosen[mates[i]], assumed, &step))
             add_step(out, step);
     }
 }
@@ -139,7 +172,10 @@ void schedule_make(const struct feasibility *study, const bool *use, double gpu_
         if (use[i])
             chosen[count++] = i;
     *out = (struct schedule){.steps = mem_array(count + 1, sizeof *out->steps)};
-    match(&on_gpu, chosen, count, assumed, out);
+    struct tried tried = {.study = &on_gpu};
+    look_up(&tried);
+    match(&tried, chosen, count, assumed, out);
+    free(tried.outcomes);
     qsort(out->steps, out->count, sizeof *out->steps, by_length);
 }
 

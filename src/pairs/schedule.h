@@ -20,11 +20,15 @@ struct schedule_step {
     struct pairs_prediction prediction; /* of a pair */
 };
 
+enum { SCHEDULE_UNPROVEN = 10 };
+
 struct schedule {
     struct schedule_step *steps; /* pairs first, the longest in front */
     size_t count;
     double seconds, alone_seconds; /* of all; of all one after the other */
     size_t pairs, measured;        /* of the steps; of the pairs, with measured slowdowns */
+    struct schedule_step unproven[SCHEDULE_UNPROVEN]; /* the first that would fit and save time, but are not proven */
+    size_t unproven_shown, unproven_count;
 };
 
 /* Of the models with use[i]. assumed: the slowdown of each of two whose utilisation is not known either (else their

@@ -72,39 +72,48 @@ static size_t put_model(struct feasibility *study, const struct pairs_model *mod
     return study->model_count++;
 }
 
-static bool find(const struct feasibility *study, const size_t *places, size_t count, const char *name, size_t *out)
+/* hint: where the last one was found; the next is there or close behind, as pairs are written. */
+static bool find(const struct feasibility *study, const size_t *places, size_t count, const char *name, size_t *hint,
+                 size_t *out)
 {
-    for (size_t i = 0; name && i < count; i++)
-        if (strcmp(study->models[places[i]].name, name) == 0) {
-            *out = places[i];
+    for (size_t i = 0; name && i < count; i++) {
+        size_t at = (*hint + i) % count;
+        if (strcmp(study->models[places[at]].name, name) == 0) {
+            *out = places[at];
+            *hint = at;
             return true;
         }
+    }
     return false;
 }
 
-static void put_pair(struct feasibility *study, const struct pairs_pair *pair)
+/* Models of each file have places of their own, so no pair of an earlier one is this. */
+static void put_pair(struct feasibility *study, const struct pairs_pair *pair, size_t *capacity)
 {
-    for (size_t i = 0; i < study->pair_count; i++)
-        if (study->pairs[i].foreground == pair->foreground && study->pairs[i].background == pair->background) {
-            study->pairs[i] = *pair;
-            return;
-        }
-    study->pairs = mem_resize(study->pairs, study->pair_count + 1, sizeof *study->pairs);
+    study->pairs = mem_room(study->pairs, study->pair_count, capacity, sizeof *study->pairs);
     study->pairs[study->pair_count++] = *pair;
 }
 
-static bool read_pair(struct feasibility *study, const size_t *places, size_t count, const json_t *json,
-                      struct err *err)
+/* What reading the pairs of one file goes on with. */
+struct reader {
+    const size_t *places;
+    size_t count, hints[OVERLAP_SIDES], capacity;
+};
+
+static bool read_pair(struct feasibility *study, struct reader *reader, const json_t *json, struct err *err)
 {
+    const char *fore = json_get_text(json, "foreground"), *back = json_get_text(json, "background");
     struct pairs_pair pair = {0};
     const json_t *real = json_get(json, "real");
-    if (!find(study, places, count, json_get_text(json, "foreground"), &pair.foreground) ||
-        !find(study, places, count, json_get_text(json, "background"), &pair.background))
+    const char *result = json_get_text(json, "outcome");
+    if (!find(study, reader->places, reader->count, fore, &reader->hints[FOREGROUND], &pair.foreground) ||
+        !find(study, reader->places, reader->count, back, &reader->hints[BACKGROUND], &pair.background))
         return err_set(err, "a pair of models that are not in the list");
     if (!real)
         return true;
     pair.outcome = (struct pairs_outcome){
         .ran = true,
+        .result = result && strcmp(result, pairs_result_name(PAIRS_PROVEN)) == 0 ? PAIRS_PROVEN : PAIRS_NOT_PROVEN,
         .started = truth_of(real, "started"),
         .finished = truth_of(real, "finished"),
         .out_of_memory = truth_of(real, "out_of_memory"),
@@ -112,7 +121,7 @@ static bool read_pair(struct feasibility *study, const size_t *places, size_t co
         .slowdown = number_of(real, "foreground_slowdown"),
         .background_slowdown = number_of(real, "background_slowdown"),
     };
-    put_pair(study, &pair);
+    put_pair(study, &pair, &reader->capacity);
     return true;
 }
 
@@ -129,8 +138,9 @@ bool schedule_read(struct feasibility *study, const json_t *json, struct err *er
             return false;
         places[i] = put_model(study, &model);
     }
+    struct reader reader = {.places = places, .count = count, .capacity = study->pair_count};
     for (size_t i = 0; i < json_array_size(pairs); i++)
-        if (!read_pair(study, places, count, json_array_get(pairs, i), err))
+        if (!read_pair(study, &reader, json_array_get(pairs, i), err))
             return false;
     return true;
 }

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "pairs/result.h"
 
 #include <string.h>
 
@@ -82,17 +83,37 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
     return json;
 }
 
+static void add_pair(const struct feasibility *study, const struct pairs_pair *of, int runs, json_t *settings)
+{
+    const struct pairs_model *fore = &study->models[of->foreground], *back = &study->models[of->background];
+    json_t *entry = pair(study, of, false);
+    double after_s;
+    if (proof_is_aligned(study, of) && proof_start_after(study, of, &after_s))
+        json_object_set_new(entry, "start_after", json_real(after_s));
+    add_entry(settings, entry, fore, runs, fore->track_gpu_memory || back->track_gpu_memory);
+}
+
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
 {
     json_t *json = head(root, "pairs");
-    for (size_t i = 0; i < study->pair_count; i++) {
-        const struct pairs_model *fore = &study->models[study->pairs[i].foreground];
-        const struct pairs_model *back = &study->models[study->pairs[i].background];
+    for (size_t i = 0; i < study->pair_count; i++)
         if (pairs_will_run(study, &study->pairs[i]))
-            add_entry(json, pair(study, &study->pairs[i], false), fore, 1,
-                      fore->track_gpu_memory || back->track_gpu_memory);
-    }
+            add_pair(study, &study->pairs[i], 1, json);
     return json;
+}
+
+json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root)
+{
+    json_t *json = head(root, "pairs again");
+    for (size_t i = 0; i < study->pair_count; i++) {
+        int runs = proof_again(study, &study->pairs[i]);
+        if (runs > 0)
+            add_pair(study, &study->pairs[i], runs, json);
+    }
+    if (json_array_size(json_object_get(json, "experiments")) > 0)
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 /* The one epoch that was there to try it is no hyperparameter of the real experiment. */

@@ -60,6 +60,7 @@ struct plan_experiment {
     double timeout_s;
     struct reading expected_s; /* order longest-first: what it was placed by; absent: nothing was known */
     bool exclusive; /* nothing else of the run goes on meanwhile */
+    struct reading start_after_s; /* parallel only; absent: the background's load is waited for (plan.parallel) */
 };
 
 struct plan {

@@ -380,6 +380,7 @@ static void make_experiment(const struct planner *planner, const struct draft *d
         .timeout_s = entry->timeout_s,
         .expected_s = draft->expected_s,
         .exclusive = entry->exclusive,
+        .start_after_s = entry->start_after_s,
     };
     make_job(planner, &track->foreground, &entry->foreground, draft->values, &out->foreground);
     if (entry->parallel)

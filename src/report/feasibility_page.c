@@ -1,6 +1,7 @@
 #include "report/feasibility_page.h"
 
 #include "base/mem.h"
+#include "report/feasibility_text.h"
 
 #include <math.h>
 
@@ -21,6 +22,8 @@ static const char style[] =
     "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);font-weight:400}"
     "th{color:var(--dim);font-size:.85em}.l{text-align:left}.m td{text-align:center;border:1px solid var(--line)}"
     ".good{background:var(--good)}.bad{background:var(--bad)}.odd{background:var(--odd)}"
+    ".open{background:repeating-linear-gradient(-45deg,var(--line) 0 2px,transparent 2px 8px)}"
+    ".headline{font-size:1.1em;margin:.6em 0}"
     "polyline{fill:none;stroke:var(--use);stroke-width:1.5}";
 
 static void add_escaped(struct text *out, const char *text)
@@ -123,13 +126,15 @@ static const char *real(const struct pairs_outcome *outcome)
            : !outcome->started          ? "did not start"
            : !outcome->finished         ? "failed"
            : outcome->background_failed ? "background failed"
-                                        : "worked";
+                                        : pairs_result_name(outcome->result);
 }
 
-/* Where it was not as foretold, it is neither good nor bad. */
+/* Where it was not as predicted, it is neither good nor bad; what is not proven is open. */
 static const char *kind(const struct pairs_pair *pair)
 {
-    bool fits = pair->prediction.fits, worked = pairs_worked(&pair->outcome);
+    bool fits = pair->prediction.fits, worked = pair->outcome.result == PAIRS_PROVEN;
+    if (pair->outcome.result == PAIRS_NOT_PROVEN)
+        return "open";
     if (!pair->outcome.ran)
         return !pair->prediction.known ? "" : fits ? "good" : "bad";
     return pair->prediction.known && fits != worked ? "odd" : worked ? "good" : "bad";
@@ -165,7 +170,8 @@ static void add_matrix(const struct feasibility *study, struct text *out)
         text_add(out, "</tr>\n");
     }
     text_add(out,
-             "</table></div>\n<p class=dim>Above: foretold; below: what was. The third colour: not as foretold.</p>\n");
+             "</table></div>\n<p class=dim>Above: predicted; below: what was. "
+             "Yellow: not as predicted. Hatched: not proven, so nothing is known.</p>\n");
 }
 
 static struct reading percent(struct reading pair, struct reading serial)
@@ -178,7 +184,8 @@ static void add_pairs(const struct feasibility *study, struct text *out)
 {
     text_add(out,
              "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
-             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>background's loops<th>peak, "
+             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>verdict<th>overlap, s<th>together, MiB"
+             "<th>experiments<th>background's loops<th>peak, "
              "MiB<th>slower<th>background slower"
              "<th>joules<th>background's joules<th>energy, %</tr>\n");
     for (size_t i = 0; i < study->pair_count; i++) {
@@ -194,6 +201,11 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         add_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
         add_cell(out, "", told(pair));
         add_cell(out, kind(pair), real(outcome));
+        add_cell(out, outcome->verdict > VERDICT_CLEAN ? "odd" : "",
+                 outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict));
+        add_number(out, 1, (struct reading){outcome->overlap_s, outcome->seen});
+        add_number(out, 0, known_mib(outcome->together_bytes > 0, outcome->together_bytes));
+        add_number(out, 0, (struct reading){(double)outcome->experiments, outcome->ran});
         add_number(out, 0, (struct reading){(double)outcome->loops, outcome->ran});
         add_number(out, 0, mib(outcome->peak_bytes));
         add_number(out, 2, outcome->slowdown);
@@ -203,7 +215,72 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
         text_add(out, "</tr>\n");
     }
-    text_add(out, "</table></div>\n");
+    text_addf(out,
+              "</table></div>\n<p class=dim>Overlap: both were seen training at the same time, in clean experiments. A pair "
+              "is proven when that was %g s and both were at their peaks together. Together: the most that both had then. "
+              "Peak: of both on the GPU, about once a second.</p>\n",
+              study->overlap_s);
+}
+
+static void add_pair_item(const struct feasibility *study, const struct pairs_pair *pair, const char *title, bool *any,
+                          struct text *out)
+{
+    if (!*any)
+        text_addf(out, "<h2>%s</h2>\n<ul>", title);
+    *any = true;
+    text_add(out, "<li>");
+    add_escaped(out, study->models[pair->foreground].name);
+    text_add(out, " beside ");
+    add_escaped(out, study->models[pair->background].name);
+    text_add(out, ": ");
+}
+
+static void add_unproven(const struct feasibility *study, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (study->pairs[i].outcome.why) {
+            add_pair_item(study, &study->pairs[i], "Not proven, so not recommended", &any, out);
+            add_escaped(out, study->pairs[i].outcome.why);
+            text_add_char(out, '\n');
+        }
+    text_add(out, any ? "</ul>\n" : "");
+}
+
+static void add_evidence(const struct feasibility *study, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        json_t *evidence = pairs_evidence(&pair->outcome);
+        for (size_t k = 0; k < json_array_size(evidence); k++) {
+            const json_t *item = json_array_get(evidence, k);
+            const char *text = json_string_value(json_object_get(item, "text"));
+            add_pair_item(study, pair, "Evidence against experiments of pairs", &any, out);
+            text_addf(out, "%s, ", json_string_value(json_object_get(item, "weight")));
+            add_escaped(out, json_string_value(json_object_get(item, "kind")));
+            text_addf(out, ", in %lld of %zu experiments: ", json_integer_value(json_object_get(item, "experiments")),
+                      pair->outcome.experiments);
+            add_escaped(out, text ? text : "");
+            text_add_char(out, '\n');
+        }
+        json_decref(evidence);
+    }
+    text_add(out, any ? "</ul>\n" : "");
+}
+
+static void add_attribution(const struct feasibility *study, struct text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        AUTO_FREE char *why = feasibility_attribution_text(&study->pairs[i].outcome.attribution);
+        if (!why)
+            continue;
+        add_pair_item(study, &study->pairs[i], "Energy that cannot be attributed", &any, out);
+        add_escaped(out, why);
+        text_add_char(out, '\n');
+    }
+    text_add(out, any ? "</ul>\n" : "");
 }
 
 static void add_failure(const char *first, const char *second, const char *cause, const char *proposal, bool *any,
@@ -269,12 +346,18 @@ void feasibility_page(const struct feasibility *study, struct text *out)
         text_addf(out, "<p class=dim>GPU: %.0f MiB, of which %.0f MiB are free for trainings</p>\n",
                   study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB);
     else
-        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be foretold</p>\n");
-    if (study->pair_count > 0)
+        text_add(out, "<p class=dim>No GPU memory was measured, so nothing can be predicted</p>\n");
+    if (study->pair_count > 0) {
+        AUTO_FREE char *counts = feasibility_counts_text(study);
+        text_addf(out, "<p class=headline>%s</p>\n", counts);
         add_matrix(study, out);
+    }
     add_models(study, out);
     if (study->pair_count > 0)
         add_pairs(study, out);
+    add_unproven(study, out);
+    add_evidence(study, out);
+    add_attribution(study, out);
     add_failures(study, out);
     add_criteria(study, out);
     text_add(out, "</html>\n");

@@ -144,12 +144,24 @@ static const char *real_text(const struct pairs_outcome *real)
            : !real->started          ? "did not start"
            : !real->finished         ? "failed"
            : real->background_failed ? "background failed"
-                                     : "worked";
+                                     : pairs_result_name(real->result);
 }
 
 static const char *real_colour(const struct pairs_outcome *real)
 {
-    return !real->ran ? NULL : pairs_worked(real) ? green : red;
+    static const char *const colours[] = {
+        [PAIRS_NOT_RUN] = NULL, [PAIRS_FAILED] = "\x1b[31m", [PAIRS_NOT_PROVEN] = "\x1b[33m", [PAIRS_PROVEN] = "\x1b[32m"};
+    return colours[real->result];
+}
+
+static const char *verdict_text(const struct pairs_outcome *real)
+{
+    return real->verdict == VERDICT_NONE ? "-" : verdict_name(real->verdict);
+}
+
+static const char *verdict_colour(const struct pairs_outcome *real)
+{
+    return real->verdict == VERDICT_NONE ? NULL : real->verdict == VERDICT_CLEAN ? green : yellow;
 }
 
 /* Of foreground and background, against each alone. */
@@ -189,6 +201,10 @@ static void add_pair(const struct view *view, struct table *table, const struct 
     table_add_cell(table, told->known ? pairs_risk_name(told->risk) : "-", told->known ? colours[told->risk] : NULL);
     table_add_cell(table, told_text(told), NULL);
     table_add_cell(table, real_text(real), real_colour(real));
+    if (view->drop < 3)
+        table_add_cell(table, verdict_text(real), verdict_colour(real));
+    if (view->drop < 4)
+        amounts_add(table, amounts_duration((struct reading){real->overlap_s, real->seen}), NULL);
     if (view->drop < 1)
         amounts_add(table, loops_text(real), NULL);
     if (view->drop < 4)
@@ -214,6 +230,10 @@ static void render_pairs(const struct view *view, struct text *out)
     table_add_column(table, "CLASS", false);
     table_add_column(table, "PREDICTED", false);
     table_add_column(table, "REAL", false);
+    if (view->drop < 3)
+        table_add_column(table, "VERDICT", false);
+    if (view->drop < 4)
+        table_add_column(table, "OVERLAP", true);
     if (view->drop < 1)
         table_add_column(table, "LOOPS", true);
     if (view->drop < 4)
@@ -243,15 +263,17 @@ static char *cell_text(const struct pairs_pair *pair)
     if (!pair)
         return mem_strdup("");
     char told = !pair->prediction.known ? '?' : pair->prediction.fits ? '+' : '-';
-    return !pair->outcome.ran ? mem_printf("%c", told)
-                              : mem_printf("%c%c", told, pairs_worked(&pair->outcome) ? '+' : '-');
+    static const char signs[] = {[PAIRS_FAILED] = '-', [PAIRS_NOT_PROVEN] = '?', [PAIRS_PROVEN] = '+'};
+    return !pair->outcome.ran ? mem_printf("%c", told) : mem_printf("%c%c", told, signs[pair->outcome.result]);
 }
 
 static const char *cell_colour(const struct pairs_pair *pair)
 {
     if (!pair || !pair->prediction.known)
         return NULL;
-    bool worked = pair->outcome.ran ? pairs_worked(&pair->outcome) : pair->prediction.fits;
+    if (pair->outcome.result == PAIRS_NOT_PROVEN)
+        return NULL;
+    bool worked = pair->outcome.ran ? pair->outcome.result == PAIRS_PROVEN : pair->prediction.fits;
     return pair->outcome.ran && worked != pair->prediction.fits ? yellow : worked ? green : red;
 }
 
@@ -280,7 +302,8 @@ static void add_matrix(const struct view *view, struct text *out)
         table_print(table, out);
         table_free(table);
     }
-    text_add(out, "first sign: foretold to fit (+) or not (-), ?: not known; second: it did (+) or not (-)\n");
+    text_add(out, "first sign: predicted to fit (+) or not (-), ?: not known\n"
+                  "second sign: proven (+), not proven (?), failed (-)\n");
 }
 
 static void add_failures(const struct view *view, struct text *out)
@@ -307,6 +330,73 @@ static void add_failures(const struct view *view, struct text *out)
     }
 }
 
+/* Nothing failed, and yet nothing is known. */
+static void add_unproven(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        if (!pair->outcome.why)
+            continue;
+        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nNot proven, so not recommended\n",
+                  study->models[pair->foreground].name, study->models[pair->background].name, pair->outcome.why);
+        any = true;
+    }
+}
+
+/* Whatever it came to. */
+static void add_evidence(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        json_t *evidence = pairs_evidence(&pair->outcome);
+        for (size_t k = 0; k < json_array_size(evidence); k++) {
+            const json_t *item = json_array_get(evidence, k);
+            AUTO_FREE char *text = audit_text_fit(json_string_value(json_object_get(item, "text")), 0);
+            text_addf(out, "%s%s beside %s: %s, %s, in %lld of %zu experiments: %s\n",
+                      any ? "" : "\nEvidence against experiments of pairs\n", study->models[pair->foreground].name,
+                      study->models[pair->background].name, json_string_value(json_object_get(item, "weight")),
+                      json_string_value(json_object_get(item, "kind")),
+                      json_integer_value(json_object_get(item, "experiments")), pair->outcome.experiments, text);
+            any = true;
+        }
+        json_decref(evidence);
+    }
+}
+
+static void add_attribution(const struct view *view, struct text *out)
+{
+    const struct feasibility *study = view->study;
+    bool any = false;
+    for (size_t i = 0; i < study->pair_count; i++) {
+        const struct pairs_pair *pair = &study->pairs[i];
+        AUTO_FREE char *why = feasibility_attribution_text(&pair->outcome.attribution);
+        if (!why)
+            continue;
+        text_addf(out, "%s%s beside %s: %s\n", any ? "" : "\nEnergy that cannot be attributed\n",
+                  study->models[pair->foreground].name, study->models[pair->background].name, why);
+        any = true;
+    }
+}
+
+char *feasibility_attribution_text(const struct pairs_attribution *attribution)
+{
+    struct reading nobody = attribution->unattributed_share, joules = attribution->marginal_joules;
+    AUTO_TEXT struct text text = {0};
+    if (!attribution->by || attribution->possible)
+        return NULL;
+    if (joules.valid && attribution->half_width_j.valid)
+        text_addf(&text, "%.0f J ± %.0f J for the foreground", joules.value, attribution->half_width_j.value);
+    if (nobody.valid)
+        text_addf(&text, "%s%.0f %% of the energy is nobody's", text.length ? ", and " : "", 100 * nobody.value);
+    if (text.length == 0)
+        text_add(&text, "too little was measured");
+    return text_take(&text);
+}
+
 static void add_criteria(const struct view *view, struct text *out)
 {
     struct pairs_criterion criteria[PAIRS_CRITERIA];
@@ -330,21 +420,42 @@ static void add_head(const struct view *view, struct text *out)
     if (known)
         text_addf(out, "GPU: %s, of which %s are free for trainings\n\n", total, free_text);
     else
-        text_add(out, "No GPU memory was measured, so nothing can be foretold\n\n");
+        text_add(out, "No GPU memory was measured, so nothing can be predicted\n\n");
+}
+
+static void add_counts(const struct view *view, struct text *out)
+{
+    AUTO_FREE char *counts = feasibility_counts_text(view->study);
+    text_addf(out, "%s\n\n", counts);
+}
+
+char *feasibility_counts_text(const struct feasibility *study)
+{
+    struct pairs_counts counts = feasibility_counts(study);
+    return mem_printf("Pairs: %zu proven, %zu not proven, %zu failed, %zu not run; recommended: %zu",
+                      counts.of[PAIRS_PROVEN], counts.of[PAIRS_NOT_PROVEN], counts.of[PAIRS_FAILED],
+                      counts.of[PAIRS_NOT_RUN], counts.recommended);
 }
 
 void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options, struct text *out)
 {
     struct view view = {.study = study, .options = options};
     add_head(&view, out);
+    if (study->pair_count > 0)
+        add_counts(&view, out);
     fit(&view, render_models, out);
     add_sources(study, out);
     if (study->pair_count == 0)
         return;
     text_add_char(out, '\n');
     fit(&view, render_pairs, out);
+    text_add(out, "overlap: for how long both were seen training at the same time\n");
+    text_addf(out, "proven: it was %g s in clean experiments, and at both peaks\n", study->overlap_s);
     text_add(out, "the peak of a pair: of both on the GPU, about once a second\n\n");
     add_matrix(&view, out);
+    add_unproven(&view, out);
+    add_evidence(&view, out);
+    add_attribution(&view, out);
     add_failures(&view, out);
     add_criteria(&view, out);
 }

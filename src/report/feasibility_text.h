@@ -18,6 +18,13 @@ struct feasibility_text_options {
 void feasibility_text(const struct feasibility *study, const struct feasibility_text_options *options,
                       struct text *out);
 
+/* "Pairs: 3 proven, 2 not proven, ..."; for the page, too. The caller frees it. */
+char *feasibility_counts_text(const struct feasibility *study);
+
+/* Why the energy cannot be divided between the two, in figures; NULL: it can be, or was not measured. The caller frees
+ * it. */
+char *feasibility_attribution_text(const struct pairs_attribution *attribution);
+
 void schedule_text(const struct feasibility *study, const struct schedule *schedule,
                    const struct feasibility_text_options *options, struct text *out);
 

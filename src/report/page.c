@@ -129,14 +129,20 @@ static void spell_large_params(json_t *job)
     json_object_foreach(params, key, value) spell_large(params, key);
 }
 
-/* Energies of attempts and devices are in experiment.json; a page that held them all would be mostly that. */
+/* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page that held them all would
+ * be mostly that. */
 static json_t *without_bulk(const json_t *experiment)
 {
     json_t *out = json_deep_copy(experiment);
     json_t *own = json_object_get(out, "tare");
     size_t i;
     json_t *attempt;
-    json_array_foreach(json_object_get(own, "attempts"), i, attempt) json_object_del(attempt, "energy");
+    json_object_del(json_object_get(own, "parallel"), "looks");
+    json_array_foreach(json_object_get(own, "attempts"), i, attempt)
+    {
+        json_object_del(attempt, "energy");
+        json_object_del(json_object_get(attempt, "parallel"), "looks");
+    }
     spell_large_params(out);
     spell_large_params(json_object_get(out, "foreground"));
     spell_large_params(json_object_get(out, "background"));

@@ -104,6 +104,8 @@ static void add_experiment(const struct plan *plan, const struct plan_experiment
               experiment->max_retries ? "s" : "");
     if (experiment->timeout_s > 0)
         text_addf(out, ", timeout %g s", experiment->timeout_s);
+    if (experiment->start_after_s.valid)
+        text_addf(out, ", the foreground %g s after the background", experiment->start_after_s.value);
     if (experiment->governor)
         text_addf(out, ", governor %s", experiment->governor);
     text_addf(out, "%s\n", colour ? PLAIN : "");

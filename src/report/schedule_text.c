@@ -37,4 +37,11 @@ void schedule_text(const struct feasibility *study, const struct schedule *sched
     clock_format_duration(schedule->alone_seconds, alone);
     text_addf(out, "%s in all, %s one after the other; %zu pair%s, slowdown measured for %zu\n", all, alone,
               schedule->pairs, schedule->pairs == 1 ? "" : "s", schedule->measured);
+    for (size_t i = 0; i < schedule->unproven_shown; i++)
+        text_addf(out, "cannot be recommended: not proven: %s and %s\n",
+                  study->models[schedule->unproven[i].foreground].name,
+                  study->models[schedule->unproven[i].background].name);
+    if (schedule->unproven_count > schedule->unproven_shown)
+        text_addf(out, "cannot be recommended: not proven: %zu more pairs\n",
+                  schedule->unproven_count - schedule->unproven_shown);
 }

@@ -46,6 +46,7 @@ struct load_gpu {
     double background_peak_bytes; /* of the background's processes, since a loop of it ended */
     bool listed, loaded; /* its processes were listed since the last look; the background's load it */
     struct colocated_shares shares;
+    struct colocated_trace trace;
 };
 
 enum load_role { LOAD_OTHER, LOAD_FOREGROUND, LOAD_BACKGROUND };

@@ -30,12 +30,28 @@ static struct load_times times_of(const struct lane *lane)
                                .limit_ns = scaled_ns(lane, timing->limit_s)};
 }
 
+/* When the foreground starts: as its settings entry says, or as the load lets it. */
+static struct load_times start_times(const struct lane *lane)
+{
+    struct reading after_s = lane->experiment->start_after_s;
+    struct load_times times = times_of(lane);
+    if (after_s.valid)
+        times = (struct load_times){
+            .wait_ns = scaled_ns(lane, after_s.value), .limit_ns = scaled_ns(lane, after_s.value), .set = true};
+    return times;
+}
+
 /* At least twice while the load holds, and never in step with what the sensors do (as lane_energy.c). */
 static uint64_t next_us(struct lane *lane)
 {
-    int64_t half_us = times_of(lane).hold_ns / 2000;
+    struct load_times times = start_times(lane);
+    int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
     int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
-    return (uint64_t)us + (uint64_t)(rng_unit(&lane->load.rng) * (double)us / 8);
+    us += (int64_t)(rng_unit(&lane->load.rng) * (double)us / 8);
+    int64_t left_us = times.set && !lane->load.beside
+                          ? (lane->load.begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000
+                          : us;
+    return (uint64_t)(left_us > 0 && left_us < us ? left_us : us);
 }
 
 static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
@@ -121,6 +137,11 @@ void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const s
     }
     if (memory_bytes[LOAD_BACKGROUND] > gpu->background_peak_bytes)
         gpu->background_peak_bytes = memory_bytes[LOAD_BACKGROUND];
+    if (load->by_process && users->told && lane->attempt.end_ns == 0) {
+        struct colocated_look look = {t_ns, memory_bytes[LOAD_FOREGROUND], memory_bytes[LOAD_BACKGROUND],
+                                      {percent[LOAD_FOREGROUND], shares}, {percent[LOAD_BACKGROUND], shares}};
+        colocated_trace_add(&gpu->trace, &look);
+    }
     gpu->listed = users->told;
     gpu->loaded = memory_bytes[LOAD_BACKGROUND] > 0 && (!shares || percent[LOAD_BACKGROUND] >= SHARE_LEAST);
     if (load->beside && load->by_process && shares && users->told)
@@ -196,7 +217,7 @@ static void measure_alone(struct lane *lane)
     struct epoch slices[COLOCATED_SLICES];
     double power_w[COLOCATED_SLICES];
     struct gauge_result result;
-    if (load->verdict == LOAD_NONE || length_ns <= 0)
+    if (load->verdict == LOAD_NONE || load->verdict == LOAD_SET || length_ns <= 0)
         return;
     for (int i = 0; i < COLOCATED_SLICES; i++)
         slices[i] = (struct epoch){.name = "alone",
@@ -236,7 +257,7 @@ static void end_alone(struct lane *lane)
 static void decide(struct lane *lane)
 {
     struct lane_load *load = &lane->load;
-    struct load_times times = times_of(lane);
+    struct load_times times = start_times(lane);
     int64_t now_ns = clock_monotonic_ns();
     load->verdict = load_decide(&load->alone_watch, &times, load->begun_ns, now_ns);
     if (load->verdict == LOAD_WAIT) {
@@ -324,8 +345,10 @@ void lane_load_fini(struct lane *lane)
 {
     struct lane_load *load = &lane->load;
     lane_load_end(lane);
-    for (size_t i = 0; i < load->gpu_count; i++)
+    for (size_t i = 0; i < load->gpu_count; i++) {
         free(load->gpus[i].label);
+        colocated_trace_fini(&load->gpus[i].trace);
+    }
     free(load->gpus);
     free(load->members);
     *load = (struct lane_load){0};

@@ -45,6 +45,7 @@ static json_t *load_json(const struct lane_load *load)
     bool held = load->verdict == LOAD_HELD, none = load->verdict == LOAD_NONE;
     bool seen = load->alone_watch.visible;
     json_object_set_new(json, "seen_by", seen ? json_string(load->by_process ? "processes" : "board") : json_null());
+    json_object_set_new(json, "awaited", json_boolean(load->verdict != LOAD_SET));
     json_object_set_new(json, "held", held || none ? json_boolean(held) : json_null());
     json_object_set_new(json, "alone_s",
                         load->alone_end_ns ? seconds_json(load->alone_end_ns - load->begun_ns) : json_null());
@@ -118,6 +119,38 @@ static json_t *split_json(const struct lane_load *load, const struct gauge_resul
     return json;
 }
 
+/* Of the GPU on which the background had most. */
+static json_t *looks_json(const struct lane *lane)
+{
+    const struct lane_load *load = &lane->load;
+    const struct colocated_trace *trace = NULL;
+    double most = -1;
+    for (size_t i = 0; i < load->gpu_count; i++)
+        for (size_t k = 0; k < load->gpus[i].trace.count; k++)
+            if (load->gpus[i].trace.looks[k].background_bytes > most) {
+                trace = &load->gpus[i].trace;
+                most = trace->looks[k].background_bytes;
+            }
+    if (!trace || !lane->attempt.gate_open)
+        return json_null();
+    json_t *times = json_array(), *bytes[2] = {json_array(), json_array()}, *percent[2] = {json_array(), json_array()};
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct colocated_look *look = &trace->looks[i];
+        json_array_append_new(times, json_real((double)((look->t_ns - lane->attempt.start_ns) / NS_PER_MS) / 1000));
+        json_array_append_new(bytes[0], json_integer((json_int_t)look->foreground_bytes));
+        json_array_append_new(bytes[1], json_integer((json_int_t)look->background_bytes));
+        json_array_append_new(percent[0], json_reading_or_null(look->foreground_percent));
+        json_array_append_new(percent[1], json_reading_or_null(look->background_percent));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "t_s", times);
+    json_object_set_new(json, "foreground_bytes", bytes[0]);
+    json_object_set_new(json, "background_bytes", bytes[1]);
+    json_object_set_new(json, "foreground_percent", percent[0]);
+    json_object_set_new(json, "background_percent", percent[1]);
+    return json;
+}
+
 /* The foreground ran, and the background was not what it should have been. */
 static void tell_stall(struct lane *lane)
 {
@@ -146,6 +179,7 @@ json_t *lane_shares_take(struct lane *lane)
     json_object_set_new(background, "load", load_json(load));
     json_object_set_new(json, "background", background);
     json_object_set_new(json, "background_only", alone_json(load));
+    json_object_set_new(json, "looks", looks_json(lane));
     if (attempt->gate_open)
         tell_stall(lane);
     if (measured)

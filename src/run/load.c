@@ -23,6 +23,8 @@ enum load_verdict load_decide(const struct load_watch *watch, const struct load_
     int64_t ran_ns = now_ns - begun_ns;
     if (ran_ns < times->wait_ns)
         return LOAD_WAIT;
+    if (times->set)
+        return LOAD_SET;
     if (watch->since_ns != 0 && watch->last_ns - watch->since_ns >= times->hold_ns)
         return LOAD_HELD;
     if (!watch->visible)

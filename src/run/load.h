@@ -21,12 +21,14 @@ void load_take(struct load_watch *watch, int64_t t_ns, bool loaded);
 
 struct load_times {
     int64_t wait_ns, hold_ns, limit_ns;
+    bool set; /* the foreground starts after wait_ns, whether there is load or not */
 };
 
 enum load_verdict {
     LOAD_WAIT,
     LOAD_HELD,   /* it has loaded the GPU for hold_ns, and wait_ns are over */
     LOAD_UNSEEN, /* nobody can tell here; wait_ns are over */
+    LOAD_SET,    /* nobody asks; wait_ns are over */
     LOAD_NONE    /* limit_ns (wait_ns, when that is longer) are over without it */
 };
 

@@ -16,6 +16,9 @@ enum { HORIZON_EPOCHS = 100 };
 /* Where a training names no epochs, spans of this length stand for them. */
 static const double WINDOW_S = 10;
 
+/* So near to its highest memory a job is at its peak. */
+static const double NEAR_PEAK = 0.9;
+
 static const char main_mark[] = "epoch";
 
 static double window_s(const struct lane *lane)
@@ -62,6 +65,8 @@ void lane_memory_prepare(struct lane *lane)
         gpu->own_bytes = 0;
         gpu->curve = (struct memory_curve){0};
         counted_begin(&gpu->counted);
+        gpu->sampled_peak = gpu->load_percent = 0;
+        gpu->load_looks = 0;
         gpu->epoch_peak = -1;
         gpu->peak_count = 0;
         growth_windows_begin(&gpu->windows, window_s(lane));
@@ -191,6 +196,20 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_s
     take_peak(lane, gpu, sample);
 }
 
+/* The looks at or near the highest memory so far. */
+static void take_load(struct memory_gpu *gpu, double own_bytes, struct reading percent)
+{
+    if (own_bytes * NEAR_PEAK > gpu->sampled_peak) {
+        gpu->load_percent = 0;
+        gpu->load_looks = 0;
+    }
+    gpu->sampled_peak = own_bytes > gpu->sampled_peak ? own_bytes : gpu->sampled_peak;
+    if (!percent.valid || own_bytes <= 0 || own_bytes < NEAR_PEAK * gpu->sampled_peak)
+        return;
+    gpu->load_percent += percent.value;
+    gpu->load_looks++;
+}
+
 /* Who knows the background's processes would know the job's. */
 static bool is_backgrounds(const struct lane *lane, pid_t pid)
 {
@@ -200,8 +219,8 @@ static bool is_backgrounds(const struct lane *lane, pid_t pid)
 void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
-    double own_bytes = 0;
-    bool known = false;
+    double own_bytes = 0, own_percent = 0;
+    bool known = false, shares = true;
     if (!gpu || !users->told || !is_within(lane, t_ns) || !lane->attempt.job)
         return;
     look_at_books(lane, gpu);
@@ -212,6 +231,8 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
         bool own = job_has_member(lane->attempt.job, user->pid);
         known = known || own || is_backgrounds(lane, user->pid);
         own_bytes += own ? user->memory_bytes.value : 0;
+        own_percent += own && user->sm_percent.valid ? user->sm_percent.value : 0;
+        shares = shares && (!own || user->sm_percent.valid);
     }
     /* Where the driver numbers processes otherwise than we do (containers), none is ever known again. */
     if (known && !gpu->by_process) {
@@ -221,8 +242,10 @@ void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const
         gpu->epoch_peak = -1;
         growth_windows_begin(&gpu->windows, window_s(lane));
     }
-    if (gpu->by_process)
-        take_figure(lane, gpu, t_ns, own_bytes);
+    if (!gpu->by_process)
+        return;
+    take_figure(lane, gpu, t_ns, own_bytes);
+    take_load(gpu, own_bytes, (struct reading){own_percent, shares});
 }
 
 static size_t epochs_to_come(const struct lane *lane)
@@ -380,6 +403,8 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
                         gpu->reserved_bytes.valid ? json_integer((json_int_t)gpu->reserved_bytes.value) : json_null());
     json_object_set_new(json, "sampled_ms", json_integer(gpu->every_ms ? gpu->every_ms : SAMPLE_MS));
     json_object_set_new(json, "curve", memory_curve_json(&gpu->curve));
+    json_object_set_new(json, "load_at_peak_percent",
+                        gpu->load_looks ? json_real(gpu->load_percent / (double)gpu->load_looks) : json_null());
     if (gpu->counted.any)
         json_object_set_new(json, "counted", counted_json(&gpu->counted));
     json_object_set_new(json, "growth", growth_json(lane, gpu));

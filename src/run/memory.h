@@ -30,6 +30,9 @@ struct memory_gpu {
     uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
     struct memory_curve curve;
     struct counted counted;
+    double sampled_peak; /* of curve */
+    double load_percent; /* sum of the job's shares of the multiprocessors, in the looks at nine tenths of it or more: */
+    size_t load_looks;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */
     size_t peak_count, peak_capacity;

@@ -1,8 +1,8 @@
 """Prediction against outcome on a real GPU: feasibility.py TARE FOLDER [--stage alone|pairs|all] [--limit GIB]...
 Six models run alone once; then all 15 pairs are tried on a GPU that has so many GiB left, for each limit. All
 stands in FOLDER: what is there is not done again, and a study that was broken off (Ctrl-C, --seconds) is gone on
-with. Prints Markdown tables. Ends with 1 when a pair that was foretold to fit did not, or more than one did fit
-that was foretold not to, with 3 when something is left to do. FEASIBILITY_TRAIN: another trainer,
+with. Prints Markdown tables. Ends with 1 when a pair that was predicted to fit did not, or more than one did fit
+that was predicted not to, with 3 when something is left to do. FEASIBILITY_TRAIN: another trainer,
 FEASIBILITY_BALLAST: another way to take the rest, FEASIBILITY_OPTIONS: more options for the program."""
 import argparse
 import ctypes
@@ -171,14 +171,15 @@ def table(study):
         if not told or not real:
             sys.exit(f"nothing is known of {pair}")
         failure = "out of memory" if real["out_of_memory"] else f"failed: {real['cause']}"
-        outcome = "worked" if real["worked"] else failure
-        wrong_fits += told["fits"] and not real["worked"]
-        wrong_misses += not told["fits"] and real["worked"]
+        failed = pair["outcome"] == "failed"
+        outcome = failure if failed else pair["outcome"]
+        wrong_fits += told["fits"] and failed
+        wrong_misses += not told["fits"] and not failed
         row([pair["foreground"], pair["background"], mib(told["aligned_bytes"]), mib(told["safe_bytes"]),
              mib(told["margin_bytes"]), "fits" if told["fits"] else "does not", told["class"], outcome,
              mib(real["peak_bytes"]), f"{times(real['foreground_slowdown'])} / {times(real['background_slowdown'])}"])
     fit = sum(pair["predicted"]["fits"] for pair in study["pairs"])
-    print(f"\nOf {fit} pairs foretold to fit {wrong_fits} did not; of {len(study['pairs']) - fit} foretold not to fit "
+    print(f"\nOf {fit} pairs predicted to fit {wrong_fits} did not; of {len(study['pairs']) - fit} predicted not to fit "
           f"{wrong_misses} did.", flush=True)
     return wrong_fits == 0 and wrong_misses <= 1
 

@@ -184,3 +184,7 @@ CHECK
     [[ "$output" == *"the background training does not run: it failed 3 times in a row: "*"RuntimeError: no data"* ]]
     [ ! -s "$(run_dir)/repo_net_001_parallel/training.log" ]
 }
+
+@test "short trainings, which import for most of their time, and long ones are proven to go together, in pairs of all kinds" {
+    told "$PYTHON" "$GPU/feasibility_short.py" "$TARE" "$WORK/study"
+}

@@ -161,8 +161,9 @@ static void recommended_are_entries_as_they_were_without_the_one_epoch(void **st
     choose(&f, settings_text);
     f.study.pairs[0].prediction = (struct pairs_prediction){.known = true, .risk = RISK_STABLE, .fits = true};
     f.study.pairs[1].prediction = (struct pairs_prediction){.known = true, .risk = RISK_USABLE, .fits = true};
-    f.study.pairs[1].outcome = (struct pairs_outcome){.ran = true, .finished = true};
-    /* High risk, though it fits; then foretold well, but it ran out of memory. */
+    for (size_t i = 0; i < 3; i++)
+        f.study.pairs[i].outcome = (struct pairs_outcome){.ran = true, .finished = true, .result = PAIRS_PROVEN};
+    /* High risk, though it fits, and is proven. */
     f.study.pairs[2].prediction = (struct pairs_prediction){.known = true, .risk = RISK_HIGH, .fits = true};
     json_t *json = feasibility_recommended(&f.study, f.settings.doc.root),
            *entries = json_object_get(json, "experiments");
@@ -176,8 +177,12 @@ static void recommended_are_entries_as_they_were_without_the_one_epoch(void **st
     assert_int_equal(json_integer_value(json_object_get(params, "epochs")), 7);
     assert_string_equal(json_get_text(json, "experiment_name"), "x_recommended");
     json_decref(json);
-    f.study.pairs[1].outcome.out_of_memory = true;
-    assert_false(pairs_is_recommended(&f.study.pairs[1]));
+    assert_false(pairs_is_recommended(&f.study.pairs[2]));
+    static const enum pairs_result others[] = {PAIRS_NOT_RUN, PAIRS_FAILED, PAIRS_NOT_PROVEN};
+    for (size_t i = 0; i < 3; i++) {
+        f.study.pairs[1].outcome.result = others[i];
+        assert_false(pairs_is_recommended(&f.study.pairs[1]));
+    }
     done(&f);
 }
 

@@ -364,6 +364,173 @@ static void known_runs_count_with_those_that_ran_now(void **state)
     feasibility_fini(&study);
 }
 
+/* a and b alone: 1000 and 400 MiB, 40 % each, 10 and 4 s of which 1 s is start-up. */
+static void take_alone_seen(struct feasibility *study)
+{
+    json_t *json = parsed("{\"experiments\": [" ALONE(1048576000, "job", 10, 2100) "," ALONE(419430400, "job", 4, 800) "]}");
+    for (size_t i = 0; i < 2; i++) {
+        json_t *tare = json_object_get(json_array_get(json_object_get(json, "experiments"), i), "tare");
+        json_t *attempt = json_array_get(json_object_get(tare, "attempts"), 0);
+        json_t *gpu = json_array_get(json_object_get(json_object_get(attempt, "memory"), "gpus"), 0);
+        json_object_set_new(gpu, "load_at_peak_percent", json_real(40));
+    }
+    json_decref(take_runs(study, json, 1));
+    json_decref(json);
+    feasibility_predict(study, 0);
+    study->overlap_s = 5;
+    study->pair_s = 100;
+}
+
+/* An experiment of 8 s with looks a second apart, of which both train in so many, from the third on. */
+static json_t *beside(const char *verdict, const char *evidence, int together)
+{
+    AUTO_FREE char *text =
+        mem_printf("{\"experiment_id\": \"x\", \"tare\": {\"outcome\": \"succeeded\", \"verdict\": \"%s\", "
+                   "\"evidence\": [%s], \"attempts\": [{\"duration_seconds\": 8}], \"parallel\": {\"background\": "
+                   "{\"succeeded\": 1, \"failed\": 0, \"load\": {\"alone_s\": 2}, \"loops\": [{\"outcome\": "
+                   "\"stopped\", \"start_s\": -1, \"duration_s\": 9}]}}}}",
+                   verdict, evidence);
+    json_t *experiment = parsed(text);
+    json_t *looks = parsed("{\"t_s\": [], \"foreground_bytes\": [], \"background_bytes\": [], "
+                           "\"foreground_percent\": [], \"background_percent\": []}");
+    for (int i = 0; i < 8; i++) {
+        bool own = i >= 2 && i < 2 + together;
+        json_array_append_new(json_object_get(looks, "t_s"), json_real(i));
+        json_array_append_new(json_object_get(looks, "foreground_bytes"), json_integer(i >= 2 ? 1048576000 : 0));
+        json_array_append_new(json_object_get(looks, "background_bytes"), json_integer(own ? 419430400 : 0));
+        json_array_append_new(json_object_get(looks, "foreground_percent"), json_integer(40));
+        json_array_append_new(json_object_get(looks, "background_percent"), json_integer(own ? 40 : 0));
+    }
+    json_object_set_new(json_object_get(json_object_get(experiment, "tare"), "parallel"), "looks", looks);
+    return experiment;
+}
+
+/* A round of the pair; takes the experiments. */
+static void take_round(struct feasibility *study, json_t *experiments)
+{
+    json_t *root = json_object();
+    json_t *settings = study->pairs[0].outcome.ran ? feasibility_again_settings(study, root)
+                                                   : feasibility_pair_settings(study, root);
+    assert_non_null(settings);
+    json_t *entry = json_array_get(json_object_get(settings, "experiments"), 0);
+    assert_int_equal(json_integer_value(json_object_get(entry, "runs_per_config")), json_array_size(experiments));
+    json_t *results = json_pack("{so}", "experiments", experiments);
+    feasibility_take_pairs(study, results, settings);
+    json_decref(results);
+    json_decref(settings);
+    json_decref(root);
+}
+
+static void rounds_are_added_until_the_overlap_is_there(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_alone_seen(&study);
+    take_round(&study, json_pack("[o]", beside("clean", "", 2)));
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_true(out->result == PAIRS_NOT_PROVEN && out->overlap_s == 2 && out->at_peaks == 2);
+    assert_string_equal(out->why, "they trained at the same time for 2.0 s, less than the 5 s that are asked for, in 1 "
+                                  "experiment of 10.0 s in all");
+    assert_false(pairs_is_recommended(&study.pairs[0]));
+    assert_true(out->startup_s[FOREGROUND].value == 2 && out->startup_s[BACKGROUND].value == 3);
+    /* 3 of 5 s are missing, 2 come with each; b starts 1 s before a, as its start-up is so much longer. */
+    json_t *root = json_object(), *settings = feasibility_again_settings(&study, root);
+    const json_t *entry = json_array_get(json_get(settings, "experiments"), 0);
+    assert_true(json_number_value(json_object_get(entry, "start_after")) == 1);
+    json_decref(settings);
+    json_decref(root);
+    take_round(&study, json_pack("[oo]", beside("clean", "", 2), beside("clean", "", 1)));
+    assert_true(out->result == PAIRS_PROVEN && out->overlap_s == 5 && out->verdict == VERDICT_CLEAN && !out->why);
+    assert_true(out->experiments == 3 && out->clean == 3 && out->measured_s == 30);
+    assert_true(out->together_bytes == 1400 * MIB && pairs_is_recommended(&study.pairs[0]));
+    near(pairs_peaks_alone(&study, &study.pairs[0]), 1400 * MIB);
+    assert_null(feasibility_again_settings(&study, NULL));
+    struct pairs_counts counts = feasibility_counts(&study);
+    assert_true(counts.of[PAIRS_PROVEN] == 1 && counts.recommended == 1);
+    feasibility_fini(&study);
+}
+
+static void what_is_contaminated_proves_nothing_and_says_so(void **state)
+{
+    (void)state;
+    static const char evidence[] =
+        "{\"kind\": \"foreign_process\", \"weight\": \"contaminated\", \"text\": \"pid 7\"}, {\"kind\": \"boost\"}";
+    struct feasibility study;
+    begin(&study);
+    take_alone_seen(&study);
+    take_round(&study, json_pack("[o]", beside("contaminated", evidence, 6)));
+    const struct pairs_outcome *out = &study.pairs[0].outcome;
+    assert_true(out->result == PAIRS_NOT_PROVEN && out->overlap_s == 0 && out->verdict == VERDICT_CONTAMINATED);
+    assert_string_equal(out->why, "no experiment of 1 was clean, the worst is contaminated: foreign_process");
+    json_t *kinds = pairs_evidence(out);
+    assert_int_equal(json_array_size(kinds), 1);
+    assert_string_equal(json_get_text(json_array_get(kinds, 0), "text"), "pid 7");
+    json_decref(kinds);
+    /* A second round without any gain is the last. */
+    take_round(&study, json_pack("[o]", beside("contaminated", evidence, 6)));
+    assert_null(feasibility_again_settings(&study, NULL));
+    struct pairs_criterion criteria[PAIRS_CRITERIA];
+    feasibility_criteria(&study, criteria);
+    assert_true(criteria[6].known && !criteria[6].met && criteria[4].met);
+    feasibility_fini(&study);
+}
+
+static void a_pair_takes_no_more_than_its_time(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    begin(&study);
+    take_alone_seen(&study);
+    /* 10 s each: after the first there is time for two more, not for the three that it would take. */
+    study.pair_s = 39;
+    study.overlap_s = 4;
+    take_round(&study, json_pack("[o]", beside("clean", "", 1)));
+    take_round(&study, json_pack("[oo]", beside("clean", "", 0), beside("clean", "", 0)));
+    assert_null(feasibility_again_settings(&study, NULL));
+    assert_string_equal(study.pairs[0].outcome.why, "they trained at the same time for 1.0 s, less than the 4 s that are "
+                                                    "asked for, in 3 experiments of 30.0 s in all");
+    feasibility_fini(&study);
+}
+
+static void energy_that_cannot_be_attributed_is_not(void **state)
+{
+    (void)state;
+    const struct {
+        const char *share, *marginal;
+        bool possible;
+        const char *by;
+        double joules;
+    } cases[] = {
+        /* As on an H200: 19 J, 295 J more or less, and more than half of it nobody's. */
+        {"{\"foreground_mj\": 20, \"background_mj\": 28, \"unattributed_mj\": 52}",
+         "{\"joules\": 19, \"half_width_j\": 295}", false, "sm_share", 0},
+        {"{\"foreground_mj\": 20, \"background_mj\": 30, \"unattributed_mj\": 50}",
+         "{\"joules\": 19, \"half_width_j\": 295}", true, "sm_share", 1200},
+        {"{\"foreground_mj\": 20, \"background_mj\": 28, \"unattributed_mj\": 52}",
+         "{\"joules\": 900, \"half_width_j\": 295}", true, "foreground_marginal", 900},
+        {"null", "{\"joules\": 295, \"half_width_j\": 295}", false, "foreground_marginal", 0},
+        {"null", "null", false, NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct feasibility study;
+        begin(&study);
+        AUTO_FREE char *text = mem_printf("{\"tare\": {\"outcome\": \"succeeded\", \"energy\": {\"gpu\": {\"joules\": "
+                                          "3000}}, \"attempts\": [{\"duration_seconds\": 22}], \"parallel\": "
+                                          "{\"sm_share\": %s, \"foreground_marginal\": %s}}}",
+                                          cases[i].share, cases[i].marginal);
+        take_pair(&study, text);
+        const struct pairs_outcome *out = &study.pairs[0].outcome;
+        assert_true(out->attribution.possible == cases[i].possible && out->joules.valid == cases[i].possible);
+        assert_true(!cases[i].by == !out->attribution.by);
+        if (cases[i].by)
+            assert_string_equal(out->attribution.by, cases[i].by);
+        if (cases[i].possible)
+            near(out->joules, cases[i].joules);
+        feasibility_fini(&study);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +545,10 @@ int main(void)
         cmocka_unit_test(one_that_ran_out_of_memory_alone_has_a_cause_and_something_to_try),
         cmocka_unit_test(results_belong_to_whom_the_settings_that_were_run_name),
         cmocka_unit_test(known_runs_count_with_those_that_ran_now),
+        cmocka_unit_test(rounds_are_added_until_the_overlap_is_there),
+        cmocka_unit_test(what_is_contaminated_proves_nothing_and_says_so),
+        cmocka_unit_test(a_pair_takes_no_more_than_its_time),
+        cmocka_unit_test(energy_that_cannot_be_attributed_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

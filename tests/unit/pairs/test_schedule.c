@@ -50,6 +50,9 @@ static void four(struct feasibility *study, const char *pairs)
     assert_int_equal(study->model_count, 4);
 }
 
+/* Both ways it was as fast as is assumed. */
+#define PROVEN(a, b) "{\"foreground\": \"" a "\", \"background\": \"" b "\", \"outcome\": \"proven\", \"real\": {\"finished\": true}}"
+
 static const bool all[] = {true, true, true, true, true, true};
 
 static void what_does_not_slow_down_runs_in_pairs(void **state)
@@ -57,7 +60,7 @@ static void what_does_not_slow_down_runs_in_pairs(void **state)
     (void)state;
     struct feasibility study;
     struct schedule schedule;
-    four(&study, "");
+    four(&study, PROVEN("a", "b") "," PROVEN("a", "c") "," PROVEN("b", "c") "," PROVEN("a", "d"));
     assert_true(schedule_seconds(&study.models[0]) == 200);
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     /* a and b: 80 % together, no slower: 200 s for 400. a and c would take 1.4 times 200 s. d is too large for
@@ -83,7 +86,7 @@ static void what_was_measured_counts_and_what_failed_is_not_tried_again(void **s
     /* a beside b failed; b in front of c: 1.1 and 1.2 times slower: 220 s. */
     four(&study,
          "{\"foreground\": \"a\", \"background\": \"b\", \"real\": {\"finished\": true, \"background_failed\": true}},"
-         "{\"foreground\": \"b\", \"background\": \"c\", \"real\": {\"finished\": true, \"foreground_slowdown\": 1.1, "
+         "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"proven\", \"real\": {\"finished\": true, \"foreground_slowdown\": 1.1, "
          "\"background_slowdown\": 1.2}}");
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     assert_true(schedule.pairs == 1 && schedule.measured == 1);
@@ -97,6 +100,26 @@ static void what_was_measured_counts_and_what_failed_is_not_tried_again(void **s
     assert_string_equal(json_get_text(json_get(pair, "foreground"), "model"), "b");
     assert_string_equal(json_get_text(json_get(pair, "background"), "model"), "c");
     json_decref(json);
+    schedule_fini(&schedule);
+    feasibility_fini(&study);
+}
+
+static void what_is_not_proven_runs_alone_and_is_named(void **state)
+{
+    (void)state;
+    struct feasibility study;
+    struct schedule schedule;
+    /* a and b fit, and would save 200 s; b and c were tried, and nothing failed. */
+    four(&study, "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"not proven\", \"real\": "
+                 "{\"finished\": true, \"foreground_slowdown\": 1, \"background_slowdown\": 1}}");
+    schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
+    assert_true(schedule.pairs == 0 && schedule.seconds == schedule.alone_seconds);
+    /* a and c would save 320 - 280 s. */
+    assert_int_equal(schedule.unproven_count, 3);
+    static const size_t expected[][2] = {{0, 1}, {0, 2}, {1, 2}};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(schedule.unproven[i].foreground == expected[i][0] &&
+                    schedule.unproven[i].background == expected[i][1]);
     schedule_fini(&schedule);
     feasibility_fini(&study);
 }
@@ -120,12 +143,19 @@ static void no_way_to_pair_five_models_is_shorter(void **state)
 {
     (void)state;
     static const char *const names[] = {"a", "b", "c", "d", "e"};
+    static const size_t ways[10][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 2}, {1, 3}, {1, 4}, {2, 3}, {2, 4}, {3, 4}};
     struct rng rng;
     rng_seed(&rng, 5);
     for (int round = 0; round < 200; round++) {
         AUTO_TEXT struct text text = {0};
         double gib[5], seconds[5], use[5], alone[5], pair[5][5] = {{0}};
-        text_add(&text, "{\"pairs\": [], \"models\": [");
+        text_add(&text, "{\"pairs\": [");
+        for (size_t i = 0; i < 10; i++)
+            text_addf(&text,
+                      "%s{\"foreground\": \"%s\", \"background\": \"%s\", \"outcome\": \"proven\", \"real\": "
+                      "{\"finished\": true}}",
+                      i ? "," : "", names[ways[i][0]], names[ways[i][1]]);
+        text_add(&text, "], \"models\": [");
         for (size_t i = 0; i < 5; i++) {
             gib[i] = 1 + (double)rng_below(&rng, 6);
             seconds[i] = 1 + (double)rng_below(&rng, 50);
@@ -207,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_slow_down_runs_in_pairs),
         cmocka_unit_test(what_was_measured_counts_and_what_failed_is_not_tried_again),
+        cmocka_unit_test(what_is_not_proven_runs_alone_and_is_named),
         cmocka_unit_test(no_way_to_pair_five_models_is_shorter),
         cmocka_unit_test(a_later_study_replaces_a_model_and_adds_others),
         cmocka_unit_test(what_is_no_study_is_refused),

@@ -25,28 +25,47 @@ static void add_model(struct feasibility *study, const char *name, double gib)
     model->joules = (struct reading){1234567, true};
 }
 
-/* One pair that fits and did, and one that does not. */
+/* One pair that fits and is proven, one that does not fit, and one that proved nothing. */
 static void begin(struct feasibility *study)
 {
     *study = (struct feasibility){.models = mem_array(3, sizeof *study->models),
-                                  .pairs = mem_array(2, sizeof *study->pairs),
-                                  .pair_count = 2,
+                                  .pairs = mem_array(3, sizeof *study->pairs),
+                                  .pair_count = 3,
+                                  .overlap_s = 10,
                                   .timing = {0, 10, 0, 3}};
     add_model(study, "a_model_with_quite_a_long_name", 1);
     add_model(study, "bug-localization-by-dnn-and-rvsm/default", 4);
     add_model(study, "c", 6);
     study->pairs[0] = (struct pairs_pair){.foreground = 0, .background = 1};
     study->pairs[1] = (struct pairs_pair){.foreground = 1, .background = 2};
+    study->pairs[2] = (struct pairs_pair){.foreground = 0, .background = 2};
     feasibility_predict(study, 8 * GIB);
     study->pairs[0].outcome = (struct pairs_outcome){.ran = true,
                                                      .started = true,
                                                      .finished = true,
+                                                     .result = PAIRS_PROVEN,
+                                                     .verdict = VERDICT_CLEAN,
+                                                     .seen = true,
+                                                     .overlap_s = 12.3,
+                                                     .experiments = 2,
                                                      .slowdown = {1.25, true},
                                                      .background_slowdown = {1.5, true},
                                                      .peak_bytes = {5 * GIB, true},
                                                      .pair_joules = {80, true},
                                                      .serial_joules = {100, true}};
-    study->pairs[1].outcome = (struct pairs_outcome){.ran = true,
+    size_t last = study->pairs[1].foreground == 0 ? 1 : 2, oom = 3 - last;
+    study->pairs[last].outcome = (struct pairs_outcome){
+        .ran = true,
+        .started = true,
+        .finished = true,
+        .result = PAIRS_NOT_PROVEN,
+        .verdict = VERDICT_CONTAMINATED,
+        .why = mem_strdup("they never met"),
+        .experiments = 3,
+        .attribution = {"sm_share", false, {0.52, true}, {19, true}, {295, true}},
+        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % \\u001b[31m\"}]}]", 0, NULL)};
+    study->pairs[oom].outcome = (struct pairs_outcome){.ran = true,
+                                                     .result = PAIRS_FAILED,
                                                      .out_of_memory = true,
                                                      .cause = mem_strdup("out of memory in c: \x1b[31mred"),
                                                      .proposal = mem_strdup("a smaller batch of c")};
@@ -89,7 +108,14 @@ static void as_wide_as_it_takes_everything_is_there(void **state)
         "1 min 15 s",
         "out of memory",
         "  try: a smaller batch of c",
-        "met      none of them runs out of memory (1 of 1 pairs foretold to fit)"};
+        "Pairs: 1 proven, 1 not proven, 1 failed, 0 not run; recommended: 1",
+        "12.3 s",
+        "contaminated",
+        "a_model_with_quite_a_long_name beside c: they never met",
+        "a_model_with_quite_a_long_name beside c: contaminated, background_stalled, in 1 of 3 experiments: in 7 %",
+        "a_model_with_quite_a_long_name beside c: 19 J ± 295 J for the foreground, and 52 % of the energy is nobody's",
+        "met      none of them runs out of memory (2 of 2 pairs predicted to fit)",
+        "not met  every pair predicted to fit is proven (1 of 2 pairs predicted to fit)"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(text_get(&text), words[i]))
             fail_msg("'%s' is not in\n%s", words[i], text_get(&text));
@@ -112,6 +138,7 @@ static void tables_fit_windows_of_80_and_100_columns_in_colour_and_without(void 
                 fail_msg("%zu columns:\n%s", width, text_get(&text));
             assert_non_null(strstr(text_get(&text), "PREDICTED"));
             assert_non_null(strstr(text_get(&text), "out of memory"));
+            assert_non_null(strstr(text_get(&text), "not proven"));
         }
     feasibility_fini(&study);
 }
