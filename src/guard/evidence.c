@@ -1,5 +1,6 @@
 #include "guard/evidence.h"
 
+#include "base/text.h"
 #include "tare_build.h"
 
 #include <string.h>
@@ -292,6 +293,12 @@ static const struct evidence_kind kinds[] = {
     {"file_damaged", EVIDENCE_INCONSISTENT, ALL, CHECK_DATA,
      "A file of the experiment is cut off, empty or cannot be read as what it should be.",
      "Look for a copy, or repeat the experiment."},
+    {"check_not_made", EVIDENCE_UNVERIFIED, NOTHING, CHECK_NONE,
+     "A check that a figure needs was not made: the text names it and says why.",
+     "The list of checks of the experiment says what makes it possible."},
+    {"metric_implausible", EVIDENCE_SUSPECT, METRIC, CHECK_METRIC_PLAUSIBLE,
+     "A metric is not a finite number.",
+     "Look at the training's log: it may have diverged."},
     {"records_lost", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
      "Records of the run that told of the experiment were lost or damaged: what speaks against it may be among them.",
      "Look why the run's files were damaged (disk, network file system), and repeat the experiment."},
@@ -376,6 +383,16 @@ bool check_outcome_parse(const char *name, enum check_outcome *out)
     if (found >= 0)
         *out = (enum check_outcome)found;
     return found >= 0;
+}
+
+char *checks_compact(const struct check_result *results, size_t count)
+{
+    struct text text = {0};
+    for (size_t i = 0; i < count; i++)
+        if (results[i].check < CHECKS && (results[i].outcome == CHECK_FAILED || results[i].outcome == CHECK_NOT_MADE))
+            text_addf(&text, "%s%s:%s", text.length ? " " : "", checks[results[i].check].name,
+                      outcome_names[results[i].outcome]);
+    return text_take(&text);
 }
 
 const char *verdict_name(enum verdict verdict)

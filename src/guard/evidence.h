@@ -49,6 +49,9 @@ struct check_result {
     char *text; /* figures; of NOT_MADE also why; NULL: none. Owned by whoever made the result */
 };
 
+/* "idle_before:failed other_cpu:not_made": those that failed or were not made. Fresh. */
+char *checks_compact(const struct check_result *results, size_t count);
+
 const struct check_kind *check_kind(enum check check);
 enum check check_parse(const char *name);                   /* CHECK_NONE: no such check */
 const char *check_outcome_name(enum check_outcome outcome); /* "passed", "failed", "not_made", "not_needed" */

@@ -35,7 +35,11 @@ static const char *const own_columns[] = {"mode",
                                           "changed",
                                           "energy_gpu_net_joules",
                                           "energy_gpu_net_half_width_joules",
-                                          "utc_offset"};
+                                          "utc_offset",
+                                          "verdict_time",
+                                          "verdict_energy",
+                                          "verdict_metric",
+                                          "checks"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -173,6 +177,10 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     add_number(out, net.value, net.valid);
     add_number(out, half_width.value, net.valid && half_width.valid);
     add_cell(out, offset);
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        add_cell(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
+    AUTO_FREE char *checks = item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
+    add_cell(out, checks);
     text_add_char(out, '\n');
 }
 

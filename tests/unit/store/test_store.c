@@ -39,7 +39,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     free(registry);
     assert_answer(&run, "SELECT group_concat(id, ' ') FROM (SELECT id FROM plan ORDER BY number)",
                   "demo_net_001 other_default_002 demo_net_003_parallel");
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "PRAGMA journal_mode", "wal");
     run_remove(&run);
 }

@@ -394,7 +394,7 @@ static void a_run_from_before_verdicts_is_accused_but_not_acquitted(void **state
     add_as(store, 2, EVENT_EXPERIMENT_ENDED, 3, 0, 1, "{'outcome': 'succeeded'}", NULL, NULL);
     store_write_results(store, 3, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "SELECT group_concat(coalesce(verdict, '-'), ' ') FROM experiments", "- suspect clean");
     assert_answer(&run, "SELECT result_attempt FROM experiments WHERE number=2", "1");
     assert_string_equal(column("summary.csv", "verdict"), " suspect clean");

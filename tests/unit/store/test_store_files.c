@@ -24,7 +24,7 @@
     "energy_cpu_pkg_joules,energy_cpu_ram_joules,energy_cpu_total_joules,energy_gpu_avg_watts,energy_gpu_max_watts,"   \
     "energy_gpu_min_watts,energy_gpu_total_joules,energy_gpu_temp_avg_celsius,energy_gpu_temp_max_celsius,"            \
     "energy_gpu_util_avg_percent,energy_gpu_util_max_percent,mode,outcome,exit_code,attempt,gpu_mem_peak_mib,verdict," \
-    "error,failure,changed,energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset\n"
+    "error,failure,changed,energy_gpu_net_joules,energy_gpu_net_half_width_joules,utc_offset,verdict_time,verdict_energy,verdict_metric,checks\n"
 
 static void play_experiment(struct store *store, int64_t experiment, bool succeeds)
 {

@@ -267,7 +267,7 @@ static void a_run_of_the_format_before_is_read_and_gone_on_with(void **state)
            NULL, NULL);
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "SELECT name || t_ns FROM marks", "e8");
     assert_file(&run, "demo_net_001/energy/marks.csv",
                 HEADER "e,startup,,0.000000000,0.000000001,0.000000001,,,,,,,,,,\n"
