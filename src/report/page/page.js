@@ -39,7 +39,7 @@ function showVerdict() {
     make("p", { class: "sentence" }, sentence()),
     make("div", { class: "tiles" },
       ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
-        .filter(([name, n]) => n || !["unverified", "unjudged"].includes(name)).map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
+        .filter(([name, n]) => n || name !== "unjudged").map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
       ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),

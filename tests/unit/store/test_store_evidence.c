@@ -353,6 +353,9 @@ static void only_what_has_a_result_is_planned_again_and_only_once(void **state)
 static void make_format_3(void)
 {
     static const char *const statements[] = {
+        "ALTER TABLE attempts DROP COLUMN checks",
+        "ALTER TABLE attempts DROP COLUMN verdicts",
+        "ALTER TABLE experiments DROP COLUMN verdicts",
         "DROP TABLE attempt_memory",
         "DROP TABLE evidence",
         "ALTER TABLE attempts DROP COLUMN verdict",
