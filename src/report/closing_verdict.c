@@ -89,7 +89,7 @@ void closing_add_causes(const struct results *results, struct text *out)
 
 static void add_counts(const struct results *results, struct text *out)
 {
-    size_t counts[VERDICTS] = {0}, failed = 0, printed = 0;
+    size_t counts[VERDICTS] = {0}, failed = 0;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->items[i];
         if (!has_ended(result))
@@ -100,12 +100,12 @@ static void add_counts(const struct results *results, struct text *out)
             counts[result->verdict]++;
     }
     for (enum verdict verdict = VERDICT_CLEAN; verdict < VERDICTS; verdict++)
-        if (counts[verdict] > 0)
-            text_addf(out, "%s%zu %s", printed++ ? ", " : "verdict: ", counts[verdict], verdict_name(verdict));
+        text_addf(out, "%s%zu %s", verdict == VERDICT_CLEAN ? "verdict: " : ", ", counts[verdict],
+                  verdict_name(verdict));
     if (counts[VERDICT_NONE] > 0)
-        text_addf(out, "%s%zu not judged", printed++ ? ", " : "verdict: ", counts[VERDICT_NONE]);
+        text_addf(out, ", %zu not judged", counts[VERDICT_NONE]);
     if (failed > 0)
-        text_addf(out, "%s%zu failed, not judged", printed++ ? ", " : "verdict: ", failed);
+        text_addf(out, ", %zu failed, not judged", failed);
     text_add(out, failed > 0 || closing_any_unclean(results) ? " (summary_safe.csv holds the clean ones)\n" : "\n");
 }
 
@@ -149,5 +149,6 @@ void closing_add_verdicts(const struct results *results, struct text *out)
     add_counts(results, out);
     add_kinds(results, EVIDENCE_CONTAMINATED, out);
     add_kinds(results, EVIDENCE_SUSPECT, out);
+    add_kinds(results, EVIDENCE_INCONSISTENT, out);
     add_kinds(results, EVIDENCE_UNVERIFIED, out);
 }

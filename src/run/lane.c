@@ -34,6 +34,7 @@ void lane_fini(struct lane *lane)
     lane_background_fini(lane);
     lane_guard_fini(lane);
     lane_memory_fini(lane);
+    lane_checks_begin(lane);
     lanes_link_forget(lane);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
@@ -207,6 +208,7 @@ static void make_attempt(struct lane *lane)
 
 static void prepare_attempt(struct lane *lane)
 {
+    lane_checks_begin(lane);
     lane_guard_preflight(lane, make_attempt);
 }
 
@@ -328,6 +330,7 @@ void lane_attempt_ended(struct lane *lane)
     gpu_memory_judge(lane, &lane->attempt, &told);
     json_object_set_new(data, "gpu_memory", gpu_memory_json(&lane->attempt));
     json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
+    json_object_set_new(data, "checks", lane_checks_take(lane, data));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);

@@ -4,6 +4,7 @@
 #define TARE_RUN_LANE_H
 
 #include "base/rng.h"
+#include "guard/evidence.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
 #include "run/ladder.h"
@@ -53,6 +54,13 @@ struct lane_link {
     char *others; /* experiments whose transfers were in it then */
 };
 
+/* The checks of the attempt (lane_checks.c). */
+struct lane_checks {
+    struct check_result of[CHECKS];
+    bool told[CHECKS]; /* something is known of it already */
+    char *idle_text;   /* what its GPUs were like before it; NULL: not looked at */
+};
+
 struct lane {
     struct runner *runner;
     size_t number; /* from 1 */
@@ -85,6 +93,7 @@ struct lane {
     int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
     int64_t look_ns;   /* not before that its processes are looked at again for one that is stopped */
     bool stopped_told; /* of this attempt: that one was */
+    struct lane_checks checks;
     struct lane_memory memory;
     struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
@@ -194,6 +203,9 @@ struct lane_evidence_entry {
     char *text;
     struct reading from_s, to_s; /* from the attempt's start */
 };
+void lane_checks_begin(struct lane *lane); /* before an attempt's preflight, and at the lane's end: nothing is known */
+void lane_checks_note(struct lane *lane, const struct lane_evidence_entry *entry);
+json_t *lane_checks_take(struct lane *lane, const json_t *ended); /* of EVENT_ATTEMPT_ENDED: a list, or null: never begun */
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry);
 void lane_evidence(struct lane *lane, const char *kind, char *text); /* without a span */
 void lane_stop(struct lane *lane, enum stop_reason reason);

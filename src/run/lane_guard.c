@@ -75,8 +75,10 @@ void lane_guard_unavailable(struct lane *lane, const char *label)
 void lane_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct guard_device *device = device_of(lane, label);
-    if (device)
-        device->sample = *sample;
+    if (!device)
+        return;
+    device->sample = *sample;
+    device->reasons_told = device->reasons_told || sample->readings.of[GPU_CLOCK_REASONS].valid;
 }
 
 void guard_look_of(const struct guard_device *device, int64_t asked_ns, struct guard_look *out)
@@ -148,6 +150,7 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     device->deaf = false;
     if ((!lane->guard->running && !lane->guard->alone) || device->seen_off)
         return;
+    device->looks++;
     device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
     for (size_t i = 0; i < device->user_count; i++)
         device->users[i].later = device->users[i].start_time > guard_ended_ticks(lane);

@@ -27,6 +27,8 @@ struct guard_device {
     bool answered;     /* in this round */
     bool listed;       /* those that compute were told */
     bool quarantined;
+    bool reasons_told; /* why its clocks are low, while it was measured */
+    size_t looks;      /* lists of processes while it was measured */
     bool seen_off;     /* it was looked at once when the command had ended: what comes then is not of its time */
     struct gpu_sample sample; /* the newest; t_ns 0: none */
     int64_t users_ns;  /* of the newest list */
@@ -92,6 +94,9 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */
 void guard_users_know(struct lane_guard *guard);   /* all that are there now were told */
 void guard_people_fini(struct lane_guard *guard);
+
+/* The look before the attempt is over: what speaks against its start, and what the GPUs were like. (lane_checks.c) */
+void lane_checks_before(struct lane *lane, const struct guard_findings *findings);
 
 /* The idle window, then done; false: none is wanted. (lane_idle.c) */
 bool guard_idle_begin(struct lane *lane, lane_step *done);

@@ -103,6 +103,7 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     guard->pending_ns = guard->begun_ns;
     preflight_evidence(settings_of(lane), findings, guard->waited_s, &guard->pending);
     tell_no_baseline(lane, &guard->pending);
+    lane_checks_before(lane, findings);
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
         if (clear)

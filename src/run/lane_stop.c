@@ -46,6 +46,7 @@ static json_t *seconds_json(struct reading seconds)
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
 {
     json_t *data = json_object();
+    lane_checks_note(lane, &entry);
     json_object_set_new(data, "kind", json_string(entry.kind));
     json_object_set_new(data, "text", json_string(entry.text));
     json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());

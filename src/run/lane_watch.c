@@ -86,6 +86,8 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
         watch_begin(&device->watch, device->label, start_ns, tolerance,
                     device->sample.t_ns > 0 ? &device->sample.readings : NULL);
         device->listed = device->seen_off = false;
+        device->looks = 0;
+        device->reasons_told = device->sample.t_ns > 0 && device->sample.readings.of[GPU_CLOCK_REASONS].valid;
         device->before_bytes = (struct reading){0};
     }
     guard->ran_one = true;

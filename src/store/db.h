@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DB_FORMAT 5 /* PRAGMA user_version of the tables in schema.c */
+#define DB_FORMAT 6 /* PRAGMA user_version of the tables in schema.c */
 
 /* Of a cell, and of a line of events.jsonl, which becomes one: an attempt of 10,000 epochs takes a third of it. */
 enum { DB_CELL_MAX = 16 << 20 };

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "store/journal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_success(const char *outcome)
@@ -17,34 +18,132 @@ enum verdict evidence_verdict(const char *verdict, const char *outcome)
     return verdict_parse(verdict, &seen) ? verdict_of_end(seen, is_success(outcome)) : VERDICT_NONE;
 }
 
-/* Makes the verdict of a query's rows: the outcome in the first column, and in the second a kind of evidence, or NULL
- * where there is none. out: NULL: none is given. */
-static bool judge(sqlite3_stmt *query, const char **out, struct err *err)
+size_t evidence_take_checks(const json_t *list, struct check_result out[CHECKS])
 {
-    enum verdict verdict = VERDICT_CLEAN;
-    bool succeeded = false;
+    const json_t *item;
+    size_t i, count = 0;
+    json_array_foreach(list, i, item)
+    {
+        struct check_result result = {.check = check_parse(json_get_text(item, "check"))};
+        const char *text = json_get_text(item, "text");
+        if (count == CHECKS || result.check == CHECK_NONE ||
+            !check_outcome_parse(json_get_text(item, "outcome"), &result.outcome))
+            continue;
+        result.text = mem_strdup(text);
+        out[count++] = result;
+    }
+    return count;
+}
+
+/* What is judged: the attempt of a result, with its checks and what speaks against it. */
+struct judged {
+    bool succeeded, recorded; /* recorded: its checks were */
+    unsigned has;
+    struct check_result checks[CHECKS];
+    size_t check_count;
+    struct evidence_found *found;
+    char **kinds;
+    size_t count, capacity, kind_capacity;
+};
+
+static void judged_fini(struct judged *judged)
+{
+    for (size_t i = 0; i < judged->check_count; i++)
+        free(judged->checks[i].text);
+    for (size_t i = 0; i < judged->count; i++)
+        free(judged->kinds[i]);
+    free(judged->kinds);
+    free(judged->found);
+}
+
+static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct judged *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT a.checks, a.duration_s IS NOT NULL, EXISTS (SELECT 1 FROM energy e WHERE e.experiment = a.experiment "
+        "AND"
+        " e.attempt = a.number), EXISTS (SELECT 1 FROM attempt_metrics m WHERE m.experiment = a.experiment AND "
+        "m.attempt"
+        " = a.number AND (m.value IS NOT NULL OR m.special IS NOT NULL)) FROM attempts a WHERE a.experiment=? AND"
+        " a.number=?",
+        "ii", experiment, attempt);
+    int step = query ? db_step(query, err) : -1;
+    if (step <= 0)
+        return step == 0;
+    json_t *list = db_json(query, 0);
+    out->recorded = json_is_array(list);
+    out->check_count = evidence_take_checks(list, out->checks);
+    json_decref(list);
+    for (int i = 0; i < QUANTITIES; i++)
+        out->has |= sqlite3_column_int(query, 1 + i) ? 1u << i : 0;
+    return true;
+}
+
+/* The outcome in the first column, and in the second a kind of evidence, or NULL where there is none. */
+static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *err)
+{
     int step = query ? 0 : -1;
     while (query && (step = db_step(query, err)) > 0) {
-        succeeded = is_success(db_text(query, 0));
-        if (!db_is_null(query, 1))
-            verdict = verdict_with(verdict, db_text(query, 1));
+        out->succeeded = is_success(db_text(query, 0));
+        if (db_is_null(query, 1))
+            continue;
+        out->found = mem_room(out->found, out->count, &out->capacity, sizeof *out->found);
+        out->kinds = mem_room(out->kinds, out->count, &out->kind_capacity, sizeof *out->kinds);
+        out->kinds[out->count] = mem_strdup(db_text(query, 1));
+        out->found[out->count] = (struct evidence_found){.kind = out->kinds[out->count]};
+        out->count++;
     }
-    verdict = verdict_of_end(verdict, succeeded);
-    *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
     return step == 0;
+}
+
+static json_t *verdicts_json(const struct verdicts *verdicts)
+{
+    json_t *json = json_object();
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        if (verdicts->of[i] != VERDICT_NONE)
+            json_object_set_new(json, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+    return json;
+}
+
+/* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody recorded its checks: then
+ * the evidence alone decides, as it did when the run was made. */
+static void judge(const struct judged *judged, const char **out, json_t **by_quantity)
+{
+    enum verdict verdict = VERDICT_CLEAN;
+    *by_quantity = NULL;
+    if (judged->recorded && judged->succeeded && judged->has) {
+        struct verdicts verdicts =
+            verdicts_judge(judged->has, judged->checks, judged->check_count, judged->found, judged->count);
+        verdict = verdicts.row;
+        *by_quantity = verdicts_json(&verdicts);
+    } else {
+        for (size_t i = 0; i < judged->count; i++)
+            verdict = verdict_with(verdict, judged->found[i].kind);
+    }
+    verdict = verdict_of_end(verdict, judged->succeeded);
+    *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
 }
 
 bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
 {
-    const char *verdict;
+    struct judged judged = {0};
+    const char *verdict = NULL;
+    json_t *by_quantity = NULL;
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = a.experiment AND"
                  " v.attempt = a.number WHERE a.experiment=? AND a.number=?",
                  "ii", experiment, attempt);
-    return judge(query, &verdict, err) &&
-           db_run(db, err, "UPDATE attempts SET verdict=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
-                  "tii", verdict, experiment, attempt);
+    bool ok = load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    if (ok)
+        judge(&judged, &verdict, &by_quantity);
+    ok = ok &&
+         db_run(db, err,
+                "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
+                "tjii", verdict, by_quantity, experiment, attempt);
+    json_decref(by_quantity);
+    judged_fini(&judged);
+    return ok;
 }
 
 bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
@@ -57,15 +156,29 @@ bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
 
 bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
 {
-    const char *verdict;
+    struct judged judged = {0};
+    const char *verdict = NULL;
+    json_t *by_quantity = NULL;
+    int64_t attempt = 0;
     AUTO_QUERY sqlite3_stmt *query = db_query(
         db, err,
         "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
         experiment);
-    return judge(query, &verdict, err) &&
-           db_run(db, err, "UPDATE experiments SET verdict=? WHERE number=? AND outcome IS NOT NULL AND again=0", "ti",
-                  verdict, experiment) &&
-           evidence_outdate_files(db, experiment, err);
+    AUTO_QUERY sqlite3_stmt *last =
+        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
+    bool ok = query && last && db_step(last, err) >= 0;
+    attempt = ok ? sqlite3_column_int64(last, 0) : 0;
+    ok = ok && load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    if (ok)
+        judge(&judged, &verdict, &by_quantity);
+    ok = ok &&
+         db_run(db, err,
+                "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND outcome IS NOT NULL AND again=0",
+                "tji", verdict, by_quantity, experiment) &&
+         evidence_outdate_files(db, experiment, err);
+    json_decref(by_quantity);
+    judged_fini(&judged);
+    return ok;
 }
 
 static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)

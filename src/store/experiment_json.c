@@ -224,6 +224,21 @@ static bool add_verdict(sqlite3 *db, int64_t number, json_t *out, struct err *er
     return true;
 }
 
+/* null: an older version did not record them. Of an experiment that is done again: what the result says that stands. */
+static bool add_checks(sqlite3 *db, int64_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *row = db_query(
+        db, err,
+        "SELECT a.checks, e.verdicts FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+        " coalesce(e.result_attempt, e.attempts) WHERE e.number=?",
+        "i", number);
+    int step = row ? db_step(row, err) : -1;
+    json_t *checks = step > 0 ? db_json(row, 0) : NULL, *verdicts = step > 0 ? db_json(row, 1) : NULL;
+    json_object_set_new(out, "verdicts", verdicts ? verdicts : json_null());
+    json_object_set_new(out, "checks", checks ? checks : json_null());
+    return step >= 0;
+}
+
 static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_experiment *experiment, json_t *outcome,
                      json_t *out, struct err *err)
 {
@@ -237,7 +252,7 @@ static bool add_tare(sqlite3 *db, const struct plan *plan, const struct plan_exp
     json_t *energy = NULL;
     bool loaded = load_energy(db, number, &energy, err);
     json_object_set_new(out, "outcome", outcome);
-    loaded = add_verdict(db, number, out, err) && loaded;
+    loaded = add_verdict(db, number, out, err) && add_checks(db, number, out, err) && loaded;
     json_object_set_new(out, "energy", energy ? energy : json_null());
     json_object_set_new(out, "attempts", attempts);
     json_object_set_new(out, "epochs", epochs);

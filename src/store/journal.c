@@ -140,12 +140,12 @@ static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err
     /* What a later session closes ended at no moment of that clock, which may be another boot's. */
     if (!db_run(db, err,
                 "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
-                " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?"
+                " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?"
                 " WHERE experiment=? AND number=?",
-                "jiiijjjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
+                "jiiijjjjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
                 get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
                 get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"),
-                get(event, "failure"), event->experiment, event->attempt))
+                get(event, "failure"), get(event, "checks"), event->experiment, event->attempt))
         return false;
     return write_mark_counts(db, event, err) && energy_write(db, event, err) && memory_write(db, event, err) &&
            write_metrics(db, event, err) && evidence_judge_attempt(db, event->experiment, event->attempt, err);
@@ -161,7 +161,7 @@ static bool write_experiment_start(sqlite3 *db, const struct event *event, struc
                   " number=?1)=0",
                   "i", event->experiment) &&
            db_run(db, err,
-                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL,"
+                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL, verdicts=NULL,"
                   " failure=NULL, result_attempt=NULL, started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0"
                   " WHERE number=? AND again=0",
                   "ii", event->realtime_ns, event->experiment);

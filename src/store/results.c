@@ -20,6 +20,9 @@ void result_items_free(struct result *items, size_t count)
         free(items[i].metrics);
         json_decref(items[i].layers);
         free(items[i].failure);
+        for (size_t c = 0; c < items[i].check_count; c++)
+            free(items[i].checks[c].text);
+        free(items[i].checks);
         for (size_t e = 0; e < items[i].evidence_count; e++) {
             free(items[i].evidence[e].kind);
             free(items[i].evidence[e].text);
@@ -77,6 +80,20 @@ static void take_experiment(sqlite3_stmt *row, struct result *item)
 static void take_zone(sqlite3_stmt *row, struct result *item)
 {
     item->has_utc_offset = journal_offset(row, 1, item->ended_realtime_ns, &item->utc_offset_s);
+}
+
+static void take_checks(sqlite3_stmt *row, struct result *item)
+{
+    json_t *list = db_json(row, 1), *verdicts = db_json(row, 2);
+    if (json_is_array(list) && !item->checks) {
+        item->checks = mem_array(CHECKS, sizeof *item->checks);
+        item->check_count = evidence_take_checks(list, item->checks);
+    }
+    item->verdicts.row = item->verdict;
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)), &item->verdicts.of[i]);
+    json_decref(list);
+    json_decref(verdicts);
 }
 
 static void take_evidence(sqlite3_stmt *row, struct result *item)
@@ -181,6 +198,8 @@ static const struct items_query items_queries[] = {
                    " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},
     {take_pause, "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
                  " AND data LIKE '%cooldown%' ORDER BY seq"},
+    {take_checks, "SELECT e.number, a.checks, e.verdicts FROM experiments e JOIN attempts a ON a.experiment = e.number"
+                  " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
     {take_evidence, "SELECT e.number, v.kind, v.text FROM evidence v, experiments e"
                     " WHERE e.number BETWEEN ?1 AND ?2 AND " EVIDENCE_COUNTS " ORDER BY v.seq"},
     {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment BETWEEN ?1 AND ?2"

@@ -99,8 +99,16 @@ static const char *const format_5[] = {
     NULL,
 };
 
+/* The checks of an attempt, and the verdict on each of its quantities. */
+static const char *const format_6[] = {
+    "ALTER TABLE attempts ADD COLUMN checks TEXT",
+    "ALTER TABLE attempts ADD COLUMN verdicts TEXT",
+    "ALTER TABLE experiments ADD COLUMN verdicts TEXT",
+    NULL,
+};
+
 /* What each format adds to the one before: a run that an older version began is gone on with in the newest. */
-static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4, format_5};
+static const char *const *const formats[DB_FORMAT] = {format_1, format_2, format_3, format_4, format_5, format_6};
 
 /* From a format (0: an empty database) to the newest. */
 static bool build(sqlite3 *db, int64_t from, struct err *err)

@@ -122,6 +122,9 @@ struct result {
     bool again; /* it is planned again: what stands here is the result before, until there is a new one */
     enum verdict verdict; /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
                            * verdicts were given */
+    struct verdicts verdicts; /* of each quantity; all NONE: there is no result, or its checks were not recorded */
+    struct check_result *checks; /* of the attempt that counts; NULL: an older version did not record them */
+    size_t check_count;
     char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
     struct result_evidence *evidence; /* of what the verdict is made */
     size_t evidence_count, evidence_capacity;

@@ -37,7 +37,11 @@ static const char *const own_columns[] = {"mode",
                                           "energy_gpu_net_half_width_joules",
                                           "utc_offset",
                                           "energy_gpu_half_width_joules",
-                                          "gpu_mem_peak_how"};
+                                          "gpu_mem_peak_how",
+                                          "verdict_time",
+                                          "verdict_energy",
+                                          "verdict_metric",
+                                          "checks"};
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -178,6 +182,10 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     struct reading gross = energy_number(extra->energy, "gpu", "half_width_j");
     add_number(out, gross.value, gross.valid);
     add_cell(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        add_cell(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
+    AUTO_FREE char *checks = item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
+    add_cell(out, checks);
     text_add_char(out, '\n');
 }
 

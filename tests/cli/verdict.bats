@@ -101,7 +101,7 @@ echo "loss 0.5"'
     is "$(kinds 1)" cpu_unchecked
     is "$(summary verdict)" unverified
     is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
-    grep -q '^verdict: 1 unverified ' out
+    grep -q '^verdict: 0 clean, 1 unverified, 0 suspect, 0 contaminated ' out
     grep -q '^  unverified by cpu_unchecked (1): repo_net_001: whether others used the CPUs was not checked: /proc/stat cannot be read$' out
     "$TARE" audit "$(run_dir)" >audit.txt
     grep -q '^1 experiment: 0 clean, 1 unverified, 0 suspect, 0 contaminated$' audit.txt

@@ -14,6 +14,19 @@ function evidenceItem(item) {
     kind ? make("p", {}, `${say("remedy")}: ${kind.remedy}`) : null);
 }
 
+/* The verdict on each quantity, and every check with its outcome; its figures are in the words of what made it. */
+function checksOf(row) {
+  const own = row.data.tare || {}, classes = { passed: "clean", failed: "contaminated", not_made: "unverified", not_needed: "unjudged" };
+  if (!Array.isArray(own.checks)) return head.layout || !(own.attempts || []).length ? [] : [make("p", { class: "hint" }, say("checks_not_recorded"))];
+  const verdicts = ["time", "energy", "metric"].filter((name) => own.verdicts?.[name]).flatMap((name) => [say(`quantity_${name}`) + " ", badge(own.verdicts[name]), " "]);
+  return [make("h3", {}, say("checks")), verdicts.length ? make("p", { class: "quantities" }, ...verdicts) : null,
+    make("div", { class: "scroll" }, make("table", { class: "checks" },
+      make("thead", {}, make("tr", {}, ...["check", "outcome", "check_text"].map((name) => make("th", {}, say(name))))),
+      make("tbody", {}, ...own.checks.map((item) => make("tr", {}, make("td", { title: item.check }, say(`check_${item.check}`)),
+        make("td", {}, make("span", { class: `badge ${classes[item.outcome] ?? "unjudged"}` }, say(`check_is_${item.outcome}`))),
+        make("td", { lang: "en" }, item.text ?? ""))))))].filter(Boolean);
+}
+
 function epochName(epoch) {
   if (epoch.part !== "epoch") return say(epoch.part);
   return epoch.label !== null && epoch.label !== undefined ? `${epoch.name} ${epoch.label}` : epoch.name;
@@ -139,6 +152,7 @@ function showDetail(row) {
       .filter(Boolean).map((text) => make("span", {}, text))));
   if (row.error) section.append(make("p", {}, make("b", {}, say("error") + ": "), row.error));
   section.append(row.evidence.length ? make("ul", { class: "seen" }, ...row.evidence.map(evidenceItem)) : make("p", { class: "hint" }, say(row.verdict === "clean" ? "no_evidence" : "no_evidence_unjudged")));
+  section.append(...checksOf(row));
   showCurves(section, row);
   if (row.epochs.length) section.append(make("h3", {}, say("epochs")), epochTable(row));
   const params = Object.entries(row.params).map(([name, value]) => [name, `${value}${mutated.has(name) ? ` (${say("mutated")})` : ""}`]);

@@ -39,7 +39,7 @@ function showVerdict() {
     make("p", { class: "sentence" }, sentence()),
     make("div", { class: "tiles" },
       ...[...VERDICTS, "unjudged"].map((name) => [name, finished.filter((row) => row.verdict === name && (name !== "unjudged" || row.outcome !== "failed")).length])
-        .filter(([name, n]) => n || !["unverified", "unjudged"].includes(name)).map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
+        .filter(([name, n]) => n || name !== "unjudged").map(([name, n]) => tile(name, n, say(name) + ": " + say(name + "_hint"))),
       ...["succeeded", "failed"].map((name) => tile("", count(rows, "outcome", name), say(name))),
       ...(rows.length > finished.length ? [tile("", rows.length - finished.length, say("planned"))] : []),
       ...(energies.length ? [tile("", withUnit(sum(energies), "J"), say("total_energy"), String(sum(energies)))] : []),
@@ -60,7 +60,7 @@ function showEvidence() {
       entry.rows.add(row);
       kinds.set(item.kind, entry);
     }
-  const order = ["contaminated", "suspect", "unverified", "recorded"];
+  const order = ["contaminated", "suspect", "inconsistent", "unverified", "recorded"];
   const list = [...kinds.values()].sort((a, b) => order.indexOf(weightOf(a.item)) - order.indexOf(weightOf(b.item)) || b.rows.size - a.rows.size);
   const links = (entry) => [...entry.rows].slice(0, 12).flatMap((row, i) => [i ? ", " : "", make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, row.id)]);
   place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {

@@ -260,7 +260,7 @@ static void verdicts_are_counted_and_what_disturbed_is_named(void **state)
                               "4 succeeded, 1 failed, 1 not run\n"
                               "failed by: 1 out_of_memory\n"
                               "  digits_mlp_005: exit code 1\n"
-                              "verdict: 2 clean, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
+                              "verdict: 2 clean, 0 unverified, 1 suspect, 2 contaminated (summary_safe.csv holds the clean ones)\n"
                               "  contaminated by foreign_process (2): digits_mlp_002: 4242 python of ann\n"
                               "  suspect by sampling_gap (1): digits_mlp_002: half a second\n"
                               "  suspect by sw_thermal (1): digits_mlp_004: 3 s\n"
@@ -326,7 +326,7 @@ static void a_run_that_is_clean_says_so_in_one_line(void **state)
     add_experiment(&results, OUTCOME_SUCCEEDED);
     results.items[0].verdict = results.items[1].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean\nresults: "));
+    assert_non_null(strstr(text, "\n2 succeeded\nnever matched in any log: f1\nverdict: 2 clean, 0 unverified, 0 suspect, 0 contaminated\nresults: "));
     assert_null(strstr(text, "VERDICT"));
     assert_null(strstr(text, "--rerun"));
     results_fini(&results);
@@ -344,7 +344,7 @@ static void a_failed_experiment_is_counted_as_failed_and_never_as_clean(void **s
     add_experiment(&two, OUTCOME_FAILED);
     two.items[0].verdict = VERDICT_CLEAN;
     AUTO_FREE char *text = closing_of(&two, 0);
-    assert_non_null(strstr(text, "\nverdict: 1 clean, 1 failed, not judged (summary_safe.csv holds the clean ones)\n"));
+    assert_non_null(strstr(text, "\nverdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged (summary_safe.csv holds the clean ones)\n"));
     results_fini(&results);
     results_fini(&two);
 }

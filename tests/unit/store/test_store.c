@@ -39,7 +39,7 @@ static void a_new_run_holds_plan_settings_and_registry(void **state)
     free(registry);
     assert_answer(&run, "SELECT group_concat(id, ' ') FROM (SELECT id FROM plan ORDER BY number)",
                   "demo_net_001 other_default_002 demo_net_003_parallel");
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "PRAGMA journal_mode", "wal");
     run_remove(&run);
 }
@@ -170,10 +170,10 @@ static void a_run_of_a_newer_format_is_refused(void **state)
     struct run run;
     run_make(&run);
     fixture_close(fixture_create(&run));
-    free(ask(&run, "PRAGMA user_version=6"));
+    free(ask(&run, "PRAGMA user_version=7"));
     struct err err = {0};
     assert_null(store_open(run.dir, run.path, &err));
-    assert_non_null(strstr(err.text, "format 5"));
+    assert_non_null(strstr(err.text, "format 6"));
     assert_non_null(strstr(err.text, "newer"));
     struct results results;
     assert_false(results_read(run.path, &results, &err));

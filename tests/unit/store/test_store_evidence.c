@@ -353,6 +353,9 @@ static void only_what_has_a_result_is_planned_again_and_only_once(void **state)
 static void make_format_3(void)
 {
     static const char *const statements[] = {
+        "ALTER TABLE attempts DROP COLUMN checks",
+        "ALTER TABLE attempts DROP COLUMN verdicts",
+        "ALTER TABLE experiments DROP COLUMN verdicts",
         "DROP TABLE attempt_memory",
         "DROP TABLE evidence",
         "ALTER TABLE attempts DROP COLUMN verdict",
@@ -394,7 +397,7 @@ static void a_run_from_before_verdicts_is_accused_but_not_acquitted(void **state
     add_as(store, 2, EVENT_EXPERIMENT_ENDED, 3, 0, 1, "{'outcome': 'succeeded'}", NULL, NULL);
     store_write_results(store, 3, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "SELECT group_concat(coalesce(verdict, '-'), ' ') FROM experiments", "- suspect clean");
     assert_answer(&run, "SELECT result_attempt FROM experiments WHERE number=2", "1");
     assert_string_equal(column("summary.csv", "verdict"), " suspect clean");

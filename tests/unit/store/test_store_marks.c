@@ -219,6 +219,9 @@ static void make_format_1(const struct run *run)
         "ALTER TABLE experiments DROP COLUMN result_attempt",
         "ALTER TABLE experiments DROP COLUMN pass",
         "ALTER TABLE experiments DROP COLUMN again",
+        "ALTER TABLE attempts DROP COLUMN checks",
+        "ALTER TABLE attempts DROP COLUMN verdicts",
+        "ALTER TABLE experiments DROP COLUMN verdicts",
         "DROP TABLE epoch_energy",
         "DROP TABLE energy",
         "ALTER TABLE attempts DROP COLUMN energy",
@@ -267,7 +270,7 @@ static void a_run_of_the_format_before_is_read_and_gone_on_with(void **state)
            NULL, NULL);
     store_write_results(store, 1, NULL, NULL);
     fixture_close(store);
-    assert_answer(&run, "PRAGMA user_version", "5");
+    assert_answer(&run, "PRAGMA user_version", "6");
     assert_answer(&run, "SELECT name || t_ns FROM marks", "e8");
     assert_file(&run, "demo_net_001/energy/marks.csv",
                 HEADER "e,startup,,0.000000000,0.000000001,0.000000001,,,,,,,,,,\n"

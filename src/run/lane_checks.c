@@ -1,0 +1,315 @@
+/* Which checks of an attempt were made, and with what outcome. What speaks against it is noted as it is seen; the rest is
+ * said at its end, from what guard, meters and log hold. */
+#include "run/lane_guard.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double MIB = 1048576;
+
+void lane_checks_begin(struct lane *lane)
+{
+    struct lane_checks *checks = &lane->checks;
+    for (size_t i = 0; i < CHECKS; i++)
+        free(checks->of[i].text);
+    free(checks->idle_text);
+    *checks = (struct lane_checks){0};
+}
+
+/* The heavier outcome stays, and of two alike the first. Takes text. */
+static void note(struct lane_checks *checks, enum check check, enum check_outcome outcome, char *text)
+{
+    struct check_result *result = &checks->of[check];
+    bool had_failed = checks->told[check] && result->outcome == CHECK_FAILED;
+    if (checks->told[check] && (had_failed || outcome != CHECK_FAILED)) {
+        free(text);
+        return;
+    }
+    checks->told[check] = true;
+    free(result->text);
+    *result = (struct check_result){.check = check, .outcome = outcome, .text = text};
+}
+
+void lane_checks_note(struct lane *lane, const struct lane_evidence_entry *entry)
+{
+    const struct evidence_kind *kind = evidence_find(entry->kind);
+    if (!kind || kind->check == CHECK_NONE || kind->weight == EVIDENCE_RECORDED)
+        return;
+    enum check check = kind->check;
+    if (check == CHECK_PROCESSES_BEFORE || check == CHECK_PROCESSES_DURING)
+        check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE : CHECK_PROCESSES_DURING;
+    note(&lane->checks, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE,
+         mem_strdup(entry->text));
+}
+
+void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
+{
+    struct lane_guard *guard = lane->guard;
+    struct text text = {0};
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct evidence_kind *kind = evidence_find(findings->items[i].kind);
+        if (kind && kind->check != CHECK_NONE && findings->items[i].blocks)
+            note(&lane->checks, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
+                 CHECK_FAILED, mem_strdup(findings->items[i].text));
+    }
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct gpu_readings *readings = &guard->devices[i].sample.readings;
+        struct reading power = gpu_readings_power_w(readings);
+        text_addf(&text, "%s%s:", i ? "; " : "", guard->devices[i].label);
+        if (readings->of[GPU_UTILISATION_PERCENT].valid)
+            text_addf(&text, " busy %.0f %% of the time,", readings->of[GPU_UTILISATION_PERCENT].value);
+        if (readings->of[GPU_MEMORY_USED_BYTES].valid)
+            text_addf(&text, " %.0f MiB in use,", readings->of[GPU_MEMORY_USED_BYTES].value / MIB);
+        if (power.valid)
+            text_addf(&text, " %.1f W,", power.value);
+        if (readings->of[GPU_TEMPERATURE_C].valid)
+            text_addf(&text, " %.0f °C,", readings->of[GPU_TEMPERATURE_C].value);
+        text.data[--text.length] = '\0';
+    }
+    free(lane->checks.idle_text);
+    lane->checks.idle_text = text_take(&text);
+}
+
+static void of_processes(struct lane *lane)
+{
+    struct lane_checks *checks = &lane->checks;
+    const struct lane_guard *guard = lane->guard;
+    struct text looks = {0};
+    bool seen = true;
+    for (size_t i = 0; i < guard->count; i++) {
+        seen = seen && guard->devices[i].looks > 0;
+        text_addf(&looks, "%s%s: checked %zu time%s", i ? "; " : "", guard->devices[i].label, guard->devices[i].looks,
+                  guard->devices[i].looks == 1 ? "" : "s");
+    }
+    /* Who could not be seen before is not seen by a look or two in a short training either. */
+    const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
+    if (checks->told[CHECK_PROCESSES_BEFORE] && before->outcome == CHECK_NOT_MADE)
+        note(checks, CHECK_PROCESSES_DURING, CHECK_NOT_MADE, mem_strdup(before->text));
+    note(checks, CHECK_PROCESSES_BEFORE, CHECK_PASSED, mem_strdup("no process of anybody else"));
+    note(checks, CHECK_PROCESSES_DURING, seen ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&looks));
+    note(checks, CHECK_IDLE_BEFORE, CHECK_PASSED, mem_strdup(checks->idle_text));
+}
+
+static void of_baseline(struct lane *lane)
+{
+    const struct lane_guard *guard = lane->guard;
+    struct text text = {0};
+    bool proven = true;
+    if (lane->runner->plan->guard.preflight.baseline_s <= 0) {
+        note(&lane->checks, CHECK_BASELINE, CHECK_NOT_NEEDED, mem_strdup("switched off by the settings"));
+        return;
+    }
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct idle_window *idle = &guard->devices[i].idle;
+        proven = proven && idle->proven;
+        text_addf(&text, "%s%s", i ? "; " : "", guard->devices[i].label);
+        if (idle->proven)
+            text_addf(&text, ": %.1f W ± %.1f W", idle->power_w, idle->half_width_w);
+        else
+            text_add(&text, ": its idle power was not measured, or was not even");
+    }
+    note(&lane->checks, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+}
+
+static void of_memory(struct lane *lane)
+{
+    const struct lane_guard *guard = lane->guard;
+    struct text text = {0};
+    bool known = true;
+    for (size_t i = 0; i < guard->count; i++) {
+        const struct guard_device *device = &guard->devices[i];
+        struct reading after = device->sample.readings.of[GPU_MEMORY_USED_BYTES];
+        text_addf(&text, "%s%s: ", i ? "; " : "", device->label);
+        if (device->back == POSTFLIGHT_BACK && after.valid)
+            text_addf(&text, "%.0f MiB in use %.1f s after the job was gone", after.value / MIB, device->back_s);
+        else if (device->back == POSTFLIGHT_HELD)
+            text_add(&text, "what is in use belongs to other processes");
+        else
+            text_add(&text, "how much of its memory is in use was not seen");
+        known = known && (device->back == POSTFLIGHT_BACK || device->back == POSTFLIGHT_HELD);
+    }
+    note(&lane->checks, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+}
+
+static void of_throttling(struct lane *lane)
+{
+    const struct lane_guard *guard = lane->guard;
+    struct text text = {0};
+    for (size_t i = 0; i < guard->count; i++)
+        if (!guard->devices[i].reasons_told)
+            text_addf(&text, "%s%s does not tell why its clocks are low", text.length ? "; " : "",
+                      guard->devices[i].label);
+    bool told = text.length == 0;
+    if (told)
+        text_add(&text, "not by heat, and not by the power supply");
+    note(&lane->checks, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+}
+
+static void of_gpus(struct lane *lane)
+{
+    static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_IDLE_BEFORE,
+                                        CHECK_BASELINE,         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
+    for (size_t i = 0; !lane->guard && i < sizeof of_gpu / sizeof *of_gpu; i++)
+        note(&lane->checks, of_gpu[i], CHECK_NOT_NEEDED, mem_strdup("no GPU is measured"));
+    if (!lane->guard)
+        return;
+    of_processes(lane);
+    of_baseline(lane);
+    of_throttling(lane);
+    of_memory(lane);
+}
+
+static void of_background(struct lane *lane)
+{
+    const struct lane_load *load = &lane->load;
+    double share = 0;
+    if (!lane->experiment->parallel)
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, mem_strdup("there is no background"));
+    else if (!lane->guard)
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             mem_strdup("it ran the whole time; no GPU is measured"));
+    else if (load_share(&load->beside_watch, &share))
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             mem_printf("it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share));
+    else
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+             mem_strdup("whether it loaded the GPU beside the foreground was not seen"));
+}
+
+static void of_machine(struct lane *lane, const json_t *energy)
+{
+    bool watched = json_is_object(energy) && lane->runner->request->gauge && lane->runner->request->gauge->host;
+    double share;
+    if (!watched)
+        note(&lane->checks, CHECK_OTHER_CPU, CHECK_NOT_MADE, mem_strdup("nothing was measured of the machine"));
+    else if (json_get_number(json_object_get(energy, "host"), "others_share", &share))
+        note(&lane->checks, CHECK_OTHER_CPU, CHECK_PASSED,
+             mem_printf("others used %.1f %% of the machine's CPU time", 100 * (share > 0 ? share : 0)));
+    else
+        note(&lane->checks, CHECK_OTHER_CPU, CHECK_PASSED,
+             mem_strdup("others used less than 5 % of the machine's CPU time"));
+}
+
+static void of_sampling(struct lane *lane, const json_t *energy)
+{
+    const json_t *devices = json_object_get(energy, "devices"), *device;
+    double least = 1, longest_s = 0, number;
+    size_t i;
+    if (json_array_size(devices) == 0) {
+        note(&lane->checks, CHECK_SAMPLING, CHECK_NOT_NEEDED, mem_strdup("no energy is measured"));
+        return;
+    }
+    json_array_foreach(devices, i, device)
+    {
+        if (json_get_number(device, "covered_share", &number) && number < least)
+            least = number;
+        if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
+            longest_s = number;
+    }
+    note(&lane->checks, CHECK_SAMPLING, CHECK_PASSED,
+         mem_printf("%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least, longest_s));
+}
+
+static void of_job(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    bool valid;
+    double duration_s = attempt_duration_s(attempt, &valid);
+    AUTO_FREE char *layers = attempt->job ? containment_describe(job_layers(attempt->job)) : NULL;
+    note(&lane->checks, CHECK_PROCESSES_AFTER, layers ? CHECK_PASSED : CHECK_NOT_MADE,
+         layers ? mem_printf("all proven gone (%s)", layers) : mem_strdup("there is no job to look for"));
+    note(&lane->checks, CHECK_LENGTH, valid ? CHECK_PASSED : CHECK_NOT_MADE,
+         valid ? mem_printf("%.3g s without a pause", duration_s) : mem_strdup("how long it took is not known"));
+}
+
+/* True: at least one has a value. */
+static bool of_metrics(struct lane *lane)
+{
+    const struct attempt *attempt = &lane->attempt;
+    const size_t count = attempt->log ? joblog_result_count(attempt->log) : 0;
+    size_t named = attempt->plan->metric_count, found = 0;
+    struct text missing = {0}, wrong = {0};
+    for (size_t i = 0; i < named; i++) {
+        const char *name = attempt->plan->metrics[i].name;
+        const struct joblog_result *result = NULL;
+        for (size_t k = 0; k < count && !result; k++) {
+            const struct joblog_result *one = joblog_result(attempt->log, k);
+            if (one->role == JOBLOG_METRIC && one->has_number && strcmp(one->name, name) == 0)
+                result = one;
+        }
+        found += result != NULL;
+        if (!result)
+            text_addf(&missing, "%s%s", missing.length ? ", " : "", name);
+        else if (!isfinite(result->number))
+            text_addf(&wrong, "%s%s", wrong.length ? ", " : "", name);
+    }
+    if (named == 0)
+        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, mem_strdup("the registry names no metric"));
+    else if (wrong.length)
+        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, mem_printf("not finite: %s", text_get(&wrong)));
+    else if (missing.length)
+        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
+             mem_printf("not found in the log: %s", text_get(&missing)));
+    else
+        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
+             mem_printf("%zu of %zu found and finite; no range is known", found, named));
+    text_fini(&missing);
+    text_fini(&wrong);
+    return found > 0;
+}
+
+/* A check that was not made, and that nothing has told of yet, makes the row unverified: that is evidence too. */
+static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has)
+{
+    for (unsigned i = 0; i < CHECKS; i++) {
+        const struct check_kind *kind = check_kind((enum check)i);
+        const struct check_result *result = &lane->checks.of[i];
+        if (told[i] || !kind->required || !(kind->needed_by & has))
+            continue;
+        if (result->outcome == CHECK_NOT_MADE)
+            lane_evidence(lane, "check_not_made", mem_printf("%s: %s", kind->name, result->text));
+        else if (result->outcome == CHECK_FAILED && i == CHECK_METRIC_PLAUSIBLE)
+            lane_evidence(lane, "metric_implausible", mem_strdup(result->text));
+    }
+}
+
+json_t *lane_checks_take(struct lane *lane, const json_t *ended)
+{
+    struct lane_checks *checks = &lane->checks;
+    const json_t *energy = json_object_get(ended, "energy");
+    bool told[CHECKS];
+    if (lane->attempt.start_ns == 0)
+        return json_null();
+    memcpy(told, checks->told, sizeof told);
+    of_gpus(lane);
+    of_background(lane);
+    of_machine(lane, energy);
+    of_sampling(lane, energy);
+    of_job(lane);
+    unsigned has = 1u << QUANTITY_TIME;
+    has |= of_metrics(lane) ? 1u << QUANTITY_METRIC : 0;
+    has |= json_array_size(json_object_get(energy, "devices")) > 0 ? 1u << QUANTITY_ENERGY : 0;
+    if (lane->outcome == OUTCOME_SUCCEEDED)
+        tell_unmade(lane, told, has);
+    json_t *list = json_array();
+    for (unsigned i = 0; i < CHECKS; i++) {
+        const struct check_result *result = &checks->of[i];
+        const struct check_kind *kind = check_kind((enum check)i);
+        if (!kind->required)
+            continue;
+        json_t *item = json_object();
+        AUTO_FREE char *remedied =
+            result->outcome == CHECK_NOT_MADE ? mem_printf("%s. %s", result->text, kind->remedy) : NULL;
+        json_object_set_new(item, "check", json_string(kind->name));
+        json_object_set_new(item, "outcome", json_string(check_outcome_name(result->outcome)));
+        json_object_set_new(item, "text", json_text_or_null(remedied ? remedied : result->text));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
