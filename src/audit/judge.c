@@ -1,13 +1,14 @@
 #include "audit/judge.h"
 
-#include "audit/judge_siblings.h"
+#include "audit/judge_private.h"
 #include "base/mem.h"
 
 #include <math.h>
 #include <string.h>
 
 /* docs/audit.md gives the reason for each. */
-static const double busy_percent = 5, sampled_least = 0.95, gap_most_s = 5, load_idle_share = 0.1;
+static const double busy_percent = 5, sampled_least = 0.95, gap_most_s = 5,
+                    half_width_most = 0.05, shortest_s = 5;
 static const struct reading none = {0};
 
 static struct reading at(double seconds)
@@ -27,38 +28,23 @@ bool audit_id_well_formed(const struct dataset_experiment *experiment)
     return digits >= 3 && strcmp(number + digits, experiment->parallel ? "_parallel" : "") == 0;
 }
 
-/* In the first two seconds no training has loaded its program and its data; in a parallel experiment the background
- * training has loaded the GPU by then. */
-static void judge_start(struct dataset_experiment *experiment)
-{
-    const struct dataset_gpu *gpu = &experiment->gpu;
-    struct reading early = gpu->early_utilisation_percent;
-    if (!experiment->parallel && early.valid && early.value >= busy_percent)
-        dataset_evidence(
-            experiment, "gpu_busy_before", at(0), at(2),
-            "the GPU was %.3g %% busy in the first two seconds, before a training can have begun to use it",
-            early.value);
-    if (!experiment->parallel)
-        return;
-    bool late = early.valid && early.value < busy_percent;
-    bool lacking = gpu->idle_share.valid && gpu->idle_share.value > load_idle_share;
-    if (late || lacking)
-        dataset_evidence(experiment, "background_no_load", none, none,
-                         "the background training should keep the GPU busy: %s%.3g %% of the samples show it idle, "
-                         "%.3g s at a stretch",
-                         late ? "it did not in the first two seconds; " : "", 100 * gpu->idle_share.value,
-                         gpu->longest_idle_s.value);
-}
-
 static void judge_sampling(struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     /* Where duration and trace disagree, what of the window was sampled is the same question. */
-    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs"))
+    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs")) {
+        dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%s",
+                      gpu->window_s.valid ? "how long it took is in dispute" : "there is no trace of its power");
         return;
+    }
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
-    if (share < sampled_least)
+    bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
+                 gpu->half_width_j.value <= half_width_most * gpu->energy_j.value;
+    dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
+                  "%.3g %% of the seconds sampled, GPU energy ± %.2g %%", 100 * gpu->sampled_share.value,
+                  100 * gpu->half_width_j.value / gpu->energy_j.value);
+    if (share < sampled_least && !known)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
                          "%.6g J ± %.6g",
@@ -69,6 +55,49 @@ static void judge_sampling(struct dataset_experiment *experiment)
                          gpu->longest_gap_s.value);
 }
 
+static void judge_length(struct dataset_experiment *experiment)
+{
+    bool known = experiment->duration_s.valid && experiment->gpu.samples > 0;
+    if (known && experiment->duration_s.value < shortest_s)
+        dataset_evidence(experiment, "training_short", none, none, "it took %.3g s, of which %zu samples tell too little",
+                         experiment->duration_s.value, experiment->gpu.samples);
+    dataset_check(experiment, CHECK_LENGTH,
+                  !known ? CHECK_NOT_MADE : experiment->duration_s.value < shortest_s ? CHECK_FAILED : CHECK_PASSED,
+                  "%.6g s, %zu samples", experiment->duration_s.value, experiment->gpu.samples);
+}
+
+/* Each recorded figure against the trace that it is of, where the trace is whole. */
+static void judge_sums(struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    const struct reading *recorded = experiment->recorded;
+    struct reading mean = {gpu->samples ? gpu->samples_sum_j.value / (double)gpu->samples : 0, gpu->samples > 0};
+    struct reading both = {recorded[RECORDED_CPU_PACKAGE].value + recorded[RECORDED_CPU_RAM].value,
+                           recorded[RECORDED_CPU_PACKAGE].valid && recorded[RECORDED_CPU_RAM].valid};
+    const struct reading of_trace[RECORDED_COUNT] = {
+        [RECORDED_CPU_PACKAGE] = experiment->cpu_j,
+        [RECORDED_CPU_RAM] = experiment->dram_j,
+        [RECORDED_CPU_TOTAL] = both,
+        [RECORDED_GPU_MEAN] = mean,
+        [RECORDED_GPU_MAX] = gpu->power_max_w,
+        [RECORDED_GPU_MIN] = gpu->power_min_w,
+        [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
+        [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
+        [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
+        [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
+    if (dataset_has_evidence(experiment, "file_damaged") || dataset_has_evidence(experiment, "time_backwards") ||
+        dataset_has_evidence(experiment, "value_missing"))
+        return;
+    for (int i = 0; i < RECORDED_COUNT; i++) {
+        double apart = fabs(recorded[i].value - of_trace[i].value);
+        if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
+            continue;
+        dataset_evidence(experiment, "values_differ", none, none, "%s in summary.csv is %.8g, by energy/ it is %.8g",
+                         dataset_recorded_name((enum dataset_recorded)i), recorded[i].value, of_trace[i].value);
+        dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
+    }
+}
+
 static void judge_recorded(struct dataset_experiment *experiment)
 {
     struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL], sum = experiment->gpu.samples_sum_j;
@@ -77,6 +106,7 @@ static void judge_recorded(struct dataset_experiment *experiment)
             experiment, "energy_differs", none, none,
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
             recorded.value, sum.value);
+    judge_sums(experiment);
     if (experiment->retries > 0)
         dataset_evidence(experiment, "energy_overwritten", none, none,
                          "it was retried %lld time%s: what the earlier attempts drew is lost, the figures are the last "
@@ -153,8 +183,8 @@ static void judge_each(struct dataset *dataset)
         }
         if (experiment->folder != known)
             expected = expected_files(dataset, known = experiment->folder);
-        judge_start(experiment);
         judge_sampling(experiment);
+        judge_length(experiment);
         judge_recorded(experiment);
         judge_impossible(experiment);
         judge_missing(experiment, expected);
@@ -195,17 +225,110 @@ static void judge_duplicates(struct dataset *dataset)
     }
 }
 
+/* What a folder in the study's layout does not tell is told by others of its checks. */
+static void judge_untold(struct dataset_experiment *experiment)
+{
+    static const struct {
+        enum check check;
+        const char *text;
+    } untold[] = {
+        {CHECK_PROCESSES_BEFORE, "no process lists in this folder: judged by idle_before"},
+        {CHECK_PROCESSES_DURING, "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
+        {CHECK_PROCESSES_AFTER, "no process lists in this folder: judged by how the next one begins"},
+        {CHECK_BASELINE, "not recorded in this layout"},
+        {CHECK_THROTTLING, "not recorded in this layout: judged by like_time"},
+        {CHECK_MEMORY_BACK, "not recorded in this layout: judged by how the next one begins"},
+    };
+    for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
+        dataset_check(experiment, untold[i].check, CHECK_NOT_NEEDED, "%s", untold[i].text);
+    if (!experiment->parallel)
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
+}
+
+static void judge_background(struct dataset_experiment *experiment, double rest_w)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    (void)rest_w;
+    if (!gpu->idle_share.valid || !gpu->power_mean_w.valid) {
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
+        return;
+    }
+    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < 5) {
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
+        dataset_evidence(experiment, "background_no_load", none, none,
+                         "the GPU was never more than %.3g %% busy, at %.4g W on average: no background worked on it",
+                         gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
+        return;
+    }
+    dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+                  "below 5 %% busy in %.3g %% of the samples, %.4g W on average; its effect is like its siblings' by "
+                  "like_time and like_energy",
+                  100 * gpu->idle_share.value, gpu->power_mean_w.value);
+}
+
+static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure, enum check check,
+                         const char *what)
+{
+    const struct stats_prediction *p = &figure->prediction;
+    if (!p->valid) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
+        return;
+    }
+    double excess = p->excess, sigma = p->sigma;
+    dataset_check(experiment, check, CHECK_PASSED, "%s %+.2f %% of what %.1f others let expect (standard deviation %.2f %%)",
+                  what, 100 * excess, p->others, 100 * sigma);
+}
+
+static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state)
+{
+    compare_like(experiment, &state->like[LIKE_TIME], CHECK_LIKE_TIME, "time");
+    compare_like(experiment, &state->like[LIKE_GPU_ENERGY], CHECK_LIKE_ENERGY, "GPU energy");
+    compare_like(experiment, &state->like[LIKE_CPU_ENERGY], CHECK_OTHER_CPU, "CPU energy");
+}
+
+static void set_verdict(struct dataset_experiment *experiment)
+{
+    AUTO_FREE struct evidence_found *found = mem_array(experiment->evidence_count + 1, sizeof *found);
+    unsigned has = 1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY | 1u << QUANTITY_METRIC;
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        found[i] = (struct evidence_found){experiment->evidence[i].kind, experiment->evidence[i].quantities};
+    experiment->verdicts = verdicts_judge(has, experiment->checks, experiment->check_count, found,
+                                          experiment->evidence_count);
+    experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
+}
+
+static bool is_doubted(const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const struct evidence_kind *kind = evidence_find(experiment->evidence[i].kind);
+        unsigned touched = experiment->evidence[i].quantities ? experiment->evidence[i].quantities : kind->quantities;
+        if (kind->weight >= EVIDENCE_INCONSISTENT && touched & (1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY))
+            return true;
+    }
+    return false;
+}
+
 void audit_judge(struct dataset *dataset)
 {
+    AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
     judge_each(dataset);
     judge_duplicates(dataset);
+    judge_idle(dataset, states);
     judge_siblings(dataset);
     for (size_t i = 0; i < dataset->count; i++) {
+        states[i].doubted = is_doubted(&dataset->items[i]);
+        states[i].lacking = dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF);
+    }
+    judge_like(dataset, states);
+    for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        bool watched = experiment->judged && !experiment->unwatched;
-        experiment->verdict = watched ? VERDICT_CLEAN : VERDICT_NONE;
-        for (size_t k = 0; experiment->judged && k < experiment->evidence_count; k++)
-            experiment->verdict = verdict_with(experiment->verdict, experiment->evidence[k].kind);
-        experiment->verdict = verdict_of_end(experiment->verdict, experiment->success);
+        if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
+            judge_untold(experiment);
+            if (experiment->parallel)
+                judge_background(experiment, 0);
+            judge_compared(experiment, &states[i]);
+        }
+        if (experiment->judged)
+            set_verdict(experiment);
     }
 }

@@ -1,0 +1,42 @@
+/* fit: what a figure of one training should be, by those of the others that are like it. */
+#ifndef TARE_STATS_FIT_H
+#define TARE_STATS_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The most covariates; more are not told apart by as many trainings as one has. */
+#define STATS_FIT_COVARIATES 6
+
+/* y = (a + b·units)·exp(Σ effect[k]·x[k]), with noise that is a share of y: a start-up, and so much for each unit
+ * (epoch). */
+struct stats_fit_input {
+    size_t count;
+    const double *y;     /* over 0 */
+    const double *units; /* over 0; NULL: y = b·exp(…) */
+    const double *x;     /* count × covariates, around 0 */
+    size_t covariates;
+    const double *prior; /* of each effect: its standard deviation around 0, before there are data */
+    const bool *use;     /* false: known to be disturbed; it is predicted, and predicts nobody */
+};
+
+struct stats_prediction {
+    bool valid;      /* at least two others are like it */
+    double excess;   /* ln(y / what the others let expect), as a share */
+    double sigma;    /* standard deviation of that prediction and of one training's noise, as a share */
+    double others;   /* how many of them it rests on */
+};
+
+/* What the residuals of a fit tell of the noise: their sum of squares and its degrees of freedom. */
+struct stats_noise {
+    double squares, df;
+};
+
+/* A robust ridge regression on ln y (Huber's weights). Each is predicted without itself. noise: as several fits
+ * together know it; the fit adds its own residuals to it. out: count. */
+void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise, struct stats_prediction *out);
+
+/* The noise of these alone. */
+struct stats_noise stats_fit_noise(const struct stats_fit_input *in, struct stats_noise prior);
+
+#endif
