@@ -149,5 +149,6 @@ void closing_add_verdicts(const struct results *results, struct text *out)
     add_counts(results, out);
     add_kinds(results, EVIDENCE_CONTAMINATED, out);
     add_kinds(results, EVIDENCE_SUSPECT, out);
+    add_kinds(results, EVIDENCE_INCONSISTENT, out);
     add_kinds(results, EVIDENCE_UNVERIFIED, out);
 }

@@ -133,7 +133,7 @@ static void add_evidence(struct importing *importing, const struct import_source
     event.experiment = number;
     event.attempt = experiment->attempts;
     event.data =
-        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", "file_damaged", "text", text, "device", "from_s", "to_s");
+        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", "records_lost", "text", text, "device", "from_s", "to_s");
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);

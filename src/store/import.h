@@ -19,7 +19,7 @@ struct import_loss {
 
 /* Adds the events as sessions behind those that the store knows. The other run may still be writing: a torn last line
  * is left out. Lines that cannot be used are counted, and the rest is taken: an attempt that was recorded so is suspect
- * then (evidence of the kind file_damaged). What was added is durable after store_flush. False: there is nothing that
+ * then (evidence of the kind records_lost). What was added is durable after store_flush. False: there is nothing that
  * can be read at all. */
 bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err);
 

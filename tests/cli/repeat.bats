@@ -31,10 +31,10 @@ END
 import json
 first, second = json.load(open("again.json"))["experiments"]
 comment = first.pop("comment")
-assert comment.startswith("toy_small_002 of old: contaminated by value_impossible"), comment
+assert comment.startswith("toy_small_002 of old: unverified by value_impossible"), comment
 assert first == {"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 1,
                  "hyperparameters": {"epochs": 8, "learning_rate": 0.01}}, first
-assert second.pop("comment").startswith("toy_big_003_parallel of old: contaminated by value_impossible")
+assert second.pop("comment").startswith("toy_big_003_parallel of old: unverified by value_impossible")
 assert second == {"mode": "parallel", "runs_per_config": 1,
                   "foreground": {"repo": "toy", "model": "big", "mode": "default",
                                  "hyperparameters": {"epochs": 9, "learning_rate": 0.02}},

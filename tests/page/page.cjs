@@ -230,8 +230,8 @@ const checks = {
     await page.waitForSelector("#timeline-chart canvas");
     const bands = await page.evaluate(() => runBands().map((band) => ({ hatched: Boolean(band.hatch), seconds: band.to - band.from, fill: band.fill, verdict: band.row?.verdict })));
     assert.deepEqual(bands.filter((band) => band.hatched).map((band) => Math.round(band.seconds)), [1740, 1740, 1740, 1740, 1740]);
-    const soft = await page.evaluate(() => Object.fromEntries(["clean", "suspect", "contaminated", "unjudged"].map((name) => [name, colour(name + "-soft")])));
-    assert.deepEqual(bands.filter((band) => !band.hatched).map((band) => band.fill), ["unjudged", "clean", "suspect", "suspect", "contaminated", "contaminated"].map((name) => soft[name]));
+    const soft = await page.evaluate(() => Object.fromEntries(["clean", "unverified", "suspect", "contaminated", "unjudged"].map((name) => [name, colour(name + "-soft")])));
+    assert.deepEqual(bands.filter((band) => !band.hatched).map((band) => band.fill), ["unjudged", "clean", "unverified", "suspect", "contaminated", "contaminated"].map((name) => soft[name]));
     // The clock is that of the machine, eight hours ahead: the first began at 1763425800.
     assert.match(await page.textContent("#top"), /2025-11-18 08:30:00/);
     assert.match(await page.textContent("#verdict .sentence"), /^1 of 6 /);

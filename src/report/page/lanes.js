@@ -157,7 +157,7 @@ function laneTable() {
 
 /* Whom by whom, the heaviest first; one row for a lane and a kind. */
 function disturbedTable() {
-  const order = ["contaminated", "suspect", "unverified", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
+  const order = ["contaminated", "suspect", "inconsistent", "unverified", "recorded"], few = (list, most) => (list.length > most ? [...list.slice(0, most), say("and_more", { n: list.length - most })] : list);
   const list = [...usage.disturbances].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight) || b.experiments.length - a.experiments.length || a.lane - b.lane);
   const name = (at) => (at === null ? say("outside") : laneName(usage.lanes[at], at));
   const links = (numbers) => few(numbers.map((number) => byNumber.get(number)).filter(Boolean), 8).flatMap((row, i) => [i ? ", " : "", typeof row === "string" ? row : make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, `#${row.number}`)]);

@@ -60,7 +60,7 @@ function showEvidence() {
       entry.rows.add(row);
       kinds.set(item.kind, entry);
     }
-  const order = ["contaminated", "suspect", "unverified", "recorded"];
+  const order = ["contaminated", "suspect", "inconsistent", "unverified", "recorded"];
   const list = [...kinds.values()].sort((a, b) => order.indexOf(weightOf(a.item)) - order.indexOf(weightOf(b.item)) || b.rows.size - a.rows.size);
   const links = (entry) => [...entry.rows].slice(0, 12).flatMap((row, i) => [i ? ", " : "", make("button", { type: "button", class: "link", onclick: () => choose(row, true) }, row.id)]);
   place("evidence", make("h2", {}, say("disturbed")), list.length ? make("ul", { class: "seen" }, ...list.map((entry) => {

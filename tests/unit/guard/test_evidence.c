@@ -98,6 +98,34 @@ static void every_kind_is_told_in_whole_sentences_and_stands_once(void **state)
     }
 }
 
+static void add_quantities(struct text *out, unsigned mask)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        if (mask & 1u << i) {
+            text_addf(out, "%s%s", before, quantity_name((enum quantity)i));
+            before = ", ";
+        }
+}
+
+static void the_document_holds_the_checks_word_for_word(void **state)
+{
+    (void)state;
+    AUTO_TEXT struct text document = {0};
+    assert_true(fs_read(PROJECT_ROOT "/docs/guard.md", 1 << 20, &document, NULL));
+    for (unsigned i = 0; i < CHECKS; i++) {
+        const struct check_kind *kind = check_kind((enum check)i);
+        AUTO_TEXT struct text row = {0};
+        text_addf(&row, "| `%s` | ", kind->name);
+        add_quantities(&row, kind->needed_by);
+        text_addf(&row, " | %s | %s |\n", kind->meaning, kind->remedy);
+        if (!strstr(document.data, row.data))
+            fail_msg("docs/guard.md lacks: %s", row.data);
+        assert_int_equal(check_parse(kind->name), i);
+    }
+    assert_int_equal(check_parse("of_a_newer_version"), CHECK_NONE);
+}
+
 static void the_document_holds_the_table_word_for_word(void **state)
 {
     (void)state;
@@ -107,7 +135,9 @@ static void the_document_holds_the_table_word_for_word(void **state)
     assert_true(fs_read(PROJECT_ROOT "/docs/guard.md", 1 << 20, &document, NULL));
     for (size_t i = 0; i < count; i++) {
         AUTO_TEXT struct text row = {0};
-        text_addf(&row, "| `%s` | %s | %s | %s |\n", kinds[i].name, evidence_weight_name(kinds[i].weight),
+        text_addf(&row, "| `%s` | %s | ", kinds[i].name, evidence_weight_name(kinds[i].weight));
+        add_quantities(&row, kinds[i].quantities);
+        text_addf(&row, " | %s | %s | %s |\n", kinds[i].check == CHECK_NONE ? "" : check_kind(kinds[i].check)->name,
                   kinds[i].meaning, kinds[i].remedy);
         if (!strstr(document.data, row.data))
             fail_msg("docs/guard.md lacks: %s", row.data);
@@ -141,6 +171,125 @@ static void only_a_success_is_clean_and_only_a_clean_success_is_safe(void **stat
     }
 }
 
+enum { TIME = 1 << QUANTITY_TIME, ENERGY = 1 << QUANTITY_ENERGY, METRIC = 1 << QUANTITY_METRIC, ALL = 7 };
+
+/* Every check passed. */
+static size_t all_passed(struct check_result results[CHECKS])
+{
+    for (unsigned i = 0; i < CHECKS; i++)
+        results[i] = (struct check_result){.check = (enum check)i, .outcome = CHECK_PASSED};
+    return CHECKS;
+}
+
+static void a_row_is_clean_only_when_every_check_was_made_and_passed(void **state)
+{
+    (void)state;
+    struct check_result results[CHECKS];
+    size_t count = all_passed(results);
+    assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, VERDICT_CLEAN);
+    assert_int_equal(verdicts_judge(ALL, NULL, 0, NULL, 0).row, VERDICT_UNVERIFIED);
+    for (unsigned i = 0; i < CHECKS; i++) {
+        bool needed = check_kind((enum check)i)->needed_by != 0;
+        all_passed(results);
+        results[i].outcome = CHECK_NOT_MADE;
+        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, needed ? VERDICT_UNVERIFIED : VERDICT_CLEAN);
+        results[i].outcome = CHECK_FAILED;
+        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, needed ? VERDICT_SUSPECT : VERDICT_CLEAN);
+        results[i].outcome = CHECK_NOT_NEEDED;
+        assert_int_equal(verdicts_judge(ALL, results, count, NULL, 0).row, VERDICT_CLEAN);
+        results[i] = results[count - 1];
+        assert_int_equal(verdicts_judge(ALL, results, count - 1, NULL, 0).row,
+                         needed && check_kind((enum check)i)->required ? VERDICT_UNVERIFIED : VERDICT_CLEAN);
+    }
+}
+
+static void each_quantity_is_judged_by_the_checks_that_it_needs(void **state)
+{
+    (void)state;
+    struct check_result results[CHECKS];
+    size_t count = all_passed(results);
+    results[CHECK_SAMPLING].outcome = CHECK_NOT_MADE;
+    struct verdicts verdicts = verdicts_judge(ALL, results, count, NULL, 0);
+    assert_int_equal(verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+    assert_int_equal(verdicts.of[QUANTITY_ENERGY], VERDICT_UNVERIFIED);
+    assert_int_equal(verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
+    assert_int_equal(verdicts.row, VERDICT_UNVERIFIED);
+
+    verdicts = verdicts_judge(TIME | METRIC, results, count, NULL, 0);
+    assert_int_equal(verdicts.of[QUANTITY_ENERGY], VERDICT_NONE);
+    assert_int_equal(verdicts.row, VERDICT_CLEAN);
+    assert_int_equal(verdicts_judge(0, results, count, NULL, 0).row, VERDICT_NONE);
+}
+
+static void evidence_counts_against_what_it_touches(void **state)
+{
+    (void)state;
+    struct check_result results[CHECKS];
+    size_t count = all_passed(results);
+    const struct evidence_found thermal = {.kind = "hw_thermal"}, gap = {.kind = "sampling_gap"};
+    struct verdicts verdicts = verdicts_judge(ALL, results, count, &thermal, 1);
+    assert_int_equal(verdicts.of[QUANTITY_TIME], VERDICT_CONTAMINATED);
+    assert_int_equal(verdicts.of[QUANTITY_ENERGY], VERDICT_CONTAMINATED);
+    assert_int_equal(verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
+    verdicts = verdicts_judge(ALL, results, count, &gap, 1);
+    assert_int_equal(verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+    assert_int_equal(verdicts.of[QUANTITY_ENERGY], VERDICT_SUSPECT);
+
+    /* A check that failed weighs what its evidence weighs: neither more nor less. */
+    results[CHECK_THROTTLING].outcome = CHECK_FAILED;
+    assert_int_equal(verdicts_judge(TIME, results, count, &thermal, 1).row, VERDICT_CONTAMINATED);
+    results[CHECK_LENGTH].outcome = CHECK_FAILED;
+    const struct evidence_found told[] = {{.kind = "training_short"}, {.kind = "sw_thermal"}};
+    assert_int_equal(verdicts_judge(TIME, results, count, told, 1).row, VERDICT_SUSPECT);
+    results[CHECK_THROTTLING].outcome = CHECK_PASSED;
+    assert_int_equal(verdicts_judge(TIME, results, count, told, 1).row, VERDICT_UNVERIFIED);
+}
+
+static void inconsistent_data_make_a_quantity_unverified_and_never_contaminated(void **state)
+{
+    (void)state;
+    struct check_result results[CHECKS];
+    size_t count = all_passed(results);
+    const char *const kinds[] = {"value_impossible", "file_damaged", "duplicate_id"};
+    results[CHECK_DATA].outcome = CHECK_FAILED;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct evidence_found metric = {.kind = kinds[i], .quantities = METRIC}, whole = {.kind = kinds[i]};
+        assert_int_equal(evidence_weight(kinds[i]), EVIDENCE_INCONSISTENT);
+        struct verdicts verdicts = verdicts_judge(ALL, results, count, &whole, 1);
+        for (unsigned k = 0; k < QUANTITIES; k++)
+            assert_int_equal(verdicts.of[k], VERDICT_UNVERIFIED);
+        results[CHECK_DATA].outcome = CHECK_PASSED;
+        verdicts = verdicts_judge(ALL, results, count, &metric, 1);
+        assert_int_equal(verdicts.of[QUANTITY_TIME], VERDICT_CLEAN);
+        assert_int_equal(verdicts.of[QUANTITY_METRIC], VERDICT_UNVERIFIED);
+        results[CHECK_DATA].outcome = CHECK_FAILED;
+    }
+}
+
+static void the_kind_of_a_newer_version_is_suspect_for_every_quantity(void **state)
+{
+    (void)state;
+    struct check_result results[CHECKS];
+    size_t count = all_passed(results);
+    const struct evidence_found strange = {.kind = "of_a_newer_version"};
+    struct verdicts verdicts = verdicts_judge(ALL, results, count, &strange, 1);
+    for (unsigned k = 0; k < QUANTITIES; k++)
+        assert_int_equal(verdicts.of[k], VERDICT_SUSPECT);
+}
+
+static void outcomes_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"passed", "failed", "not_made", "not_needed"};
+    enum check_outcome outcome;
+    for (unsigned i = 0; i < CHECK_OUTCOMES; i++) {
+        assert_true(check_outcome_parse(names[i], &outcome));
+        assert_int_equal(outcome, i);
+        assert_string_equal(check_outcome_name(outcome), names[i]);
+    }
+    assert_false(check_outcome_parse("Passed", &outcome));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +299,13 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_suspect),
         cmocka_unit_test(every_kind_is_told_in_whole_sentences_and_stands_once),
         cmocka_unit_test(the_document_holds_the_table_word_for_word),
+        cmocka_unit_test(the_document_holds_the_checks_word_for_word),
+        cmocka_unit_test(a_row_is_clean_only_when_every_check_was_made_and_passed),
+        cmocka_unit_test(each_quantity_is_judged_by_the_checks_that_it_needs),
+        cmocka_unit_test(evidence_counts_against_what_it_touches),
+        cmocka_unit_test(inconsistent_data_make_a_quantity_unverified_and_never_contaminated),
+        cmocka_unit_test(the_kind_of_a_newer_version_is_suspect_for_every_quantity),
+        cmocka_unit_test(outcomes_are_read_as_they_are_written),
         cmocka_unit_test(only_a_success_is_clean_and_only_a_clean_success_is_safe),
         cmocka_unit_test(verdicts_are_read_as_they_are_written),
     };

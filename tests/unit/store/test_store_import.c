@@ -197,7 +197,7 @@ static void beginnings_that_are_lost_are_implied_and_the_result_is_suspect(void 
     assert_string_equal(loss.first.text, "events.jsonl:1: 3 events are missing before it");
     assert_answer(&target, "SELECT outcome FROM experiments WHERE number = 2", "succeeded");
     assert_answer(&target, "SELECT verdict FROM experiments WHERE number = 2", "suspect");
-    assert_answer(&target, "SELECT text FROM evidence WHERE kind = 'file_damaged' AND experiment = 2",
+    assert_answer(&target, "SELECT text FROM evidence WHERE kind = 'records_lost' AND experiment = 2",
                   "tasks/0002/1: events.jsonl:1: 3 events are missing before it; 3 events are lost, the rest was read");
     run_remove(&source);
     run_remove(&target);
