@@ -81,6 +81,14 @@ void dataset_check(struct dataset_experiment *experiment, enum check check, enum
     va_end(args);
 }
 
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check)
+{
+    for (size_t i = 0; i < experiment->check_count; i++)
+        if (experiment->checks[i].check == check)
+            return experiment->checks[i].outcome == CHECK_PASSED;
+    return false;
+}
+
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind)
 {
     for (size_t i = 0; i < experiment->evidence_count; i++)

@@ -180,6 +180,7 @@ void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned qu
 /* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
 void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check);
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -2,19 +2,17 @@
 
 #include "audit/judge_private.h"
 #include "base/mem.h"
+#include "stats/special.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* docs/audit.md gives the reason for each. */
-static const double busy_percent = 5, sampled_least = 0.95, gap_most_s = 5,
+static const double sampled_least = 0.95, like_most = 0.10, like_deviations = 0.5, like_vary_most = 0.06,
+                    unlike_least = 0.10, false_share = 0.01, gap_most_s = 5,
                     half_width_most = 0.05, shortest_s = 5;
 static const struct reading none = {0};
-
-static struct reading at(double seconds)
-{
-    return (struct reading){seconds, true};
-}
 
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
 {
@@ -245,10 +243,9 @@ static void judge_untold(struct dataset_experiment *experiment)
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
 }
 
-static void judge_background(struct dataset_experiment *experiment, double rest_w)
+static void judge_background(struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
-    (void)rest_w;
     if (!gpu->idle_share.valid || !gpu->power_mean_w.valid) {
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
         return;
@@ -266,24 +263,40 @@ static void judge_background(struct dataset_experiment *experiment, double rest_
                   100 * gpu->idle_share.value, gpu->power_mean_w.value);
 }
 
+/* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
+ * with so many comparisons, else it cannot tell. */
 static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure, enum check check,
-                         const char *what)
+                         const char *what, const char *kind, double p_value)
 {
     const struct stats_prediction *p = &figure->prediction;
+    char seen[160];
     if (!p->valid) {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
         return;
     }
-    double excess = p->excess, sigma = p->sigma;
-    dataset_check(experiment, check, CHECK_PASSED, "%s %+.2f %% of what %.1f others let expect (standard deviation %.2f %%)",
-                  what, 100 * excess, p->others, 100 * sigma);
+    snprintf(seen, sizeof seen, "%s %+.1f %% of what %.1f others let expect (standard deviation %.1f %%)", what,
+             100 * p->excess, p->others, 100 * p->sigma);
+    if (p->sigma > like_vary_most)
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much", seen);
+    else if (fabs(p->excess) + like_deviations * p->sigma <= like_most)
+        dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
+    else if (fabs(p->excess) >= unlike_least &&
+             fabs(p->excess) > p->sigma * special_t_quantile(1 - p_value / 2, figure->df)) {
+        dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
+        dataset_evidence(experiment, kind, none, none, "%s", seen);
+    } else
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: too far for like ones, too near for unlike ones", seen);
 }
 
-static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state)
+static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
 {
-    compare_like(experiment, &state->like[LIKE_TIME], CHECK_LIKE_TIME, "time");
-    compare_like(experiment, &state->like[LIKE_GPU_ENERGY], CHECK_LIKE_ENERGY, "GPU energy");
-    compare_like(experiment, &state->like[LIKE_CPU_ENERGY], CHECK_OTHER_CPU, "CPU energy");
+    compare_like(experiment, &state->like[LIKE_TIME], CHECK_LIKE_TIME, "time", "time_unlike", p_value);
+    compare_like(experiment, &state->like[LIKE_GPU_ENERGY], CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike", p_value);
+    compare_like(experiment, &state->like[LIKE_CPU_ENERGY], CHECK_OTHER_CPU, "CPU energy", "energy_unlike", p_value);
+    if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      "its background hides what else ran, and all of its kind ran one after another: the same may have "
+                      "run beside all");
 }
 
 static void set_verdict(struct dataset_experiment *experiment)
@@ -311,22 +324,26 @@ static bool is_doubted(const struct dataset_experiment *experiment)
 void audit_judge(struct dataset *dataset)
 {
     AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
+    size_t tests = 0;
     judge_each(dataset);
     judge_duplicates(dataset);
     judge_idle(dataset, states);
-    judge_siblings(dataset);
     for (size_t i = 0; i < dataset->count; i++) {
         states[i].doubted = is_doubted(&dataset->items[i]);
         states[i].lacking = dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF);
     }
     judge_like(dataset, states);
+    judge_siblings(dataset, states);
+    for (size_t i = 0; i < dataset->count; i++)
+        for (int f = 0; f < LIKE_FIGURES; f++)
+            tests += states[i].like[f].prediction.valid;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
-            judge_untold(experiment);
             if (experiment->parallel)
-                judge_background(experiment, 0);
-            judge_compared(experiment, &states[i]);
+                judge_background(experiment);
+            judge_compared(experiment, &states[i], false_share / (double)(tests + 1));
+            judge_untold(experiment);
         }
         if (experiment->judged)
             set_verdict(experiment);

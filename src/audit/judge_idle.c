@@ -8,6 +8,7 @@
 #include <math.h>
 
 /* docs/audit.md gives the reason for each. */
+enum { BETWEEN_MOST = 8 };
 static const double busy_percent = 5, idle_factor = 1.25, alike_factor = 1.25;
 static const struct reading none = {0};
 
@@ -90,37 +91,62 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                       power.value, levels->start_w);
 }
 
-/* Between two experiments that began on a GPU busy with something else, that something is likely to have been there all
- * the time; beside one of them nobody knows. */
+static bool tells(const struct dataset_experiment *experiment)
+{
+    return !experiment->parallel && experiment->gpu.early_utilisation_percent.valid;
+}
+
+/* What began busy may have been there before it, and after it. left, right: the places of the experiments on either side
+ * that tell, or SIZE_MAX; between them is one whose start was idle or cannot tell. */
+static void judge_one_between(struct dataset *dataset, struct judge_state *states, const struct place *places,
+                              size_t left, size_t at, size_t right)
+{
+    struct dataset_experiment *experiment = &dataset->items[places[at].index];
+    const struct dataset_experiment *before = left == SIZE_MAX ? NULL : &dataset->items[places[left].index],
+                                    *after = right == SIZE_MAX ? NULL : &dataset->items[places[right].index];
+    bool was = before && states[places[left].index].busy, will = after && states[places[right].index].busy;
+    if (was && will && experiment->parallel) {
+        double low = before->gpu.early_power_w.value, high = after->gpu.early_power_w.value;
+        if (fmax(low, high) <= alike_factor * fmin(low, high)) {
+            dataset_evidence(experiment, "foreign_span", none, none,
+                             "inferred: %.60s before it and %.60s after it both began on a GPU that was busy, at %.4g "
+                             "and %.4g W, so something used it in between",
+                             before->id, after->id, low, high);
+            states[places[at].index].busy = true;
+            return;
+        }
+    }
+    if (will || (was && experiment->parallel))
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      "%.60s %s it began on a GPU that was busy: nobody knows whether that was there %s",
+                      will ? after->id : before->id, will ? "after" : "before", will ? "already" : "still");
+}
+
 static void judge_between(struct dataset *dataset, struct judge_state *states, const struct place *places, size_t count)
 {
-    size_t before = SIZE_MAX; /* the last one that began alone */
+    AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
+    size_t left = SIZE_MAX, busy = SIZE_MAX;
+    next[count] = SIZE_MAX;
+    for (size_t i = count; i-- > 0;)
+        next[i] = tells(&dataset->items[places[i].index]) ? i : next[i + 1];
     for (size_t i = 0; i < count; i++) {
-        const struct dataset_experiment *now = &dataset->items[places[i].index];
-        if (now->parallel || !now->gpu.early_utilisation_percent.valid)
+        const struct dataset_experiment *experiment = &dataset->items[places[i].index];
+        states[places[i].index].rank = i;
+        if (!states[places[i].index].busy)
+            judge_one_between(dataset, states, places, left, i, next[i + 1]);
+        if (!tells(experiment))
             continue;
-        bool busy = states[places[i].index].busy, was = before != SIZE_MAX && states[places[before].index].busy;
-        for (size_t k = before == SIZE_MAX ? i : before; k < i && (busy || was); k++) {
-            struct dataset_experiment *between = &dataset->items[places[k].index];
-            if (states[places[k].index].busy)
-                continue;
-            double left = before == SIZE_MAX ? NAN : dataset->items[places[before].index].gpu.early_power_w.value,
-                   right = now->gpu.early_power_w.value, factor = fmax(left, right) / fmin(left, right);
-            if (busy && was && factor <= alike_factor) {
-                dataset_evidence(between, "foreign_span", none, none,
-                                 "inferred: %.60s before it and %.60s after it both began on a GPU that was busy, at "
-                                 "%.4g and %.4g W, so something used it in between",
-                                 dataset->items[places[before].index].id, now->id, left, right);
-                states[places[k].index].busy = true;
-            } else if (k > before || busy) {
-                dataset_check(between, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                              "%.60s %s it began on a GPU that was busy, at %.4g W: nobody knows whether that was there "
-                              "%s",
-                              busy ? now->id : dataset->items[places[before].index].id, busy ? "after" : "before",
-                              busy ? right : left, busy ? "already" : "still");
-            }
-        }
-        before = i;
+        left = i;
+        if (!states[places[i].index].busy)
+            continue;
+        /* One that comes and goes is not always there when an experiment begins. */
+        for (size_t k = busy; busy != SIZE_MAX && i - busy <= BETWEEN_MOST && k < i; k++)
+            if (!states[places[k].index].busy)
+                dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                              "%.60s before it and %.60s after it began on a GPU that was busy: what it was may come and "
+                              "go",
+                              dataset->items[places[busy].index].id, experiment->id);
+        busy = i;
     }
 }
 

@@ -192,8 +192,11 @@ static void predict(const struct kind *kind, enum like_figure figure, struct sta
     AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
     if (sample.in.count)
         stats_fit_predict(&sample.in, noise, out);
-    for (size_t i = 0; i < sample.in.count; i++)
-        kind->states[kind->items[sample.of[i]]].like[figure].prediction = out[i];
+    for (size_t i = 0; i < sample.in.count; i++) {
+        struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
+        like->prediction = out[i];
+        like->df = noise_df + fmax(0, out[i].others - 1);
+    }
     sample_fini(&sample);
 }
 
@@ -207,6 +210,19 @@ static void say_why(const struct kind *kind)
                          kind->incomplete ? kind->incomplete
                                           : "fewer than two others of its kind are undisturbed and can be compared");
         }
+}
+
+/* What ran one after another may have had the same thing beside it. */
+static void find_rows(const struct kind *kind)
+{
+    size_t first = SIZE_MAX, last = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        size_t rank = kind->states[kind->items[i]].rank;
+        first = rank < first ? rank : first;
+        last = rank > last ? rank : last;
+    }
+    for (size_t i = 0; i < kind->count; i++)
+        kind->states[kind->items[i]].in_a_row = last - first + 1 <= kind->count;
 }
 
 /* The key of a kind; background jobs count with their hyperparameters. */
@@ -290,6 +306,7 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
             predict(&kinds[k], (enum like_figure)f,
                     (struct stats_noise){noise_df * pooled[f].squares / pooled[f].df, noise_df});
         say_why(&kinds[k]);
+        find_rows(&kinds[k]);
         free(kinds[k].x);
         free(kinds[k].units);
     }

@@ -10,7 +10,8 @@
 /* docs/audit.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
-                    step_power_least_w = 20, step_utilisation_points = 20, idle_percent = 5;
+                    step_power_least_w = 20, step_utilisation_points = 20, idle_percent = 5,
+                    step_deviations = 3, step_share = 0.05;
 static const struct reading none = {0};
 
 /* Same repository, model and mode. */
@@ -56,6 +57,7 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
 /* One kind's experiments. */
 struct kind {
     struct dataset *dataset;
+    const struct judge_state *states;
     const size_t *items;
     size_t count;
 };
@@ -219,6 +221,17 @@ static bool has_such(const struct dataset_experiment *sibling, const struct data
     return other->found && other->explained >= 0.25 && change * others > 0 && fabs(others) >= 0.5 * fabs(change);
 }
 
+/* Time or energy beyond what its kind lets expect, by three standard deviations and a twentieth. */
+static bool took_more(const struct judge_state *state)
+{
+    for (int f = 0; f < LIKE_FIGURES; f++) {
+        const struct stats_prediction *p = &state->like[f].prediction;
+        if (p->valid && fabs(p->excess) > step_deviations * p->sigma && fabs(p->excess) > step_share)
+            return true;
+    }
+    return false;
+}
+
 static bool judge_step(const struct kind *kind, size_t index, bool power)
 {
     struct dataset_experiment *experiment = member(kind, index);
@@ -235,6 +248,14 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     }
     if (others < OTHERS_LEAST)
         return false;
+    if (!took_more(&kind->states[kind->items[index]])) {
+        dataset_check(experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
+                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
+                      "took more than them is not shown",
+                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%",
+                      fmax(0, step->at_s), others);
+        return true;
+    }
     dataset_evidence(experiment, "load_step", (struct reading){fmax(0, step->at_s), true}, none,
                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings",
                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s),
@@ -343,13 +364,13 @@ static void judge_use(const struct kind *kind)
     }
 }
 
-void judge_siblings(struct dataset *dataset)
+void judge_siblings(struct dataset *dataset, const struct judge_state *states)
 {
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     for (size_t g = 0; g < count; g++) {
-        struct kind kind = {dataset, order + groups[g], groups[g + 1] - groups[g]};
+        struct kind kind = {dataset, states, order + groups[g], groups[g + 1] - groups[g]};
         for (size_t i = 0; i < kind.count; i++)
             if (!judge_step(&kind, i, true))
                 judge_step(&kind, i, false);

@@ -10,7 +10,7 @@
 enum { MOST = STATS_FIT_COVARIATES + 2, ROUNDS = 12 };
 
 /* Of a start-up and of a unit's length nothing is known beforehand but their order of magnitude. */
-static const double level_prior = 3, huber = 1.5, median_to_deviation = 1.4826;
+static const double level_prior = 3, huber = 1.5;
 
 /* The state of a fit: parameters (ln a, ln b, effects), and the inverse of their precision. */
 struct fit {
