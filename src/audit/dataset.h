@@ -45,7 +45,14 @@ struct dataset_step {
 };
 
 /* Files of an experiment's energy/ that are not there. */
-enum { MISSING_POWER = 1, MISSING_UTILISATION = 2, MISSING_TEMPERATURE = 4, MISSING_PERF = 8 };
+enum {
+    MISSING_POWER = 1,
+    MISSING_UTILISATION = 2,
+    MISSING_TEMPERATURE = 4,
+    MISSING_PERF = 8,        /* cpu_energy_raw.txt */
+    MISSING_PERF_SUMS = 16,  /* cpu_energy.txt */
+    MISSING_ALL = 31
+};
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
 struct dataset_gpu {

@@ -8,10 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* docs/audit.md gives the reason for each. */
-static const double sampled_least = 0.95, like_most = 0.10, like_deviations = 0.5, like_vary_most = 0.06,
-                    unlike_least = 0.10, false_share = 0.01, gap_most_s = 5,
-                    half_width_most = 0.05, shortest_s = 5;
 static const struct reading none = {0};
 
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
@@ -38,17 +34,17 @@ static void judge_sampling(struct dataset_experiment *experiment)
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
     bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
-                 gpu->half_width_j.value <= half_width_most * gpu->energy_j.value;
+                 gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
     dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
                   "%.3g %% of the seconds sampled, GPU energy ± %.2g %%", 100 * gpu->sampled_share.value,
                   100 * gpu->half_width_j.value / gpu->energy_j.value);
-    if (share < sampled_least && !known)
+    if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
                          "%.6g J ± %.6g",
                          100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
                          gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
-    if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > gap_most_s)
+    if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
         dataset_evidence(experiment, "sampling_gap", none, none, "nothing was sampled for %.6g s",
                          gpu->longest_gap_s.value);
 }
@@ -56,11 +52,11 @@ static void judge_sampling(struct dataset_experiment *experiment)
 static void judge_length(struct dataset_experiment *experiment)
 {
     bool known = experiment->duration_s.valid && experiment->gpu.samples > 0;
-    if (known && experiment->duration_s.value < shortest_s)
+    if (known && experiment->duration_s.value < LIMIT_SHORTEST_S)
         dataset_evidence(experiment, "training_short", none, none, "it took %.3g s, of which %zu samples tell too little",
                          experiment->duration_s.value, experiment->gpu.samples);
     dataset_check(experiment, CHECK_LENGTH,
-                  !known ? CHECK_NOT_MADE : experiment->duration_s.value < shortest_s ? CHECK_FAILED : CHECK_PASSED,
+                  !known ? CHECK_NOT_MADE : experiment->duration_s.value < LIMIT_SHORTEST_S ? CHECK_FAILED : CHECK_PASSED,
                   "%.6g s, %zu samples", experiment->duration_s.value, experiment->gpu.samples);
 }
 
@@ -147,16 +143,18 @@ static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 static void judge_missing(struct dataset_experiment *experiment, unsigned expected)
 {
     static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv", "gpu_temperature.csv",
-                                        "cpu_energy_raw.txt"};
+                                        "cpu_energy_raw.txt", "cpu_energy.txt"};
     if (!experiment->has_end)
         dataset_evidence(experiment, "value_missing", none, none, "when it ended is not known");
     if (!experiment->duration_s.valid)
         dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
     if (!experiment->has_success)
         dataset_evidence(experiment, "value_missing", none, none, "whether it succeeded is not known");
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
         if (experiment->gpu.missing & expected & 1U << i)
             dataset_evidence(experiment, "value_missing", none, none, "there is no energy/%s", files[i]);
+        else if (experiment->gpu.missing & 1U << i)
+            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s", files[i]);
 }
 
 /* Files that at least one experiment of the folder has. */
@@ -250,7 +248,7 @@ static void judge_background(struct dataset_experiment *experiment)
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
         return;
     }
-    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < 5) {
+    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
         dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
         dataset_evidence(experiment, "background_no_load", none, none,
                          "the GPU was never more than %.3g %% busy, at %.4g W on average: no background worked on it",
@@ -263,36 +261,48 @@ static void judge_background(struct dataset_experiment *experiment)
                   100 * gpu->idle_share.value, gpu->power_mean_w.value);
 }
 
+/* What each figure may be off and still be like the others, and how much they may vary for that to mean anything. */
+static const struct {
+    enum check check;
+    const char *what, *evidence;
+    double most, vary_most;
+} comparisons[LIKE_FIGURES] = {
+    [LIKE_TIME] = {CHECK_LIKE_TIME, "time", "time_unlike", LIMIT_TIME_MOST, LIMIT_TIME_VARY},
+    [LIKE_GPU_ENERGY] = {CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike", LIMIT_ENERGY_MOST, LIMIT_ENERGY_VARY},
+    [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike", LIMIT_CPU_MOST, LIMIT_CPU_VARY},
+};
+
 /* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
  * with so many comparisons, else it cannot tell. */
-static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure, enum check check,
-                         const char *what, const char *kind, double p_value)
+static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure,
+                         enum like_figure which, double p_value)
 {
     const struct stats_prediction *p = &figure->prediction;
+    enum check check = comparisons[which].check;
     char seen[160];
     if (!p->valid) {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
         return;
     }
-    snprintf(seen, sizeof seen, "%s %+.1f %% of what %.1f others let expect (standard deviation %.1f %%)", what,
-             100 * p->excess, p->others, 100 * p->sigma);
-    if (p->sigma > like_vary_most)
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much", seen);
-    else if (fabs(p->excess) + like_deviations * p->sigma <= like_most)
-        dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
-    else if (fabs(p->excess) >= unlike_least &&
-             fabs(p->excess) > p->sigma * special_t_quantile(1 - p_value / 2, figure->df)) {
+    double far = fabs(p->excess);
+    snprintf(seen, sizeof seen, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
+             comparisons[which].what, 100 * p->excess, p->others, 100 * p->sigma);
+    if (far >= LIMIT_UNLIKE && far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
-        dataset_evidence(experiment, kind, none, none, "%s", seen);
-    } else
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: too far for like ones, too near for unlike ones", seen);
+        dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
+    } else if (p->sigma > comparisons[which].vary_most) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much to tell", seen);
+    } else if (far + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
+        dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
+    } else {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: chance or a disturbance, nobody can tell", seen);
+    }
 }
 
 static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
 {
-    compare_like(experiment, &state->like[LIKE_TIME], CHECK_LIKE_TIME, "time", "time_unlike", p_value);
-    compare_like(experiment, &state->like[LIKE_GPU_ENERGY], CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike", p_value);
-    compare_like(experiment, &state->like[LIKE_CPU_ENERGY], CHECK_OTHER_CPU, "CPU energy", "energy_unlike", p_value);
+    for (int f = 0; f < LIKE_FIGURES; f++)
+        compare_like(experiment, &state->like[f], (enum like_figure)f, p_value);
     if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
         dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
                       "its background hides what else ran, and all of its kind ran one after another: the same may have "
@@ -329,7 +339,7 @@ void audit_judge(struct dataset *dataset)
     judge_duplicates(dataset);
     judge_idle(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
-        states[i].doubted = is_doubted(&dataset->items[i]);
+        states[i].doubted = is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
         states[i].lacking = dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF);
     }
     judge_like(dataset, states);
@@ -342,7 +352,7 @@ void audit_judge(struct dataset *dataset)
         if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
             if (experiment->parallel)
                 judge_background(experiment);
-            judge_compared(experiment, &states[i], false_share / (double)(tests + 1));
+            judge_compared(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
         }
         if (experiment->judged)

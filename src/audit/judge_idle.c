@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-/* docs/audit.md gives the reason for each. */
-enum { BETWEEN_MOST = 8 };
-static const double busy_percent = 5, idle_factor = 1.25, alike_factor = 1.25;
 static const struct reading none = {0};
 
 /* The experiments of one folder in the order in which they began. */
@@ -36,7 +33,7 @@ static bool starts_idle(const struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     return gpu->early_power_w.valid && gpu->early_utilisation_percent.valid &&
-           gpu->early_utilisation_percent.value < busy_percent;
+           gpu->early_utilisation_percent.value < LIMIT_BUSY_PERCENT;
 }
 
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
@@ -65,7 +62,7 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                       power.valid ? "utilisation" : "power");
         return;
     }
-    if (early.value >= busy_percent) {
+    if (early.value >= LIMIT_BUSY_PERCENT) {
         if (experiment->parallel) {
             dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_NEEDED,
                           "%.3g %% busy in the first two seconds: its background training may have begun", early.value);
@@ -80,8 +77,8 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         state->busy = true;
         return;
     }
-    bool rests = power.value <= idle_factor * levels->rest_w;
-    if (rests || power.value <= idle_factor * levels->start_w)
+    bool rests = power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
+    if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
                       early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
                       rests ? levels->rest_w : levels->start_w);
@@ -107,7 +104,7 @@ static void judge_one_between(struct dataset *dataset, struct judge_state *state
     bool was = before && states[places[left].index].busy, will = after && states[places[right].index].busy;
     if (was && will && experiment->parallel) {
         double low = before->gpu.early_power_w.value, high = after->gpu.early_power_w.value;
-        if (fmax(low, high) <= alike_factor * fmin(low, high)) {
+        if (fmax(low, high) <= (1 + LIMIT_ALIKE) * fmin(low, high)) {
             dataset_evidence(experiment, "foreign_span", none, none,
                              "inferred: %.60s before it and %.60s after it both began on a GPU that was busy, at %.4g "
                              "and %.4g W, so something used it in between",
@@ -140,7 +137,7 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
         if (!states[places[i].index].busy)
             continue;
         /* One that comes and goes is not always there when an experiment begins. */
-        for (size_t k = busy; busy != SIZE_MAX && i - busy <= BETWEEN_MOST && k < i; k++)
+        for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
             if (!states[places[k].index].busy)
                 dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
                               "%.60s before it and %.60s after it began on a GPU that was busy: what it was may come and "

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* docs/audit.md gives the reason for each. */
+/* Two others at least; what a hyperparameter may do to a figure over its whole range before there are data, as a share. */
 enum { LIKE_LEAST = 3 };
-static const double noise_share = 0.025, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
+static const double noise_share = LIMIT_NOISE, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
 
 static struct reading figure_of(const struct dataset_experiment *experiment, enum like_figure figure)
 {

@@ -10,8 +10,7 @@
 /* docs/audit.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
-                    step_power_least_w = 20, step_utilisation_points = 20, idle_percent = 5,
-                    step_deviations = 3, step_share = 0.05;
+                    step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05;
 static const struct reading none = {0};
 
 /* Same repository, model and mode. */
@@ -226,7 +225,7 @@ static bool took_more(const struct judge_state *state)
 {
     for (int f = 0; f < LIKE_FIGURES; f++) {
         const struct stats_prediction *p = &state->like[f].prediction;
-        if (p->valid && fabs(p->excess) > step_deviations * p->sigma && fabs(p->excess) > step_share)
+        if (p->valid && p->excess > LIMIT_STEP_DEVIATIONS * p->sigma && p->excess > step_share)
             return true;
     }
     return false;
@@ -353,11 +352,11 @@ static void judge_use(const struct kind *kind)
 {
     size_t using = 0;
     for (size_t i = 0; i < kind->count; i++)
-        using += member(kind, i)->gpu.utilisation_max_percent.valid &&
+        using += member(kind, i)->gpu.utilisation_max_percent.valid && !kind->states[kind->items[i]].busy &&
                  member(kind, i)->gpu.utilisation_max_percent.value >= step_utilisation_points;
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
-        if (using * 2 >= kind->count && most.valid && most.value < idle_percent && member(kind, i)->success)
+        if (using * 4 >= kind->count * 3 && most.valid && most.value < LIMIT_BUSY_PERCENT && member(kind, i)->success)
             dataset_evidence(member(kind, i), "gpu_not_used", none, none,
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
                              using, kind->count);

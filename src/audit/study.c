@@ -394,7 +394,7 @@ static void check_folders(struct study *study, size_t count)
             continue;
         folder->without_folder++;
         dataset_evidence(experiment, "value_missing", none, none, "its folder is not there");
-        experiment->gpu.missing = MISSING_POWER | MISSING_UTILISATION | MISSING_TEMPERATURE | MISSING_PERF;
+        experiment->gpu.missing = MISSING_ALL;
     }
 }
 

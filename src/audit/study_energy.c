@@ -299,13 +299,17 @@ static void take_temperature(struct context *context, const struct trace_file *f
     gpu->temperature_max_c = (struct reading){context->highest, true};
 }
 
-static bool read_text(int dir, const char *name, struct perf *out)
+/* False: it is not there. */
+static bool read_perf(struct dataset_experiment *experiment, int dir, const char *name, struct perf *out)
 {
     AUTO_TEXT struct text text = {0};
     struct err err;
+    *out = (struct perf){0};
     if (!fs_read_at(dir, name, PERF_LIMIT, &text, &err))
         return false;
     perf_parse(text_get(&text), text.length, out);
+    if (text.length && text_get(&text)[text.length - 1] != '\n')
+        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s is cut off: its last line has no end", name);
     return true;
 }
 
@@ -313,18 +317,14 @@ static void take_perf(struct context *context, int dir)
 {
     struct dataset_experiment *experiment = context->experiment;
     struct perf summed;
-    bool has_raw = read_text(dir, "cpu_energy_raw.txt", &context->perf);
-    if (!has_raw)
-        context->perf = (struct perf){0};
-    if ((!context->perf.package_j.valid || !context->perf.dram_j.valid) && read_text(dir, "cpu_energy.txt", &summed)) {
-        has_raw = true;
-        if (!context->perf.package_j.valid)
-            context->perf.package_j = summed.package_j;
-        if (!context->perf.dram_j.valid)
-            context->perf.dram_j = summed.dram_j;
-    }
-    if (!has_raw)
+    if (!read_perf(experiment, dir, "cpu_energy_raw.txt", &context->perf))
         experiment->gpu.missing |= MISSING_PERF;
+    if (!read_perf(experiment, dir, "cpu_energy.txt", &summed))
+        experiment->gpu.missing |= MISSING_PERF_SUMS;
+    if (!context->perf.package_j.valid)
+        context->perf.package_j = summed.package_j;
+    if (!context->perf.dram_j.valid)
+        context->perf.dram_j = summed.dram_j;
     experiment->cpu_j = context->perf.package_j;
     experiment->dram_j = context->perf.dram_j;
     if (context->perf.package_j.valid && context->perf.package_j.value < 0)
@@ -358,7 +358,7 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
     struct trace_file file;
     AUTO_CLOSE int energy = openat(dir, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (energy < 0) {
-        experiment->gpu.missing = MISSING_POWER | MISSING_UTILISATION | MISSING_TEMPERATURE | MISSING_PERF;
+        experiment->gpu.missing = MISSING_ALL;
         return;
     }
     take_perf(&context, energy);

@@ -244,7 +244,7 @@ static const struct evidence_kind kinds[] = {
      "Nothing needs to be done for this experiment; the next one waits until the GPU is free."},
 
     /* Found in the files of a finished run. */
-    {"sampling_short", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
+    {"sampling_short", EVIDENCE_UNVERIFIED, ENERGY, CHECK_SAMPLING,
      "The samples cover less of the time than they claim, so the recorded energy is too low.",
      "Use the energy computed anew from the time-stamps, with its uncertainty."},
     {"energy_differs", EVIDENCE_SUSPECT, ENERGY, CHECK_DATA,
