@@ -272,6 +272,31 @@ static const struct {
     [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike", LIMIT_CPU_MOST, LIMIT_CPU_VARY},
 };
 
+static bool is_unlike(const struct judge_figure *figure, double p_value)
+{
+    const struct stats_prediction *p = &figure->prediction;
+    double far = fabs(p->excess);
+    return p->valid && far >= LIMIT_UNLIKE && far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df);
+}
+
+static void write_seen(const struct judge_figure *figure, enum like_figure which, char out[160])
+{
+    const struct stats_prediction *p = &figure->prediction;
+    snprintf(out, 160, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
+             comparisons[which].what, 100 * p->excess, p->others, 100 * p->sigma);
+}
+
+/* Of a run that made its own checks a comparison adds what is beyond chance alone. */
+static void tell_unlike(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
+{
+    char seen[160];
+    for (int f = 0; f < LIKE_FIGURES; f++)
+        if (is_unlike(&state->like[f], p_value)) {
+            write_seen(&state->like[f], (enum like_figure)f, seen);
+            dataset_evidence(experiment, comparisons[f].evidence, none, none, "%s", seen);
+        }
+}
+
 /* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
  * with so many comparisons, else it cannot tell. */
 static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure,
@@ -284,15 +309,13 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
         return;
     }
-    double far = fabs(p->excess);
-    snprintf(seen, sizeof seen, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
-             comparisons[which].what, 100 * p->excess, p->others, 100 * p->sigma);
-    if (far >= LIMIT_UNLIKE && far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df)) {
+    write_seen(figure, which, seen);
+    if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
     } else if (p->sigma > comparisons[which].vary_most) {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much to tell", seen);
-    } else if (far + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
+    } else if (fabs(p->excess) + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s: chance or a disturbance, nobody can tell", seen);
@@ -309,15 +332,38 @@ static void judge_compared(struct dataset_experiment *experiment, const struct j
                       "run beside all");
 }
 
-static void set_verdict(struct dataset_experiment *experiment)
+/* Which quantities a row has: of a training whose model has no metrics none is asked for. */
+static unsigned quantities_of(const struct dataset_experiment *experiment)
+{
+    unsigned has = 1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY;
+    for (size_t i = 0; i < experiment->check_count; i++)
+        if (experiment->checks[i].check == CHECK_METRIC_PLAUSIBLE && experiment->checks[i].outcome != CHECK_NOT_NEEDED)
+            has |= 1u << QUANTITY_METRIC;
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        if (experiment->metrics[i].value.valid)
+            has |= 1u << QUANTITY_METRIC;
+    return has;
+}
+
+/* A run that recorded no checks is judged by its evidence alone. */
+static void set_verdict(struct dataset_experiment *experiment, bool watched)
 {
     AUTO_FREE struct evidence_found *found = mem_array(experiment->evidence_count + 1, sizeof *found);
-    unsigned has = 1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY | 1u << QUANTITY_METRIC;
+    struct check_result unlisted[CHECKS];
+    bool listed = experiment->check_count > 0;
+    for (unsigned i = 0; i < CHECKS; i++)
+        unlisted[i] = (struct check_result){(enum check)i, CHECK_NOT_NEEDED, NULL};
     for (size_t i = 0; i < experiment->evidence_count; i++)
         found[i] = (struct evidence_found){experiment->evidence[i].kind, experiment->evidence[i].quantities};
-    experiment->verdicts = verdicts_judge(has, experiment->checks, experiment->check_count, found,
-                                          experiment->evidence_count);
+    experiment->verdicts =
+        verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
+                       listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
     experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
+    if (!watched && experiment->verdict == VERDICT_CLEAN)
+        experiment->verdict = VERDICT_NONE;
+    for (int i = 0; i < QUANTITIES; i++)
+        if (experiment->verdicts.of[i] == VERDICT_CLEAN && (!watched || !experiment->success))
+            experiment->verdicts.of[i] = VERDICT_NONE;
 }
 
 static bool is_doubted(const struct dataset_experiment *experiment)
@@ -354,8 +400,9 @@ void audit_judge(struct dataset *dataset)
                 judge_background(experiment);
             judge_compared(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
-        }
+        } else if (experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
+            tell_unlike(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
         if (experiment->judged)
-            set_verdict(experiment);
+            set_verdict(experiment, !experiment->unwatched);
     }
 }

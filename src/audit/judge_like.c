@@ -10,7 +10,7 @@
 
 /* Two others at least; what a hyperparameter may do to a figure over its whole range before there are data, as a share. */
 enum { LIKE_LEAST = 3 };
-static const double noise_share = LIMIT_NOISE, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
+static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
 
 static struct reading figure_of(const struct dataset_experiment *experiment, enum like_figure figure)
 {
@@ -185,13 +185,13 @@ static void sample_fini(struct sample *sample)
     free(sample->of);
 }
 
-static void predict(const struct kind *kind, enum like_figure figure, struct stats_noise noise)
+static void predict(const struct kind *kind, enum like_figure figure)
 {
     struct sample sample;
     take_sample(kind, figure, &sample);
     AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
     if (sample.in.count)
-        stats_fit_predict(&sample.in, noise, out);
+        stats_fit_predict(&sample.in, (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
     for (size_t i = 0; i < sample.in.count; i++) {
         struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
         like->prediction = out[i];
@@ -269,7 +269,6 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
     AUTO_FREE struct keyed *keyed = mem_array(dataset->count + 1, sizeof *keyed);
     AUTO_FREE struct kind *kinds = mem_array(dataset->count + 1, sizeof *kinds);
     AUTO_FREE size_t *items = mem_array(dataset->count + 1, sizeof *items);
-    struct stats_noise pooled[LIKE_FIGURES];
     size_t kind_count = 0;
     for (size_t i = 0; i < dataset->count; i++)
         keyed[i] = (struct keyed){key_of(&dataset->items[i], false), key_of(&dataset->items[i], true), i};
@@ -287,24 +286,10 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
             kinds[kind_count - 1].count++;
         }
     }
-    for (int f = 0; f < LIKE_FIGURES; f++)
-        pooled[f] = (struct stats_noise){noise_share * noise_share * noise_df, noise_df};
     for (size_t k = 0; k < kind_count; k++) {
         make_design(&kinds[k]);
-        for (int f = 0; !kinds[k].incomplete && f < LIKE_FIGURES; f++) {
-            struct stats_noise start = {noise_share * noise_share * noise_df, noise_df};
-            struct sample sample;
-            take_sample(&kinds[k], (enum like_figure)f, &sample);
-            struct stats_noise own = sample.in.count ? stats_fit_noise(&sample.in, start) : (struct stats_noise){0};
-            pooled[f].squares += own.squares;
-            pooled[f].df += own.df;
-            sample_fini(&sample);
-        }
-    }
-    for (size_t k = 0; k < kind_count; k++) {
         for (int f = 0; !kinds[k].incomplete && f < LIKE_FIGURES; f++)
-            predict(&kinds[k], (enum like_figure)f,
-                    (struct stats_noise){noise_df * pooled[f].squares / pooled[f].df, noise_df});
+            predict(&kinds[k], (enum like_figure)f);
         say_why(&kinds[k]);
         find_rows(&kinds[k]);
         free(kinds[k].x);

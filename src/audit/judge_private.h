@@ -18,7 +18,7 @@
 #define LIMIT_CPU_VARY        (0.10 * JUDGE_SCALE(CPU_VARY))
 #define LIMIT_DEVIATIONS      (0.5 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
 #define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
-#define LIMIT_FALSE           (0.01 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
+#define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
 #define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
 #define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */

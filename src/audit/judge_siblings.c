@@ -220,6 +220,12 @@ static bool has_such(const struct dataset_experiment *sibling, const struct data
     return other->found && other->explained >= 0.25 && change * others > 0 && fabs(others) >= 0.5 * fabs(change);
 }
 
+/* A run of its own recorded its checks when it ran. */
+static bool has_own_checks(const struct kind *kind, size_t i)
+{
+    return kind->dataset->folders[member(kind, i)->folder].layout != DATASET_STUDY;
+}
+
 /* Time or energy beyond what its kind lets expect, by three standard deviations and a twentieth. */
 static bool took_more(const struct judge_state *state)
 {
@@ -247,7 +253,7 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     }
     if (others < OTHERS_LEAST)
         return false;
-    if (!took_more(&kind->states[kind->items[index]])) {
+    if (!took_more(&kind->states[kind->items[index]]) && !has_own_checks(kind, index)) {
         dataset_check(experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
                       "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
                       "took more than them is not shown",
@@ -305,7 +311,7 @@ static void judge_range(const struct kind *kind, const char *metric)
     for (size_t i = 0; i < kind->count; i++) {
         struct reading value = dataset_metric(member(kind, i), metric);
         double most = bounded ? n >= OTHERS_LEAST + 1 && fabs(median) <= 1 ? 1 : 100 : INFINITY;
-        if (!value.valid)
+        if (!value.valid || has_own_checks(kind, i))
             continue;
         if (!isfinite(value.value)) {
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "%s is %f: it diverged, or was not measured", metric,
@@ -341,7 +347,7 @@ static void judge_metrics(const struct kind *kind)
         bool has = false;
         for (size_t m = 0; m < member(kind, i)->metric_count; m++)
             has |= member(kind, i)->metrics[m].value.valid;
-        if (!has)
+        if (!has && !has_own_checks(kind, i))
             dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
                           any ? "it has no metric, and others of its model have" : "no training of this model has a metric");
     }

@@ -137,18 +137,6 @@ static void end(struct fit *fit)
     free(fit->weight);
 }
 
-struct stats_noise stats_fit_noise(const struct stats_fit_input *in, struct stats_noise prior)
-{
-    struct fit fit;
-    begin(&fit, in, prior);
-    struct stats_noise own = {0};
-    for (size_t i = 0; i < in->count; i++)
-        own.squares += fit.weight[i] * fit.residual[i] * fit.residual[i];
-    own.df = fit.df;
-    end(&fit);
-    return own;
-}
-
 void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise, struct stats_prediction *out)
 {
     struct fit fit;

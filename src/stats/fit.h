@@ -27,16 +27,13 @@ struct stats_prediction {
     double others;   /* how many of them it rests on */
 };
 
-/* What the residuals of a fit tell of the noise: their sum of squares and its degrees of freedom. */
+/* What is known of the noise before there are data: a sum of squares and its degrees of freedom. */
 struct stats_noise {
     double squares, df;
 };
 
-/* A robust ridge regression on ln y (Huber's weights). Each is predicted without itself. noise: as several fits
- * together know it; the fit adds its own residuals to it. out: count. */
+/* A robust ridge regression on ln y (Huber's weights). Each is predicted without itself. noise: what is known of
+ * it beforehand; the fit adds its own residuals. out: count. */
 void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise, struct stats_prediction *out);
-
-/* The noise of these alone. */
-struct stats_noise stats_fit_noise(const struct stats_fit_input *in, struct stats_noise prior);
 
 #endif
