@@ -44,14 +44,15 @@ struct dataset_step {
     double explained; /* share of the variance that the two levels explain */
 };
 
-/* Files of an experiment's energy/ that are not there. */
+/* Files of an experiment that are not there. */
 enum {
     MISSING_POWER = 1,
     MISSING_UTILISATION = 2,
     MISSING_TEMPERATURE = 4,
     MISSING_PERF = 8,        /* cpu_energy_raw.txt */
     MISSING_PERF_SUMS = 16,  /* cpu_energy.txt */
-    MISSING_ALL = 31
+    MISSING_ALL = 31,        /* of energy/ */
+    MISSING_RECORD = 32      /* experiment.json */
 };
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */

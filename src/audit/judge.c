@@ -315,6 +315,9 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
         dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
     } else if (p->sigma > comparisons[which].vary_most) {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much to tell", seen);
+    } else if (p->agreeing < 1 - LIMIT_APART) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: its kind falls into groups, nobody knows which is undisturbed",
+                      seen);
     } else if (fabs(p->excess) + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {
@@ -386,7 +389,8 @@ void audit_judge(struct dataset *dataset)
     judge_idle(dataset, states);
     for (size_t i = 0; i < dataset->count; i++) {
         states[i].doubted = is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
-        states[i].lacking = dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF);
+        states[i].lacking =
+            dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
     }
     judge_like(dataset, states);
     judge_siblings(dataset, states);

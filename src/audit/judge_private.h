@@ -16,6 +16,7 @@
 #define LIMIT_TIME_VARY       (0.06 * JUDGE_SCALE(TIME_VARY))       /* standard deviation of a prediction */
 #define LIMIT_ENERGY_VARY     (0.07 * JUDGE_SCALE(ENERGY_VARY))
 #define LIMIT_CPU_VARY        (0.10 * JUDGE_SCALE(CPU_VARY))
+#define LIMIT_APART           (0.2 * JUDGE_SCALE(APART))            /* of its kind that is far off the rest */
 #define LIMIT_DEVIATIONS      (0.5 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
 #define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
 #define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */

@@ -292,6 +292,7 @@ static bool read_json(struct dataset_experiment *experiment, int dir)
     if (!fs_read_at(dir, "experiment.json", JSON_LIMIT, &text, &err)) {
         dataset_evidence(experiment, "file_damaged", none, none, "%s",
                          err.code == ENOENT ? "there is no experiment.json" : err.text);
+        experiment->gpu.missing |= MISSING_RECORD;
         return false;
     }
     if (!study_json_take(experiment, text_get(&text), text.length, &err))
@@ -394,7 +395,7 @@ static void check_folders(struct study *study, size_t count)
             continue;
         folder->without_folder++;
         dataset_evidence(experiment, "value_missing", none, none, "its folder is not there");
-        experiment->gpu.missing = MISSING_ALL;
+        experiment->gpu.missing |= MISSING_ALL;
     }
 }
 

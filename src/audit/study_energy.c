@@ -358,7 +358,7 @@ void study_energy_read(struct dataset_experiment *experiment, int dir, char *buf
     struct trace_file file;
     AUTO_CLOSE int energy = openat(dir, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (energy < 0) {
-        experiment->gpu.missing = MISSING_ALL;
+        experiment->gpu.missing |= MISSING_ALL;
         return;
     }
     take_perf(&context, energy);

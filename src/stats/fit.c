@@ -140,10 +140,12 @@ static void end(struct fit *fit)
 void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise noise, struct stats_prediction *out)
 {
     struct fit fit;
-    double value, slope[MOST], all = 0;
+    double value, slope[MOST], all = 0, used = 0;
     begin(&fit, in, noise);
-    for (size_t i = 0; i < in->count; i++)
+    for (size_t i = 0; i < in->count; i++) {
         all += fit.weight[i];
+        used += in->use[i];
+    }
     for (size_t i = 0; i < in->count; i++) {
         derive(&fit, i, &value, slope);
         double lever = 0;
@@ -155,6 +157,7 @@ void stats_fit_predict(const struct stats_fit_input *in, struct stats_noise nois
         out[i].excess = fit.residual[i] / (1 - own);
         out[i].sigma = sqrt(fit.noise * (1 + lever / (1 - own)));
         out[i].others = all - fit.weight[i];
+        out[i].agreeing = out[i].others / fmax(1, used - in->use[i]);
         out[i].valid = out[i].others >= 1.9 && isfinite(out[i].excess) && isfinite(out[i].sigma);
     }
     end(&fit);

@@ -24,7 +24,8 @@ struct stats_prediction {
     bool valid;      /* at least two others are like it */
     double excess;   /* ln(y / what the others let expect), as a share */
     double sigma;    /* standard deviation of that prediction and of one training's noise, as a share */
-    double others;   /* how many of them it rests on */
+    double others;   /* how many of them it rests on: what is far off the rest counts for less than one */
+    double agreeing; /* that, as a share of all there are */
 };
 
 /* What is known of the noise before there are data: a sum of squares and its degrees of freedom. */
