@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SAME_LEAST = 3 };
 static const struct reading none = {0};
 
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
@@ -275,15 +276,16 @@ static const struct {
 static bool is_unlike(const struct judge_figure *figure, double p_value)
 {
     const struct stats_prediction *p = &figure->prediction;
-    double far = fabs(p->excess);
-    return p->valid && far >= LIMIT_UNLIKE && far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df);
+    double far = fmin(fabs(p->excess), fabs(figure->off));
+    return p->valid && figure->same >= SAME_LEAST && far >= LIMIT_UNLIKE &&
+           far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df);
 }
 
 static void write_seen(const struct judge_figure *figure, enum like_figure which, char out[160])
 {
     const struct stats_prediction *p = &figure->prediction;
     snprintf(out, 160, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
-             comparisons[which].what, 100 * p->excess, p->others, 100 * p->sigma);
+             comparisons[which].what, 100 * expm1(p->excess), p->others, 100 * p->sigma);
 }
 
 /* Of a run that made its own checks a comparison adds what is beyond chance alone. */
@@ -362,10 +364,12 @@ static void set_verdict(struct dataset_experiment *experiment, bool watched)
         verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
                        listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
     experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
-    if (!watched && experiment->verdict == VERDICT_CLEAN)
+    /* Of a failure, and of what nobody watched, only what speaks against it is told. */
+    bool tells = watched && experiment->success;
+    if (!tells && experiment->verdict <= VERDICT_UNVERIFIED)
         experiment->verdict = VERDICT_NONE;
     for (int i = 0; i < QUANTITIES; i++)
-        if (experiment->verdicts.of[i] == VERDICT_CLEAN && (!watched || !experiment->success))
+        if (!tells && experiment->verdicts.of[i] <= VERDICT_UNVERIFIED)
             experiment->verdicts.of[i] = VERDICT_NONE;
 }
 

@@ -2,6 +2,7 @@
 #include "audit/judge_private.h"
 
 #include "base/mem.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -185,6 +186,46 @@ static void sample_fini(struct sample *sample)
     free(sample->of);
 }
 
+struct row {
+    const struct sample *sample;
+    size_t index;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *left = a, *right = b;
+    const struct stats_fit_input *in = &left->sample->in;
+    int order = memcmp(in->x + left->index * in->covariates, in->x + right->index * in->covariates,
+                       in->covariates * sizeof *in->x);
+    if (!order && in->units)
+        order = memcmp(in->units + left->index, in->units + right->index, sizeof *in->units);
+    return order;
+}
+
+/* Against those with the very same hyperparameters: a model that does not fit accuses nobody. */
+static void compare_same(const struct kind *kind, const struct sample *sample, enum like_figure figure)
+{
+    size_t count = sample->in.count;
+    AUTO_FREE struct row *rows = mem_array(count + 1, sizeof *rows);
+    AUTO_FREE double *logs = mem_array(count + 1, sizeof *logs);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (struct row){sample, i};
+    if (count > 1)
+        qsort(rows, count, sizeof *rows, compare_rows);
+    for (size_t from = 0, to; from < count; from = to) {
+        size_t n = 0;
+        for (to = from; to < count && compare_rows(&rows[from], &rows[to]) == 0; to++)
+            if (sample->use[rows[to].index])
+                logs[n++] = log(sample->y[rows[to].index]);
+        double median = n ? stats_median(logs, n).value : 0;
+        for (size_t i = from; n && i < to; i++) {
+            struct judge_figure *like = &kind->states[kind->items[sample->of[rows[i].index]]].like[figure];
+            like->same = n - sample->use[rows[i].index];
+            like->off = log(sample->y[rows[i].index]) - median;
+        }
+    }
+}
+
 static void predict(const struct kind *kind, enum like_figure figure)
 {
     struct sample sample;
@@ -197,6 +238,7 @@ static void predict(const struct kind *kind, enum like_figure figure)
         like->prediction = out[i];
         like->df = noise_df + fmax(0, out[i].others - 1);
     }
+    compare_same(kind, &sample, figure);
     sample_fini(&sample);
 }
 

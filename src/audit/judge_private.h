@@ -36,6 +36,8 @@ enum like_figure { LIKE_TIME, LIKE_GPU_ENERGY, LIKE_CPU_ENERGY, LIKE_FIGURES };
 
 struct judge_figure {
     struct stats_prediction prediction;
+    size_t same;   /* undisturbed others with the very same hyperparameters */
+    double off;    /* ln of it over their median; 0 without any */
     double df;     /* degrees of freedom of its standard deviation */
     char why[120]; /* where it is not valid: why */
 };

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = STATS_FIT_COVARIATES + 2, ROUNDS = 12 };
+enum { MOST = STATS_FIT_COVARIATES + 2, ROUNDS = 12, SHORTER = 12 };
 
 /* Of a start-up and of a unit's length nothing is known beforehand but their order of magnitude. */
 static const double level_prior = 3, huber = 1.5;
@@ -58,7 +58,20 @@ static void invert(double m[MOST][MOST], size_t n, double out[MOST][MOST])
     }
 }
 
-/* One step of Gauss and Newton with the weights that there are. */
+/* What a step must lessen: squared residuals by their weights, and how far parameters are from where they were put. */
+static double cost(const struct fit *fit)
+{
+    double sum = 0, value, slope[MOST];
+    for (size_t k = 0; k < fit->size; k++)
+        sum += fit->noise * pow((fit->at[k] - fit->start[k]) / fit->prior[k], 2);
+    for (size_t i = 0; i < fit->in->count; i++) {
+        derive(fit, i, &value, slope);
+        sum += fit->weight[i] * pow(log(fit->in->y[i]) - value, 2);
+    }
+    return sum;
+}
+
+/* One step of Gauss and Newton with the weights that there are, shortened until it is one downwards. */
 static void step(struct fit *fit)
 {
     double precision[MOST][MOST] = {0}, right[MOST] = {0}, value, slope[MOST];
@@ -77,12 +90,20 @@ static void step(struct fit *fit)
         }
     }
     invert(precision, fit->size, fit->covariance);
+    double from[MOST], move[MOST] = {0}, before = cost(fit), length = 1;
     for (size_t k = 0; k < fit->size; k++) {
-        double move = 0;
+        from[k] = fit->at[k];
         for (size_t l = 0; l < fit->size; l++)
-            move += fit->covariance[k][l] * right[l];
-        fit->at[k] += fmax(-2, fmin(2, move));
+            move[k] += fit->covariance[k][l] * right[l];
     }
+    for (int tries = 0; tries < SHORTER; tries++, length /= 2) {
+        for (size_t k = 0; k < fit->size; k++)
+            fit->at[k] = from[k] + length * move[k];
+        double after = cost(fit);
+        if (isfinite(after) && after <= before)
+            return;
+    }
+    memcpy(fit->at, from, sizeof from);
 }
 
 /* Residuals, the noise that they and what is known beforehand let expect, and the weights of the next round. */
