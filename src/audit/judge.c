@@ -307,6 +307,10 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     const struct stats_prediction *p = &figure->prediction;
     enum check check = comparisons[which].check;
     char seen[160];
+    if (!experiment->success) {
+        dataset_check(experiment, check, CHECK_NOT_NEEDED, "it did not succeed");
+        return;
+    }
     if (!p->valid) {
         dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
         return;
@@ -408,7 +412,7 @@ void audit_judge(struct dataset *dataset)
                 judge_background(experiment);
             judge_compared(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
-        } else if (experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
+        } else if (experiment->success && experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
             tell_unlike(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
         if (experiment->judged)
             set_verdict(experiment, !experiment->unwatched);

@@ -133,7 +133,7 @@ static void a_parallel_load_that_is_never_there(void **state)
     struct fixture fixture;
     add_clean(&fixture);
     make_idle(&fixture, 11, 0, 60);
-    expect_one(&fixture, 11, "background_no_load gpu_not_used");
+    expect_one(&fixture, 11, "background_no_load");
 }
 
 /* A background that alternates has such gaps; whether it did what it should is seen by time and energy. */
@@ -226,7 +226,9 @@ static void missing_samples_make_the_sum_too_low(void **state)
     fixture_write(&fixture, 1, "gpu_power.csv", text_get(&text));
     fixture_record(&fixture, 1, sum);
     fixture_judge(&fixture, &dataset);
-    fixture_expect_alone(&dataset, 1, "sampling_short");
+    /* Straight lines over missing seconds of a steady load are still known: it is told by the check, and is no evidence. */
+    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    assert_true(dataset_check_passed(&dataset.items[1], CHECK_SAMPLING));
     near(dataset.items[1].gpu.samples_sum_j.value, 8000, 0);
     near(dataset.items[1].gpu.energy_j.value, 200 * 59.7, 1e-6);
     near(dataset.items[1].gpu.sampled_share.value, 40 / 59.7, 1e-9);
