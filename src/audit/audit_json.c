@@ -56,6 +56,30 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
     return out;
 }
 
+/* Quantities that the row does not have are left out. */
+static json_t *verdicts_json(const struct verdicts *verdicts)
+{
+    json_t *out = json_object();
+    for (int i = 0; i < QUANTITIES; i++)
+        if (verdicts->of[i] != VERDICT_NONE)
+            json_object_set_new(out, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+    return out;
+}
+
+static json_t *checks_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < experiment->check_count; i++) {
+        const struct check_result *result = &experiment->checks[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "check", json_string(check_kind(result->check)->name));
+        json_object_set_new(row, "outcome", json_string(check_outcome_name(result->outcome)));
+        json_object_set_new(row, "text", json_text_or_null(result->text));
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
 static json_t *experiment_json(const struct dataset *dataset, const struct dataset_experiment *experiment)
 {
     json_t *out = json_object(), *evidence = json_array(), *params = json_object(), *metrics = json_object();
@@ -84,6 +108,8 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
+    json_object_set_new(out, "verdicts", verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "checks", checks_json(experiment));
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
     json_object_set_new(out, "evidence", evidence);

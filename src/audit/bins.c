@@ -1,5 +1,6 @@
 #include "audit/bins.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -105,4 +106,16 @@ struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
         }
     }
     return out;
+}
+
+struct reading bins_lowest(const struct bins *bins)
+{
+    double lowest = INFINITY;
+    for (size_t i = 2; i < bins->count; i++)
+        if (bins->counts[i] && bins->counts[i - 1] && bins->counts[i - 2]) {
+            double sum = bins->sums[i] / bins->counts[i] + bins->sums[i - 1] / bins->counts[i - 1] +
+                         bins->sums[i - 2] / bins->counts[i - 2];
+            lowest = fmin(lowest, sum / 3);
+        }
+    return (struct reading){lowest, isfinite(lowest)};
 }

@@ -50,6 +50,45 @@ void dataset_evidence(struct dataset_experiment *experiment, const char *kind, s
     va_end(args);
 }
 
+void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities)
+{
+    experiment->evidence[experiment->evidence_count - 1].quantities = quantities;
+}
+
+/* Failed before not made before passed before not needed. */
+static int badness(enum check_outcome outcome)
+{
+    static const int order[CHECK_OUTCOMES] = {
+        [CHECK_FAILED] = 3, [CHECK_NOT_MADE] = 2, [CHECK_PASSED] = 1, [CHECK_NOT_NEEDED] = 0};
+    return order[outcome];
+}
+
+void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
+                   const char *format, ...)
+{
+    struct check_result *result = NULL;
+    for (size_t i = 0; i < experiment->check_count && !result; i++)
+        if (experiment->checks[i].check == check)
+            result = &experiment->checks[i];
+    if (result && badness(outcome) <= badness(result->outcome))
+        return;
+    if (!result)
+        result = &experiment->checks[experiment->check_count++];
+    free(result->text);
+    va_list args;
+    va_start(args, format);
+    *result = (struct check_result){check, outcome, format_text(format, args)};
+    va_end(args);
+}
+
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check)
+{
+    for (size_t i = 0; i < experiment->check_count; i++)
+        if (experiment->checks[i].check == check)
+            return experiment->checks[i].outcome == CHECK_PASSED;
+    return false;
+}
+
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind)
 {
     for (size_t i = 0; i < experiment->evidence_count; i++)
@@ -92,6 +131,8 @@ static void experiment_fini(struct dataset_experiment *experiment)
         free(experiment->evidence[i].text);
     }
     free(experiment->evidence);
+    for (size_t i = 0; i < experiment->check_count; i++)
+        free(experiment->checks[i].text);
     json_decref(experiment->attempts);
     json_decref(experiment->epochs);
 }

@@ -34,6 +34,7 @@ struct dataset_evidence {
     char *kind; /* of guard/evidence.h */
     char *text; /* what was seen, with figures */
     struct reading from_s, to_s; /* since the experiment's start */
+    unsigned quantities;         /* those that it speaks against, a mask; 0: those of its kind */
 };
 
 /* One lasting change in a trace: two levels. */
@@ -44,8 +45,16 @@ struct dataset_step {
     double explained; /* share of the variance that the two levels explain */
 };
 
-/* Files of an experiment's energy/ that are not there. */
-enum { MISSING_POWER = 1, MISSING_UTILISATION = 2, MISSING_TEMPERATURE = 4, MISSING_PERF = 8 };
+/* Files of an experiment that are not there. */
+enum {
+    MISSING_POWER = 1,
+    MISSING_UTILISATION = 2,
+    MISSING_TEMPERATURE = 4,
+    MISSING_PERF = 8,        /* cpu_energy_raw.txt */
+    MISSING_PERF_SUMS = 16,  /* cpu_energy.txt */
+    MISSING_ALL = 31,        /* of energy/ */
+    MISSING_RECORD = 32      /* experiment.json */
+};
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
 struct dataset_gpu {
@@ -65,6 +74,8 @@ struct dataset_gpu {
     const char *source; /* "samples", "meter"; NULL: none */
     unsigned missing;   /* study: MISSING_* */
     struct reading early_utilisation_percent; /* highest in the first two seconds */
+    struct reading early_power_w; /* lowest of the first two seconds */
+    struct reading low_power_w;   /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
     struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
     struct dataset_step power_step, utilisation_step;
 };
@@ -130,7 +141,10 @@ struct dataset_experiment {
     struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;
-    enum verdict verdict;
+    struct check_result checks[CHECKS]; /* one for each check that there is something to say of */
+    size_t check_count;
+    struct verdicts verdicts; /* of its quantities */
+    enum verdict verdict;     /* of the row */
     char *facts[DATASET_FACTS];
     json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
     json_t *epochs;
@@ -175,6 +189,12 @@ void dataset_verify_records(struct dataset *dataset);
 struct dataset_experiment *dataset_add(struct dataset *dataset);
 void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
                       struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The last evidence speaks against these quantities alone, a mask. */
+void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities);
+/* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
+void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check);
 bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
 void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

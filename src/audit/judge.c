@@ -1,19 +1,15 @@
 #include "audit/judge.h"
 
-#include "audit/judge_siblings.h"
+#include "audit/judge_private.h"
 #include "base/mem.h"
+#include "stats/special.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* docs/audit.md gives the reason for each. */
-static const double busy_percent = 5, sampled_least = 0.95, gap_most_s = 5, load_idle_share = 0.1;
+enum { SAME_LEAST = 3 };
 static const struct reading none = {0};
-
-static struct reading at(double seconds)
-{
-    return (struct reading){seconds, true};
-}
 
 bool audit_id_well_formed(const struct dataset_experiment *experiment)
 {
@@ -27,46 +23,74 @@ bool audit_id_well_formed(const struct dataset_experiment *experiment)
     return digits >= 3 && strcmp(number + digits, experiment->parallel ? "_parallel" : "") == 0;
 }
 
-/* In the first two seconds no training has loaded its program and its data; in a parallel experiment the background
- * training has loaded the GPU by then. */
-static void judge_start(struct dataset_experiment *experiment)
-{
-    const struct dataset_gpu *gpu = &experiment->gpu;
-    struct reading early = gpu->early_utilisation_percent;
-    if (!experiment->parallel && early.valid && early.value >= busy_percent)
-        dataset_evidence(
-            experiment, "gpu_busy_before", at(0), at(2),
-            "the GPU was %.3g %% busy in the first two seconds, before a training can have begun to use it",
-            early.value);
-    if (!experiment->parallel)
-        return;
-    bool late = early.valid && early.value < busy_percent;
-    bool lacking = gpu->idle_share.valid && gpu->idle_share.value > load_idle_share;
-    if (late || lacking)
-        dataset_evidence(experiment, "background_no_load", none, none,
-                         "the background training should keep the GPU busy: %s%.3g %% of the samples show it idle, "
-                         "%.3g s at a stretch",
-                         late ? "it did not in the first two seconds; " : "", 100 * gpu->idle_share.value,
-                         gpu->longest_idle_s.value);
-}
-
 static void judge_sampling(struct dataset_experiment *experiment)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     /* Where duration and trace disagree, what of the window was sampled is the same question. */
-    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs"))
+    if (!gpu->sampled_share.valid || !gpu->window_s.valid || dataset_has_evidence(experiment, "duration_differs")) {
+        dataset_check(experiment, CHECK_SAMPLING, CHECK_NOT_MADE, "%s",
+                      gpu->window_s.valid ? "how long it took is in dispute" : "there is no trace of its power");
         return;
+    }
     /* Whole seconds: one of them more or less at the window's edges says nothing. */
     double share = gpu->sampled_share.value + 1 / gpu->window_s.value;
-    if (share < sampled_least)
+    bool known = gpu->energy_j.valid && gpu->energy_j.value > 0 &&
+                 gpu->half_width_j.value <= LIMIT_HALF_WIDTH * gpu->energy_j.value;
+    dataset_check(experiment, CHECK_SAMPLING, known ? CHECK_PASSED : CHECK_NOT_MADE,
+                  "%.3g %% of the seconds sampled, GPU energy ± %.2g %%", 100 * gpu->sampled_share.value,
+                  100 * gpu->half_width_j.value / gpu->energy_j.value);
+    if (share < LIMIT_SAMPLED && !known)
         dataset_evidence(experiment, "sampling_short", none, none,
                          "%.3g %% of the %.6g s were sampled, so the sum of the samples, %.6g J, is not the energy: "
                          "%.6g J ± %.6g",
                          100 * gpu->sampled_share.value, gpu->window_s.value, gpu->samples_sum_j.value,
                          gpu->energy_j.value, number_round(gpu->half_width_j.value, 2));
-    if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > gap_most_s)
+    if (gpu->longest_gap_s.valid && gpu->longest_gap_s.value > LIMIT_GAP_S)
         dataset_evidence(experiment, "sampling_gap", none, none, "nothing was sampled for %.6g s",
                          gpu->longest_gap_s.value);
+}
+
+static void judge_length(struct dataset_experiment *experiment)
+{
+    bool known = experiment->duration_s.valid && experiment->gpu.samples > 0;
+    if (known && experiment->duration_s.value < LIMIT_SHORTEST_S)
+        dataset_evidence(experiment, "training_short", none, none, "it took %.3g s, of which %zu samples tell too little",
+                         experiment->duration_s.value, experiment->gpu.samples);
+    dataset_check(experiment, CHECK_LENGTH,
+                  !known ? CHECK_NOT_MADE : experiment->duration_s.value < LIMIT_SHORTEST_S ? CHECK_FAILED : CHECK_PASSED,
+                  "%.6g s, %zu samples", experiment->duration_s.value, experiment->gpu.samples);
+}
+
+/* Each recorded figure against the trace that it is of, where the trace is whole. */
+static void judge_sums(struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    const struct reading *recorded = experiment->recorded;
+    struct reading mean = {gpu->samples ? gpu->samples_sum_j.value / (double)gpu->samples : 0, gpu->samples > 0};
+    struct reading both = {recorded[RECORDED_CPU_PACKAGE].value + recorded[RECORDED_CPU_RAM].value,
+                           recorded[RECORDED_CPU_PACKAGE].valid && recorded[RECORDED_CPU_RAM].valid};
+    const struct reading of_trace[RECORDED_COUNT] = {
+        [RECORDED_CPU_PACKAGE] = experiment->cpu_j,
+        [RECORDED_CPU_RAM] = experiment->dram_j,
+        [RECORDED_CPU_TOTAL] = both,
+        [RECORDED_GPU_MEAN] = mean,
+        [RECORDED_GPU_MAX] = gpu->power_max_w,
+        [RECORDED_GPU_MIN] = gpu->power_min_w,
+        [RECORDED_TEMPERATURE_MEAN] = gpu->temperature_mean_c,
+        [RECORDED_TEMPERATURE_MAX] = gpu->temperature_max_c,
+        [RECORDED_UTILISATION_MEAN] = gpu->utilisation_mean_percent,
+        [RECORDED_UTILISATION_MAX] = gpu->utilisation_max_percent};
+    if (dataset_has_evidence(experiment, "file_damaged") || dataset_has_evidence(experiment, "time_backwards") ||
+        dataset_has_evidence(experiment, "value_missing"))
+        return;
+    for (int i = 0; i < RECORDED_COUNT; i++) {
+        double apart = fabs(recorded[i].value - of_trace[i].value);
+        if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
+            continue;
+        dataset_evidence(experiment, "values_differ", none, none, "%s in summary.csv is %.8g, by energy/ it is %.8g",
+                         dataset_recorded_name((enum dataset_recorded)i), recorded[i].value, of_trace[i].value);
+        dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
+    }
 }
 
 static void judge_recorded(struct dataset_experiment *experiment)
@@ -77,6 +101,7 @@ static void judge_recorded(struct dataset_experiment *experiment)
             experiment, "energy_differs", none, none,
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
             recorded.value, sum.value);
+    judge_sums(experiment);
     if (experiment->retries > 0)
         dataset_evidence(experiment, "energy_overwritten", none, none,
                          "it was retried %lld time%s: what the earlier attempts drew is lost, the figures are the last "
@@ -119,16 +144,18 @@ static void judge_metrics(struct dataset_experiment *experiment, bool expected)
 static void judge_missing(struct dataset_experiment *experiment, unsigned expected)
 {
     static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv", "gpu_temperature.csv",
-                                        "cpu_energy_raw.txt"};
+                                        "cpu_energy_raw.txt", "cpu_energy.txt"};
     if (!experiment->has_end)
         dataset_evidence(experiment, "value_missing", none, none, "when it ended is not known");
     if (!experiment->duration_s.valid)
         dataset_evidence(experiment, "value_missing", none, none, "how long it took is not known");
     if (!experiment->has_success)
         dataset_evidence(experiment, "value_missing", none, none, "whether it succeeded is not known");
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
         if (experiment->gpu.missing & expected & 1U << i)
             dataset_evidence(experiment, "value_missing", none, none, "there is no energy/%s", files[i]);
+        else if (experiment->gpu.missing & 1U << i)
+            dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s", files[i]);
 }
 
 /* Files that at least one experiment of the folder has. */
@@ -153,8 +180,8 @@ static void judge_each(struct dataset *dataset)
         }
         if (experiment->folder != known)
             expected = expected_files(dataset, known = experiment->folder);
-        judge_start(experiment);
         judge_sampling(experiment);
+        judge_length(experiment);
         judge_recorded(experiment);
         judge_impossible(experiment);
         judge_missing(experiment, expected);
@@ -195,17 +222,199 @@ static void judge_duplicates(struct dataset *dataset)
     }
 }
 
+/* What a folder in the study's layout does not tell is told by others of its checks. */
+static void judge_untold(struct dataset_experiment *experiment)
+{
+    static const struct {
+        enum check check;
+        const char *text;
+    } untold[] = {
+        {CHECK_PROCESSES_BEFORE, "no process lists in this folder: judged by idle_before"},
+        {CHECK_PROCESSES_DURING, "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
+        {CHECK_PROCESSES_AFTER, "no process lists in this folder: judged by how the next one begins"},
+        {CHECK_BASELINE, "not recorded in this layout"},
+        {CHECK_THROTTLING, "not recorded in this layout: judged by like_time"},
+        {CHECK_MEMORY_BACK, "not recorded in this layout: judged by how the next one begins"},
+    };
+    for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
+        dataset_check(experiment, untold[i].check, CHECK_NOT_NEEDED, "%s", untold[i].text);
+    if (!experiment->parallel)
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, "no background was planned");
+}
+
+static void judge_background(struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    if (!gpu->idle_share.valid || !gpu->power_mean_w.valid) {
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE, "no trace of power and utilisation");
+        return;
+    }
+    if (gpu->utilisation_max_percent.valid && gpu->utilisation_max_percent.value < LIMIT_BUSY_PERCENT) {
+        dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_FAILED, "idle");
+        dataset_evidence(experiment, "background_no_load", none, none,
+                         "the GPU was never more than %.3g %% busy, at %.4g W on average: no background worked on it",
+                         gpu->utilisation_max_percent.value, gpu->power_mean_w.value);
+        return;
+    }
+    dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+                  "below 5 %% busy in %.3g %% of the samples, %.4g W on average; its effect is like its siblings' by "
+                  "like_time and like_energy",
+                  100 * gpu->idle_share.value, gpu->power_mean_w.value);
+}
+
+/* What each figure may be off and still be like the others, and how much they may vary for that to mean anything. */
+static const struct {
+    enum check check;
+    const char *what, *evidence;
+    double most, vary_most;
+} comparisons[LIKE_FIGURES] = {
+    [LIKE_TIME] = {CHECK_LIKE_TIME, "time", "time_unlike", LIMIT_TIME_MOST, LIMIT_TIME_VARY},
+    [LIKE_GPU_ENERGY] = {CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike", LIMIT_ENERGY_MOST, LIMIT_ENERGY_VARY},
+    [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike", LIMIT_CPU_MOST, LIMIT_CPU_VARY},
+};
+
+static bool is_unlike(const struct judge_figure *figure, double p_value)
+{
+    const struct stats_prediction *p = &figure->prediction;
+    double far = fmin(fabs(p->excess), fabs(figure->off));
+    return p->valid && figure->same >= SAME_LEAST && far >= LIMIT_UNLIKE &&
+           far > p->sigma * special_t_quantile(1 - p_value / 2, figure->df);
+}
+
+static void write_seen(const struct judge_figure *figure, enum like_figure which, char out[160])
+{
+    const struct stats_prediction *p = &figure->prediction;
+    snprintf(out, 160, "%s %+.1f %% off what %.1f others let expect (standard deviation %.1f %%)",
+             comparisons[which].what, 100 * expm1(p->excess), p->others, 100 * p->sigma);
+}
+
+/* Of a run that made its own checks a comparison adds what is beyond chance alone. */
+static void tell_unlike(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
+{
+    char seen[160];
+    for (int f = 0; f < LIKE_FIGURES; f++)
+        if (is_unlike(&state->like[f], p_value)) {
+            write_seen(&state->like[f], (enum like_figure)f, seen);
+            dataset_evidence(experiment, comparisons[f].evidence, none, none, "%s", seen);
+        }
+}
+
+/* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
+ * with so many comparisons, else it cannot tell. */
+static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure,
+                         enum like_figure which, double p_value)
+{
+    const struct stats_prediction *p = &figure->prediction;
+    enum check check = comparisons[which].check;
+    char seen[160];
+    if (!experiment->success) {
+        dataset_check(experiment, check, CHECK_NOT_NEEDED, "it did not succeed");
+        return;
+    }
+    if (!p->valid) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s", figure->why);
+        return;
+    }
+    write_seen(figure, which, seen);
+    if (is_unlike(figure, p_value)) {
+        dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
+        dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
+    } else if (p->sigma > comparisons[which].vary_most) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much to tell", seen);
+    } else if (p->agreeing < 1 - LIMIT_APART) {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: its kind falls into groups, nobody knows which is undisturbed",
+                      seen);
+    } else if (fabs(p->excess) + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
+        dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
+    } else {
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: chance or a disturbance, nobody can tell", seen);
+    }
+}
+
+static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
+{
+    for (int f = 0; f < LIKE_FIGURES; f++)
+        compare_like(experiment, &state->like[f], (enum like_figure)f, p_value);
+    if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      "its background hides what else ran, and all of its kind ran one after another: the same may have "
+                      "run beside all");
+}
+
+/* Which quantities a row has: of a training whose model has no metrics none is asked for. */
+static unsigned quantities_of(const struct dataset_experiment *experiment)
+{
+    unsigned has = 1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY;
+    for (size_t i = 0; i < experiment->check_count; i++)
+        if (experiment->checks[i].check == CHECK_METRIC_PLAUSIBLE && experiment->checks[i].outcome != CHECK_NOT_NEEDED)
+            has |= 1u << QUANTITY_METRIC;
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        if (experiment->metrics[i].value.valid)
+            has |= 1u << QUANTITY_METRIC;
+    return has;
+}
+
+/* A run that recorded no checks is judged by its evidence alone. */
+static void set_verdict(struct dataset_experiment *experiment, bool watched)
+{
+    AUTO_FREE struct evidence_found *found = mem_array(experiment->evidence_count + 1, sizeof *found);
+    struct check_result unlisted[CHECKS];
+    bool listed = experiment->check_count > 0;
+    for (unsigned i = 0; i < CHECKS; i++)
+        unlisted[i] = (struct check_result){(enum check)i, CHECK_NOT_NEEDED, NULL};
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        found[i] = (struct evidence_found){experiment->evidence[i].kind, experiment->evidence[i].quantities};
+    experiment->verdicts =
+        verdicts_judge(quantities_of(experiment), listed ? experiment->checks : unlisted,
+                       listed ? experiment->check_count : CHECKS, found, experiment->evidence_count);
+    experiment->verdict = verdict_of_end(experiment->verdicts.row, experiment->success);
+    /* Of a failure, and of what nobody watched, only what speaks against it is told. */
+    bool tells = watched && experiment->success;
+    if (!tells && experiment->verdict <= VERDICT_UNVERIFIED)
+        experiment->verdict = VERDICT_NONE;
+    for (int i = 0; i < QUANTITIES; i++)
+        if (!tells && experiment->verdicts.of[i] <= VERDICT_UNVERIFIED)
+            experiment->verdicts.of[i] = VERDICT_NONE;
+}
+
+static bool is_doubted(const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const struct evidence_kind *kind = evidence_find(experiment->evidence[i].kind);
+        unsigned touched = experiment->evidence[i].quantities ? experiment->evidence[i].quantities : kind->quantities;
+        if (kind->weight >= EVIDENCE_INCONSISTENT && touched & (1u << QUANTITY_TIME | 1u << QUANTITY_ENERGY))
+            return true;
+    }
+    return false;
+}
+
 void audit_judge(struct dataset *dataset)
 {
+    AUTO_FREE struct judge_state *states = mem_array(dataset->count + 1, sizeof *states);
+    size_t tests = 0;
     judge_each(dataset);
     judge_duplicates(dataset);
-    judge_siblings(dataset);
+    judge_idle(dataset, states);
+    for (size_t i = 0; i < dataset->count; i++) {
+        states[i].doubted = is_doubted(&dataset->items[i]) || dataset_has_evidence(&dataset->items[i], "training_short");
+        states[i].lacking =
+            dataset->items[i].gpu.missing & (MISSING_POWER | MISSING_UTILISATION | MISSING_PERF | MISSING_RECORD);
+    }
+    judge_like(dataset, states);
+    judge_siblings(dataset, states);
+    for (size_t i = 0; i < dataset->count; i++)
+        for (int f = 0; f < LIKE_FIGURES; f++)
+            tests += states[i].like[f].prediction.valid;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
-        bool watched = experiment->judged && !experiment->unwatched;
-        experiment->verdict = watched ? VERDICT_CLEAN : VERDICT_NONE;
-        for (size_t k = 0; experiment->judged && k < experiment->evidence_count; k++)
-            experiment->verdict = verdict_with(experiment->verdict, experiment->evidence[k].kind);
-        experiment->verdict = verdict_of_end(experiment->verdict, experiment->success);
+        if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
+            if (experiment->parallel)
+                judge_background(experiment);
+            judge_compared(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
+            judge_untold(experiment);
+        } else if (experiment->success && experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
+            tell_unlike(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
+        if (experiment->judged)
+            set_verdict(experiment, !experiment->unwatched);
     }
 }

@@ -1,7 +1,6 @@
-#include "audit/judge_siblings.h"
+#include "audit/judge_private.h"
 
 #include "audit/identical.h"
-#include "audit/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -11,7 +10,7 @@
 /* docs/audit.md gives the reason for each. */
 enum { OTHERS_LEAST = 2, OUTLIERS_SHARE = 5 };
 static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, step_power_share = 0.25,
-                    step_power_least_w = 20, step_utilisation_points = 20;
+                    step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05;
 static const struct reading none = {0};
 
 /* Same repository, model and mode. */
@@ -57,6 +56,7 @@ size_t audit_group(const struct dataset *dataset, size_t **order, size_t **group
 /* One kind's experiments. */
 struct kind {
     struct dataset *dataset;
+    const struct judge_state *states;
     const size_t *items;
     size_t count;
 };
@@ -220,6 +220,23 @@ static bool has_such(const struct dataset_experiment *sibling, const struct data
     return other->found && other->explained >= 0.25 && change * others > 0 && fabs(others) >= 0.5 * fabs(change);
 }
 
+/* A run of its own recorded its checks when it ran. */
+static bool has_own_checks(const struct kind *kind, size_t i)
+{
+    return kind->dataset->folders[member(kind, i)->folder].layout != DATASET_STUDY;
+}
+
+/* Time or energy beyond what its kind lets expect, by three standard deviations and a twentieth. */
+static bool took_more(const struct judge_state *state)
+{
+    for (int f = 0; f < LIKE_FIGURES; f++) {
+        const struct stats_prediction *p = &state->like[f].prediction;
+        if (p->valid && p->excess > LIMIT_STEP_DEVIATIONS * p->sigma && p->excess > step_share)
+            return true;
+    }
+    return false;
+}
+
 static bool judge_step(const struct kind *kind, size_t index, bool power)
 {
     struct dataset_experiment *experiment = member(kind, index);
@@ -236,6 +253,14 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     }
     if (others < OTHERS_LEAST)
         return false;
+    if (!took_more(&kind->states[kind->items[index]]) && !has_own_checks(kind, index)) {
+        dataset_check(experiment, CHECK_LIKE_POWER, CHECK_NOT_MADE,
+                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings; that it "
+                      "took more than them is not shown",
+                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%",
+                      fmax(0, step->at_s), others);
+        return true;
+    }
     dataset_evidence(experiment, "load_step", (struct reading){fmax(0, step->at_s), true}, none,
                      "%s went from %.3g to %.3g %s for good %.0f s after the start, in none of its %zu siblings",
                      power ? "power" : "utilisation", step->before, step->after, power ? "W" : "%", fmax(0, step->at_s),
@@ -254,9 +279,54 @@ static void judge_lacking(const struct kind *kind, const char *metric)
     if (with == successes || with * 2 <= successes)
         return;
     for (size_t i = 0; i < kind->count; i++)
-        if (member(kind, i)->success && !dataset_metric(member(kind, i), metric).valid)
+        if (member(kind, i)->success && !dataset_metric(member(kind, i), metric).valid) {
             dataset_evidence(member(kind, i), "value_missing", none, none,
                              "it succeeded without %s, which %zu of %zu siblings have", metric, with, successes);
+            dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
+        }
+}
+
+/* Shares and percentages, by their usual names. */
+static bool is_bounded(const char *name)
+{
+    static const char *const words[] = {"acc", "precision", "recall", "f1", "map", "rank", "auc", "mrr", "iou"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* A metric outside of what it can be, by its name and by its siblings' scale. */
+static void judge_range(const struct kind *kind, const char *metric)
+{
+    AUTO_FREE double *values = mem_array(kind->count + 1, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading value = dataset_metric(member(kind, i), metric);
+        if (value.valid && isfinite(value.value))
+            values[n++] = value.value;
+    }
+    double median = n ? stats_median(values, n).value : 0;
+    bool bounded = is_bounded(metric), loss = strcasestr(metric, "loss") && median >= 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading value = dataset_metric(member(kind, i), metric);
+        double most = bounded ? n >= OTHERS_LEAST + 1 && fabs(median) <= 1 ? 1 : 100 : INFINITY;
+        if (!value.valid || has_own_checks(kind, i))
+            continue;
+        if (!isfinite(value.value)) {
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE, "%s is %f: it diverged, or was not measured", metric,
+                          value.value);
+        } else if (value.value > most || ((bounded || loss) && value.value < 0)) {
+            dataset_evidence(member(kind, i), "value_impossible", none, none, "perf_%s is %g, which %s", metric,
+                             value.value, most == 1 && value.value <= 100 && value.value >= 0
+                                                        ? "is over 1, where its siblings' are shares"
+                                                        : "it cannot be");
+            dataset_evidence_touches(member(kind, i), 1u << QUANTITY_METRIC);
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, "%s is %g", metric, value.value);
+        } else {
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, CHECK_PASSED, "%s is %g", metric, value.value);
+        }
+    }
 }
 
 static void judge_metrics(const struct kind *kind)
@@ -265,20 +335,51 @@ static void judge_metrics(const struct kind *kind)
     for (size_t i = 0; i < kind->count; i++)
         for (size_t m = 0; m < member(kind, i)->metric_count; m++)
             strv_add_once(&names, member(kind, i)->metrics[m].name);
-    for (size_t i = 0; i < names.count; i++)
+    for (size_t i = 0; i < names.count; i++) {
         judge_lacking(kind, names.items[i]);
+        judge_range(kind, names.items[i]);
+    }
+    bool any = false;
+    for (size_t i = 0; i < kind->count; i++)
+        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
+            any |= member(kind, i)->metrics[m].value.valid;
+    for (size_t i = 0; i < kind->count; i++) {
+        bool has = false;
+        for (size_t m = 0; m < member(kind, i)->metric_count; m++)
+            has |= member(kind, i)->metrics[m].value.valid;
+        if (!has && !has_own_checks(kind, i))
+            dataset_check(member(kind, i), CHECK_METRIC_PLAUSIBLE, any ? CHECK_NOT_MADE : CHECK_NOT_NEEDED, "%s",
+                          any ? "it has no metric, and others of its model have" : "no training of this model has a metric");
+    }
 }
 
-void judge_siblings(struct dataset *dataset)
+/* A GPU that its siblings use, and that did nothing. */
+static void judge_use(const struct kind *kind)
+{
+    size_t using = 0;
+    for (size_t i = 0; i < kind->count; i++)
+        using += member(kind, i)->gpu.utilisation_max_percent.valid && !kind->states[kind->items[i]].busy &&
+                 member(kind, i)->gpu.utilisation_max_percent.value >= step_utilisation_points;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading most = member(kind, i)->gpu.utilisation_max_percent;
+        if (using * 4 >= kind->count * 3 && most.valid && most.value < LIMIT_BUSY_PERCENT && member(kind, i)->success)
+            dataset_evidence(member(kind, i), "gpu_not_used", none, none,
+                             "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
+                             using, kind->count);
+    }
+}
+
+void judge_siblings(struct dataset *dataset, const struct judge_state *states)
 {
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
     for (size_t g = 0; g < count; g++) {
-        struct kind kind = {dataset, order + groups[g], groups[g + 1] - groups[g]};
+        struct kind kind = {dataset, states, order + groups[g], groups[g + 1] - groups[g]};
         for (size_t i = 0; i < kind.count; i++)
             if (!judge_step(&kind, i, true))
                 judge_step(&kind, i, false);
+        judge_use(&kind);
         judge_metrics(&kind);
     }
     judge_outliers(dataset);

@@ -69,7 +69,8 @@ struct candidate {
     int64_t at_local_ns;
 };
 
-static struct candidate try_series(const char *series, struct moment *moments, size_t n)
+static struct candidate try_series(const char *series, struct moment *moments, size_t n, const size_t *kinds,
+                                   size_t kind_count)
 {
     struct rng rng;
     struct candidate out = {.series = series, .change.p = 1};
@@ -77,10 +78,13 @@ static struct candidate try_series(const char *series, struct moment *moments, s
     if (n < (size_t)2 * SIDE_LEAST)
         return out;
     qsort(moments, n, sizeof *moments, compare_moments);
-    for (size_t i = 0; i < n; i++)
+    AUTO_FREE size_t *kinds_of = mem_array(n + 1, sizeof *kinds_of);
+    for (size_t i = 0; i < n; i++) {
         values[i] = moments[i].value;
+        kinds_of[i] = kinds[moments[i].index];
+    }
     rng_seed_named(&rng, SEED, series);
-    out.change = stats_change_point(values, n, SIDE_LEAST, &rng);
+    out.change = stats_change_point_within(values, kinds_of, kind_count, n, SIDE_LEAST, &rng);
     out.at_local_ns = moments[out.change.first].end_local_ns;
     return out;
 }
@@ -91,8 +95,15 @@ static void find_moment(const struct dataset *dataset, struct account_split *out
     AUTO_FREE struct moment *moments = mem_array(dataset->count + 1, sizeof *moments);
     struct candidate tried[2];
     double p[2];
-    tried[0] = try_series("success", moments, take_success(dataset, moments));
-    tried[1] = try_series("power", moments, take_power(dataset, moments));
+    AUTO_FREE size_t *order = NULL;
+    AUTO_FREE size_t *groups = NULL;
+    AUTO_FREE size_t *kinds = mem_array(dataset->count + 1, sizeof *kinds);
+    size_t kind_count = audit_group(dataset, &order, &groups);
+    for (size_t g = 0; g < kind_count; g++)
+        for (size_t i = groups[g]; i < groups[g + 1]; i++)
+            kinds[order[i]] = g;
+    tried[0] = try_series("success", moments, take_success(dataset, moments), kinds, kind_count);
+    tried[1] = try_series("power", moments, take_power(dataset, moments), kinds, kind_count);
     for (size_t i = 0; i < 2; i++)
         p[i] = tried[i].change.p;
     stats_adjust_holm(p, 2);

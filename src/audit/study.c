@@ -101,9 +101,18 @@ static void take_success(struct dataset_experiment *experiment, const char *cell
                          cell);
 }
 
+/* No training is begun anew a thousand times. */
+static void take_retries(struct dataset_experiment *experiment, const char *cell)
+{
+    double number;
+    bool counts = number_parse(cell, &number) && number >= 0 && number < 1000 && floor(number) == number;
+    experiment->retries = counts ? (int64_t)number : 0;
+    if (!counts && *cell)
+        dataset_evidence(experiment, "value_impossible", none, none, "retries in summary.csv is '%.60s'", cell);
+}
+
 static void take_cell(struct dataset_experiment *experiment, const char *name, const char *cell)
 {
-    struct reading number;
     if (take_named(experiment, name, cell))
         return;
     if (strcmp(name, "experiment_id") == 0) {
@@ -124,8 +133,7 @@ static void take_cell(struct dataset_experiment *experiment, const char *name, c
     } else if (strcmp(name, "duration_seconds") == 0) {
         experiment->duration_s = number_cell(experiment, name, cell);
     } else if (strcmp(name, "retries") == 0) {
-        number = number_cell(experiment, name, cell);
-        experiment->retries = number.valid && number.value >= 0 && number.value < 1e9 ? (int64_t)number.value : 0;
+        take_retries(experiment, cell);
     } else if (strcmp(name, "mode") == 0) {
         experiment->parallel |= strcmp(cell, "parallel") == 0;
         experiment->mode = read_mode(cell);
@@ -284,6 +292,7 @@ static bool read_json(struct dataset_experiment *experiment, int dir)
     if (!fs_read_at(dir, "experiment.json", JSON_LIMIT, &text, &err)) {
         dataset_evidence(experiment, "file_damaged", none, none, "%s",
                          err.code == ENOENT ? "there is no experiment.json" : err.text);
+        experiment->gpu.missing |= MISSING_RECORD;
         return false;
     }
     if (!study_json_take(experiment, text_get(&text), text.length, &err))
@@ -386,7 +395,7 @@ static void check_folders(struct study *study, size_t count)
             continue;
         folder->without_folder++;
         dataset_evidence(experiment, "value_missing", none, none, "its folder is not there");
-        experiment->gpu.missing = MISSING_POWER | MISSING_UTILISATION | MISSING_TEMPERATURE | MISSING_PERF;
+        experiment->gpu.missing |= MISSING_ALL;
     }
 }
 

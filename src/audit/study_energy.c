@@ -35,6 +35,7 @@ struct context {
     size_t rows, idle;
     double sum, highest, early;
     bool has_early;
+    double early_w; /* lowest power of the first seconds; not finite: none */
     int64_t idle_since_s, longest_idle_s, first_s;
     bool is_idle;
 };
@@ -111,6 +112,9 @@ static void each_power(void *at, const struct trace_rows *rows)
         take_power_window(context);
     }
     keep_possible(context, rows, 0, most_watts, &kept);
+    double early_before_s = (isfinite(context->start_s) ? floor(context->start_s) : 0) + EARLY_S;
+    for (size_t i = 0; i < kept.count && (double)kept.t_s[i] < early_before_s; i++)
+        context->early_w = fmin(context->early_w, kept.values[i]);
     power_add_all(&context->power, kept.t_s, kept.values, kept.count);
     bins_add_all(&context->bins, kept.t_s, kept.values, kept.count);
 }
@@ -263,6 +267,8 @@ static void take_power(struct context *context, const struct trace_file *file)
     gpu->sampled_share = energy.sampled_share;
     gpu->longest_gap_s = (struct reading){energy.longest_gap_s, true};
     gpu->window_s = (struct reading){energy.window_s, true};
+    gpu->early_power_w = (struct reading){context->early_w, isfinite(context->early_w)};
+    gpu->low_power_w = bins_lowest(&context->bins);
     gpu->power_step = step_of(context);
     check_span(context);
 }
@@ -293,13 +299,17 @@ static void take_temperature(struct context *context, const struct trace_file *f
     gpu->temperature_max_c = (struct reading){context->highest, true};
 }
 
-static bool read_text(int dir, const char *name, struct perf *out)
+/* False: it is not there. */
+static bool read_perf(struct dataset_experiment *experiment, int dir, const char *name, struct perf *out)
 {
     AUTO_TEXT struct text text = {0};
     struct err err;
+    *out = (struct perf){0};
     if (!fs_read_at(dir, name, PERF_LIMIT, &text, &err))
         return false;
     perf_parse(text_get(&text), text.length, out);
+    if (text.length && text_get(&text)[text.length - 1] != '\n')
+        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s is cut off: its last line has no end", name);
     return true;
 }
 
@@ -307,18 +317,14 @@ static void take_perf(struct context *context, int dir)
 {
     struct dataset_experiment *experiment = context->experiment;
     struct perf summed;
-    bool has_raw = read_text(dir, "cpu_energy_raw.txt", &context->perf);
-    if (!has_raw)
-        context->perf = (struct perf){0};
-    if ((!context->perf.package_j.valid || !context->perf.dram_j.valid) && read_text(dir, "cpu_energy.txt", &summed)) {
-        has_raw = true;
-        if (!context->perf.package_j.valid)
-            context->perf.package_j = summed.package_j;
-        if (!context->perf.dram_j.valid)
-            context->perf.dram_j = summed.dram_j;
-    }
-    if (!has_raw)
+    if (!read_perf(experiment, dir, "cpu_energy_raw.txt", &context->perf))
         experiment->gpu.missing |= MISSING_PERF;
+    if (!read_perf(experiment, dir, "cpu_energy.txt", &summed))
+        experiment->gpu.missing |= MISSING_PERF_SUMS;
+    if (!context->perf.package_j.valid)
+        context->perf.package_j = summed.package_j;
+    if (!context->perf.dram_j.valid)
+        context->perf.dram_j = summed.dram_j;
     experiment->cpu_j = context->perf.package_j;
     experiment->dram_j = context->perf.dram_j;
     if (context->perf.package_j.valid && context->perf.package_j.value < 0)
@@ -348,11 +354,11 @@ static void check_perf(const struct context *context)
 
 void study_energy_read(struct dataset_experiment *experiment, int dir, char *buffer, int64_t *zone_s, bool *has_zone)
 {
-    struct context context = {.experiment = experiment, .zone_s = zone_s, .has_zone = has_zone};
+    struct context context = {.experiment = experiment, .zone_s = zone_s, .has_zone = has_zone, .early_w = INFINITY};
     struct trace_file file;
     AUTO_CLOSE int energy = openat(dir, "energy", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (energy < 0) {
-        experiment->gpu.missing = MISSING_POWER | MISSING_UTILISATION | MISSING_TEMPERATURE | MISSING_PERF;
+        experiment->gpu.missing |= MISSING_ALL;
         return;
     }
     take_perf(&context, energy);

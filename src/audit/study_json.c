@@ -20,6 +20,28 @@ void study_param_set(struct dataset_experiment *experiment, const char *name, st
     experiment->params[experiment->param_count++] = (struct dataset_param){mem_strdup(name), value};
 }
 
+/* Two files that say one thing differently: the cell is named. Text and numbers as people would compare them. */
+static void differ(struct dataset_experiment *experiment, const char *cell, const char *left, const char *right,
+                   unsigned quantities)
+{
+    static const struct reading none = {0};
+    dataset_evidence(experiment, "values_differ", none, none, "%.100s is %.60s in summary.csv and %.60s in experiment.json",
+                     cell, left, right);
+    dataset_evidence_touches(experiment, quantities);
+}
+
+static void compare_numbers(struct dataset_experiment *experiment, const char *prefix, const char *name, double row,
+                            double json, unsigned quantities)
+{
+    if (!isfinite(row) || !isfinite(json) || fabs(row - json) <= 1e-6 + 1e-4 * fmax(fabs(row), fabs(json)))
+        return;
+    char left[32], right[32];
+    number_shortest(row, left);
+    number_shortest(json, right);
+    AUTO_FREE char *cell = mem_printf("%s%s", prefix, name);
+    differ(experiment, cell, left, right, quantities);
+}
+
 void study_metric_set(struct dataset_experiment *experiment, const char *name, struct reading value)
 {
     for (size_t i = 0; i < experiment->metric_count; i++)
@@ -58,6 +80,14 @@ static void take_params(struct dataset_experiment *experiment, const json_t *par
     {
         struct value read;
         double number;
+        const struct reading row = dataset_param_number(experiment, name);
+        if (row.valid && (json_is_number(value) || json_is_string(value))) {
+            if (json_is_number(value) || json_to_reading(value, &number))
+                compare_numbers(experiment, "hyperparam_", name, row.value,
+                                json_is_number(value) ? json_number_value(value) : number, 0);
+            else
+                differ(experiment, name, "a number", json_string_value(value), 0);
+        }
         if (dataset_param(experiment, name))
             continue;
         if (json_is_string(value) && json_to_reading(value, &number)) /* "inf": see value_to_json */
@@ -75,6 +105,9 @@ static void take_metrics(struct dataset_experiment *experiment, const json_t *me
     {
         struct reading read = {0};
         read.valid = json_to_reading(value, &read.value); /* NaN and infinities too */
+        const struct reading row = dataset_metric(experiment, name);
+        if (row.valid && read.valid)
+            compare_numbers(experiment, "perf_", name, row.value, read.value, 1u << QUANTITY_METRIC);
         study_metric_set(experiment, name, read);
     }
 }
@@ -85,9 +118,14 @@ static void take_energy(struct dataset_experiment *experiment, const json_t *ene
         "cpu_energy_pkg_joules", "cpu_energy_ram_joules", "cpu_energy_total_joules", "gpu_power_avg_watts",
         "gpu_power_max_watts",   "gpu_power_min_watts",   "gpu_energy_total_joules", "gpu_temp_avg_celsius",
         "gpu_temp_max_celsius",  "gpu_util_avg_percent",  "gpu_util_max_percent"};
-    for (size_t i = 0; i < RECORDED_COUNT; i++)
+    for (size_t i = 0; i < RECORDED_COUNT; i++) {
+        struct reading read = number_of(energy, keys[i]);
         if (!experiment->recorded[i].valid)
-            experiment->recorded[i] = number_of(energy, keys[i]);
+            experiment->recorded[i] = read;
+        else if (read.valid)
+            compare_numbers(experiment, "", dataset_recorded_name((enum dataset_recorded)i),
+                            experiment->recorded[i].value, read.value, 1u << QUANTITY_ENERGY);
+    }
 }
 
 static void take_background(struct dataset_experiment *experiment, const json_t *background)

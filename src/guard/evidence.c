@@ -251,7 +251,7 @@ static const struct evidence_kind kinds[] = {
      "Nothing needs to be done for this experiment; the next one waits until the GPU is free."},
 
     /* Found in the files of a finished run. */
-    {"sampling_short", EVIDENCE_SUSPECT, ENERGY, CHECK_SAMPLING,
+    {"sampling_short", EVIDENCE_UNVERIFIED, ENERGY, CHECK_SAMPLING,
      "The samples cover less of the time than they claim, so the recorded energy is too low.",
      "Use the energy computed anew from the time-stamps, with its uncertainty."},
     {"energy_differs", EVIDENCE_SUSPECT, ENERGY, CHECK_DATA,
@@ -263,6 +263,9 @@ static const struct evidence_kind kinds[] = {
     {"records_changed", EVIDENCE_SUSPECT, ALL, CHECK_DATA,
      "Another program changed records of the run after they were written.",
      "Find out who did (a training can, without a pid namespace); read the text for what was changed and made anew; else repeat it."},
+    {"values_differ", EVIDENCE_INCONSISTENT, ALL, CHECK_DATA,
+     "Two files, or two cells, say different values of one figure.",
+     "Look which of them is right, and rely on neither until then."},
     {"duration_differs", EVIDENCE_SUSPECT, TIME_ENERGY, CHECK_DATA,
      "The recorded duration and the length of the trace do not agree.",
      "Look which of the two is the training's, or repeat the experiment."},

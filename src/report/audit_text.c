@@ -317,6 +317,9 @@ static void say_energies(const struct page *page)
         text_addf(page->out, "... and %zu more (--all shows them)\n", count - shown);
 }
 
+static const char *const split_assumption =
+    "Each model and mode is compared with itself: a change that came with a new model is not seen.";
+
 static void say_split(const struct page *page)
 {
     const struct account_split *split = &page->account->split;
@@ -325,7 +328,7 @@ static void say_split(const struct page *page)
         return;
     if (!split->found) {
         heading(page, "Before and after");
-        text_addf(page->out, "The data supports no change point (p = %.2g).\n", split->p);
+        text_addf(page->out, "The data supports no change point (p = %.2g). %s\n", split->p, split_assumption);
         return;
     }
     dataset_format_time(split->at_local_ns, at);
@@ -334,7 +337,8 @@ static void say_split(const struct page *page)
     AUTO_FREE char *title = mem_printf("Before and after %s", at);
     heading(page, title);
     if (split->automatic)
-        text_addf(page->out, "Found by the data: %s changed there (p = %.2g).\n", split->series, split->p);
+        text_addf(page->out, "Found by the data: %s changed there (p = %.2g). %s\n", split->series, split->p,
+                  split_assumption);
     account_table(page, "experiments", split->rows, 3);
     if (split->unknown)
         text_addf(page->out, "%zu more ended at an unknown time.\n", split->unknown);

@@ -24,16 +24,6 @@ static double strongest(const double *x, size_t n, size_t least, size_t *where)
     return highest;
 }
 
-static void shuffle(double *x, size_t n, struct rng *rng)
-{
-    for (size_t i = n; i > 1; i--) {
-        size_t other = rng_below(rng, i);
-        double kept = x[i - 1];
-        x[i - 1] = x[other];
-        x[other] = kept;
-    }
-}
-
 static double mean_of(const double *x, size_t n)
 {
     double sum = 0;
@@ -42,7 +32,21 @@ static double mean_of(const double *x, size_t n)
     return sum / (double)n;
 }
 
-struct stats_change stats_change_point(const double *x, size_t n, size_t least, struct rng *rng)
+/* The values of each group change places among themselves. places: the indices, a group's behind one another, from
+ * starts[g] on. */
+static void shuffle_within(double *x, const size_t *places, const size_t *starts, size_t groups, struct rng *rng)
+{
+    for (size_t g = 0; g < groups; g++)
+        for (size_t i = starts[g + 1] - starts[g]; i > 1; i--) {
+            size_t a = places[starts[g] + i - 1], b = places[starts[g] + rng_below(rng, i)];
+            double kept = x[a];
+            x[a] = x[b];
+            x[b] = kept;
+        }
+}
+
+struct stats_change stats_change_point_within(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
+                                              struct rng *rng)
 {
     struct stats_change out = {.p = 1};
     if (least < 1)
@@ -50,18 +54,39 @@ struct stats_change stats_change_point(const double *x, size_t n, size_t least, 
     if (n < 2 * least)
         return out;
     AUTO_FREE double *centred = mem_array(n, sizeof *centred);
-    double mean = mean_of(x, n);
+    AUTO_FREE double *sums = mem_array(groups, sizeof *sums);
+    AUTO_FREE size_t *starts = mem_array(groups + 2, sizeof *starts);
+    AUTO_FREE size_t *places = mem_array(n, sizeof *places);
+    for (size_t i = 0; i < n; i++) {
+        sums[group[i]] += x[i];
+        starts[group[i] + 2]++;
+    }
+    for (size_t g = 2; g < groups + 2; g++)
+        starts[g] += starts[g - 1];
     for (size_t i = 0; i < n; i++)
-        centred[i] = x[i] - mean;
+        places[starts[group[i] + 1]++] = i; /* starts[g + 1] ends where g ends */
+    for (size_t i = 0; i < n; i++)
+        centred[i] = x[i] - sums[group[i]] / (double)(starts[group[i] + 1] - starts[group[i]]);
     double found = strongest(centred, n, least, &out.first);
-    out.before = mean_of(x, out.first);
-    out.after = mean_of(x + out.first, n - out.first);
+    out.before = mean_of(centred, out.first);
+    out.after = mean_of(centred + out.first, n - out.first);
     size_t as_high = 1, ignored = 0;
     for (int i = 0; i < SHUFFLES; i++) {
-        shuffle(centred, n, rng);
+        shuffle_within(centred, places, starts, groups, rng);
         as_high += strongest(centred, n, least, &ignored) >= found * (1 - 1e-12);
     }
     out.p = (double)as_high / (SHUFFLES + 1);
-    out.found = found > 0 && out.p < 1 - STATS_CONFIDENCE;
+    out.found = found > 1e-9 && out.p < 1 - STATS_CONFIDENCE;
+    return out;
+}
+
+struct stats_change stats_change_point(const double *x, size_t n, size_t least, struct rng *rng)
+{
+    AUTO_FREE size_t *one = mem_array(n + 1, sizeof *one);
+    struct stats_change out = stats_change_point_within(x, one, 1, n, least, rng);
+    if (out.first) {
+        out.before = mean_of(x, out.first);
+        out.after = mean_of(x + out.first, n - out.first);
+    }
     return out;
 }

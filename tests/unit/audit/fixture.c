@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -128,6 +129,8 @@ static void write_perf(struct fixture *fixture, size_t index, const struct fixtu
              "      %.9f seconds time elapsed\n\n",
              date, run->duration_s - 0.3);
     fixture_write(fixture, index, "cpu_energy_raw.txt", text);
+    fixture_write(fixture, index, "cpu_energy.txt",
+                  "CPU Energy Consumption Summary\nPackage Energy (Joules): 1733.17\nRAM Energy (Joules): 57.13\n");
 }
 
 static void write_json(struct fixture *fixture, size_t index, const struct fixture_run *run, const char *end)
@@ -145,7 +148,7 @@ static void write_json(struct fixture *fixture, size_t index, const struct fixtu
               run->failed ? "it broke" : "Training completed successfully");
     text_addf(&text, "{\"experiment_id\": \"%s\", \"timestamp\": \"%s\", ", fixture->ids[index], end);
     if (run->parallel)
-        text_addf(&text, "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": \"demo\"}}",
+        text_addf(&text, "\"mode\": \"parallel\", \"foreground\": {%s}, \"background\": {\"repository\": \"demo\", \"model\": \"other\"}}",
                   text_get(&job));
     else
         text_addf(&text, "%s}", text_get(&job));
@@ -189,15 +192,25 @@ size_t fixture_add(struct fixture *fixture, const struct fixture_run *given)
     return index;
 }
 
+/* The row's mean, highest and lowest power are those of the trace that stands there now. */
 void fixture_record(struct fixture *fixture, size_t index, double energy_j)
 {
     AUTO_FREE char *id = mem_printf("%s,", fixture->ids[index]);
+    AUTO_FREE char *trace = fixture_read(fixture, index, "gpu_power.csv");
+    double sum = 0, low = INFINITY, high = 0;
+    int samples = 0;
+    for (char *line = strchr(trace, '\n'); line && line[1]; line = strchr(line + 1, '\n'), samples++) {
+        double watts = atof(strchr(line + 1, ',') + 1);
+        sum += watts;
+        low = fmin(low, watts);
+        high = fmax(high, watts);
+    }
     struct text rows = {0};
     const char *row = strstr(fixture->rows.data, id), *end = strstr(row, "\r\n"), *cell = end;
-    while (cell[-1] != ',')
+    for (int cells = 0; cells < 4; cells += cell[-1] == ',')
         cell--;
     text_add_bytes(&rows, fixture->rows.data, (size_t)(cell - fixture->rows.data));
-    text_addf(&rows, "%.17g%s", energy_j, end);
+    text_addf(&rows, "%.17g,%.17g,%.17g,%.17g%s", sum / samples, high, low, energy_j, end);
     text_fini(&fixture->rows);
     fixture->rows = rows;
 }
@@ -220,18 +233,34 @@ void fixture_judge(struct fixture *fixture, struct dataset *dataset)
     audit_judge(dataset);
 }
 
-void fixture_expect(const struct dataset *dataset, size_t index, const char *kind)
+static bool names(const char *kinds, const char *kind)
+{
+    const char *at = kinds ? strstr(kinds, kind) : NULL;
+    return at && (at == kinds || at[-1] == ' ') && (at[strlen(kind)] == '\0' || at[strlen(kind)] == ' ');
+}
+
+/* What it weighs is at least its verdict: a check that could not be made can only add to it. */
+void fixture_expect(const struct dataset *dataset, size_t index, const char *kinds)
 {
     const struct dataset_experiment *experiment = &dataset->items[index];
-    bool found = false;
+    size_t wanted = 0, found = 0;
+    enum verdict least = VERDICT_CLEAN;
+    for (const char *at = kinds; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+        wanted++;
     for (size_t i = 0; i < experiment->evidence_count; i++) {
-        if (!kind || strcmp(experiment->evidence[i].kind, kind) != 0)
-            fail_msg("%s has %s: %s", experiment->id, experiment->evidence[i].kind, experiment->evidence[i].text);
-        found = true;
+        const char *kind = experiment->evidence[i].kind;
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first &= strcmp(experiment->evidence[k].kind, kind) != 0;
+        if (!names(kinds, kind))
+            fail_msg("%s has %s: %s", experiment->id, kind, experiment->evidence[i].text);
+        found += first;
+        least = verdict_with(least, kind);
     }
-    if (kind && !found)
-        fail_msg("%s has no %s", experiment->id, kind);
-    assert_int_equal(experiment->verdict, kind ? verdict_with(VERDICT_CLEAN, kind) : VERDICT_CLEAN);
+    if (found != wanted)
+        fail_msg("%s has not all of: %s", experiment->id, kinds);
+    assert_true(experiment->verdict >= least);
+    assert_true(kinds || experiment->verdict <= VERDICT_UNVERIFIED);
 }
 
 void fixture_expect_alone(const struct dataset *dataset, size_t index, const char *kind)

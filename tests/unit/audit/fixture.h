@@ -49,8 +49,9 @@ void fixture_record(struct fixture *fixture, size_t index, double energy_j);
 /* When its first sample was taken. */
 int64_t fixture_start_s(size_t index);
 
-/* Fails unless the experiment has evidence of this kind, and of no other; NULL: none at all. */
-void fixture_expect(const struct dataset *dataset, size_t index, const char *kind);
+/* Fails unless the experiment has evidence of these kinds (blanks between), and of no other, and a verdict no better than
+ * they make it; NULL: none at all, and a verdict no worse than unverified. */
+void fixture_expect(const struct dataset *dataset, size_t index, const char *kinds);
 /* ... and the others none. */
 void fixture_expect_alone(const struct dataset *dataset, size_t index, const char *kind);
 

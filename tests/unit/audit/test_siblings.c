@@ -40,7 +40,7 @@ static void power_far_from_the_siblings(void **state)
     (void)state;
     struct fixture fixture;
     add_twelve(&fixture, 7, &(struct fixture_run){.watts = 320});
-    judge_and_end(&fixture, 7, "outlier");
+    judge_and_end(&fixture, 7, "outlier energy_unlike");
 }
 
 static void a_duration_far_from_the_siblings(void **state)
@@ -48,7 +48,7 @@ static void a_duration_far_from_the_siblings(void **state)
     (void)state;
     struct fixture fixture;
     add_twelve(&fixture, 7, &(struct fixture_run){.watts = 201, .duration_s = 120});
-    judge_and_end(&fixture, 7, "outlier");
+    judge_and_end(&fixture, 7, "outlier time_unlike energy_unlike");
 }
 
 static void more_epochs_take_longer_and_that_is_no_outlier(void **state)
@@ -69,25 +69,25 @@ static void a_few_per_cent_are_no_outlier_however_alike_the_others_are(void **st
     judge_and_end(&fixture, SIZE_MAX, NULL);
 }
 
-static void four_are_too_few_to_accuse_one(void **state)
+static void three_others_are_too_few_for_an_outlier_and_enough_for_a_comparison(void **state)
 {
     (void)state;
     struct fixture fixture;
     fixture_begin(&fixture);
     for (size_t i = 0; i < 4; i++)
         fixture_add(&fixture, &(struct fixture_run){.watts = i == 3 ? 400 : 200});
-    judge_and_end(&fixture, SIZE_MAX, NULL);
+    judge_and_end(&fixture, 3, "energy_unlike");
 }
 
 /* Power and utilisation drop at 30 s, when something else that shared the GPU ends. */
-static void write_step(struct fixture *fixture, size_t index)
+static void write_step(struct fixture *fixture, size_t index, double before_w)
 {
     AUTO_TEXT struct text power = {0}, busy = {0};
     double sum = 0;
     text_add(&power, "timestamp,power_draw_w\n");
     text_add(&busy, "timestamp,gpu_util_percent,memory_util_percent\n");
     for (int i = 0; i < 60; i++) {
-        double watts = i < 3 ? 70 : i < 32 ? 262 : 150;
+        double watts = i < 3 ? 70 : i < 32 ? before_w : 150;
         text_addf(&power, "%lld,%.2f\n", (long long)fixture_start_s(index) + i, watts);
         text_addf(&busy, "%lld,%d,40\n", (long long)fixture_start_s(index) + i, i < 3 ? 0 : i < 32 ? 99 : 60);
         sum += watts;
@@ -102,8 +102,8 @@ static void a_lasting_step_that_no_sibling_has(void **state)
     (void)state;
     struct fixture fixture;
     add_twelve(&fixture, SIZE_MAX, NULL);
-    write_step(&fixture, 5);
-    judge_and_end(&fixture, 5, "load_step");
+    write_step(&fixture, 5, 340);
+    judge_and_end(&fixture, 5, "load_step outlier");
 }
 
 static void a_step_that_siblings_have_is_the_trainings(void **state)
@@ -111,8 +111,8 @@ static void a_step_that_siblings_have_is_the_trainings(void **state)
     (void)state;
     struct fixture fixture;
     add_twelve(&fixture, SIZE_MAX, NULL);
-    write_step(&fixture, 5);
-    write_step(&fixture, 6);
+    write_step(&fixture, 5, 262);
+    write_step(&fixture, 6, 262);
     judge_and_end(&fixture, SIZE_MAX, NULL);
 }
 
@@ -328,7 +328,7 @@ int main(void)
         cmocka_unit_test(a_duration_far_from_the_siblings),
         cmocka_unit_test(more_epochs_take_longer_and_that_is_no_outlier),
         cmocka_unit_test(a_few_per_cent_are_no_outlier_however_alike_the_others_are),
-        cmocka_unit_test(four_are_too_few_to_accuse_one),
+        cmocka_unit_test(three_others_are_too_few_for_an_outlier_and_enough_for_a_comparison),
         cmocka_unit_test(a_lasting_step_that_no_sibling_has),
         cmocka_unit_test(a_step_that_siblings_have_is_the_trainings),
         cmocka_unit_test(a_result_that_its_siblings_have_and_it_has_not),

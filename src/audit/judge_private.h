@@ -1,0 +1,64 @@
+/* judge_private: the parts of the judge. Each adds checks and evidence to experiments; judge.c calls them in order. */
+#ifndef TARE_AUDIT_JUDGE_PRIVATE_H
+#define TARE_AUDIT_JUDGE_PRIVATE_H
+
+#include "audit/judge.h"
+#include "stats/fit.h"
+
+/* Every threshold of the judge; docs/audit.md gives the reason for each and what moves with it. A build for developers
+ * scales them one by one (tests/verdicts/thresholds.py): -DJUDGE_SCALE(name)=... */
+#ifndef JUDGE_SCALE
+#define JUDGE_SCALE(name) 1
+#endif
+#define LIMIT_TIME_MOST       (0.08 * JUDGE_SCALE(TIME_MOST))       /* off its kind: time */
+#define LIMIT_ENERGY_MOST     (0.10 * JUDGE_SCALE(ENERGY_MOST))     /* GPU energy */
+#define LIMIT_CPU_MOST        (0.15 * JUDGE_SCALE(CPU_MOST))        /* CPU energy */
+#define LIMIT_TIME_VARY       (0.06 * JUDGE_SCALE(TIME_VARY))       /* standard deviation of a prediction */
+#define LIMIT_ENERGY_VARY     (0.07 * JUDGE_SCALE(ENERGY_VARY))
+#define LIMIT_CPU_VARY        (0.10 * JUDGE_SCALE(CPU_VARY))
+#define LIMIT_APART           (0.2 * JUDGE_SCALE(APART))            /* of its kind that is far off the rest */
+#define LIMIT_DEVIATIONS      (0.5 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
+#define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
+#define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
+#define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
+#define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
+#define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
+#define LIMIT_ALIKE           (0.25 * JUDGE_SCALE(ALIKE))           /* two powers of one intruder */
+#define LIMIT_BETWEEN         (16.0 * JUDGE_SCALE(BETWEEN))         /* experiments between two busy starts */
+#define LIMIT_SAMPLED         (1 - 0.05 * JUDGE_SCALE(SAMPLED))     /* seconds sampled */
+#define LIMIT_HALF_WIDTH      (0.05 * JUDGE_SCALE(HALF_WIDTH))      /* of the energy computed anew */
+#define LIMIT_GAP_S           (5.0 * JUDGE_SCALE(GAP_S))
+#define LIMIT_SHORTEST_S      (5.0 * JUDGE_SCALE(SHORTEST_S))       /* a training */
+#define LIMIT_STEP_DEVIATIONS (3.0 * JUDGE_SCALE(STEP_DEVIATIONS))  /* off its kind, beside a step */
+
+/* What a training is compared with the others of its kind by. */
+enum like_figure { LIKE_TIME, LIKE_GPU_ENERGY, LIKE_CPU_ENERGY, LIKE_FIGURES };
+
+struct judge_figure {
+    struct stats_prediction prediction;
+    size_t same;   /* undisturbed others with the very same hyperparameters */
+    double off;    /* ln of it over their median; 0 without any */
+    double df;     /* degrees of freedom of its standard deviation */
+    char why[120]; /* where it is not valid: why */
+};
+
+/* One experiment while it is judged. */
+struct judge_state {
+    bool busy;      /* something else is known to have worked beside it */
+    size_t rank;    /* its place in the order in which the folder's experiments began */
+    bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
+    bool doubted;   /* its data cannot be right: it is no measure for others */
+    bool lacking;   /* files of it are not there that the folder's others have */
+    struct judge_figure like[LIKE_FIGURES];
+};
+
+/* Whether the GPU was idle before each experiment began, by the idle level that the whole folder shows; sets busy. */
+void judge_idle(struct dataset *dataset, struct judge_state *states);
+
+/* What each should have taken, by its kind: sets like. */
+void judge_like(const struct dataset *dataset, struct judge_state *states);
+
+/* Steps, results that are lacking and outliers. */
+void judge_siblings(struct dataset *dataset, const struct judge_state *states);
+
+#endif
