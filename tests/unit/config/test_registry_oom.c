@@ -60,7 +60,7 @@ static void a_smoke_start_has_values_of_the_hyperparameters_that_there_are(void 
     assert_string_equal(registry.repos[0].smoke.changes[0].name, "batch");
     assert_int_equal(registry.repos[0].smoke.changes[0].value.integer, 2);
     expect_registry(REGISTRY("null,\"smoke\": {\"hyperparameters\": {\"batch\": 1.5}}"),
-                    LINES("r:2:44: error: 'batch': expected a whole number, not 1.5 (at "
+                    LINES("r:2:45: error: 'batch': expected a whole number, not 1.5 (at "
                           "$.models.r.smoke.hyperparameters.batch)"));
 }
 
