@@ -60,6 +60,7 @@ static const char question[] =
 struct answer {
     enum need_state state; /* THERE, MISSING or UNKNOWN */
     char *text;            /* a version, or why not */
+    bool late;             /* its time was over */
 };
 
 /* One interpreter in one environment, and all that is asked of it. */
@@ -243,7 +244,7 @@ static bool next_line(const char **at, char line[LONGEST_DETAIL + 8])
 static void set_answer(struct answer *answer, enum need_state state, char *text)
 {
     free(answer->text);
-    *answer = (struct answer){state, text};
+    *answer = (struct answer){.state = state, .text = text};
 }
 
 static bool take_answer(const char **at, struct answer *out)
@@ -277,30 +278,53 @@ static bool start(struct interpreter *interpreter, size_t first, size_t count, d
         return false;
     while (*answered < count && take_answer(&at, &interpreter->answers[first + *answered]))
         (*answered)++;
-    if (*answered < count)
-        set_answer(&interpreter->answers[first + *answered], NEED_MISSING,
+    if (*answered < count) {
+        struct answer *stuck = &interpreter->answers[first + *answered];
+        set_answer(stuck, NEED_MISSING,
                    late ? mem_printf("importing it took longer than %.0f s", timeout_s)
                         : mem_strdup("the interpreter ended while it was imported"));
+        stuck->late = late;
+    }
     return true;
+}
+
+/* Beside the modules of another repository an import may fail that works by itself. That there is no such module is no
+ * matter of these. */
+static bool may_work_alone(const struct interpreter *interpreter, const struct answer *answer)
+{
+    static const char absent[] = "ModuleNotFoundError:";
+    return interpreter->limit_s > ASK_TIMEOUT_S && answer->state == NEED_MISSING && !answer->late &&
+           strncmp(answer->text, absent, sizeof absent - 1) != 0;
+}
+
+static double left_s(const struct interpreter *interpreter, int64_t began_ns)
+{
+    double left = interpreter->limit_s - (double)(clock_monotonic_ns() - began_ns) / (double)NS_PER_S;
+    return left < ASK_TIMEOUT_S ? left : ASK_TIMEOUT_S;
 }
 
 /* A module that ends the interpreter, or on which it sticks, leaves those behind it to another start. */
 static void ask(struct interpreter *interpreter)
 {
-    int64_t end_ns = clock_monotonic_ns() + (int64_t)(interpreter->limit_s * (double)NS_PER_S);
-    size_t total = interpreter->words.count, next = 0;
+    int64_t began_ns = clock_monotonic_ns();
+    size_t total = interpreter->words.count, next = 0, answered;
     const char *why = "not asked: the interpreter took too long";
     do {
-        double left_s = (double)(end_ns - clock_monotonic_ns()) / (double)NS_PER_S;
-        size_t answered, count = total - next < WORDS_MAX ? total - next : WORDS_MAX;
-        if (left_s <= 0)
+        size_t count = total - next < WORDS_MAX ? total - next : WORDS_MAX;
+        double timeout_s = left_s(interpreter, began_ns);
+        if (timeout_s <= 0)
             break;
-        if (!start(interpreter, next, count, left_s < ASK_TIMEOUT_S ? left_s : ASK_TIMEOUT_S, &answered)) {
+        if (!start(interpreter, next, count, timeout_s, &answered)) {
             why = "the interpreter does not answer";
             break;
         }
         next += answered + (answered < count);
     } while (next < total);
+    for (size_t i = 0; i < next; i++) {
+        double timeout_s = left_s(interpreter, began_ns);
+        if (timeout_s > 0 && may_work_alone(interpreter, &interpreter->answers[i]))
+            start(interpreter, i, 1, timeout_s, &answered);
+    }
     for (; next < total; next++)
         set_answer(&interpreter->answers[next], NEED_UNKNOWN, mem_strdup(why));
     if (!interpreter->version.text)
@@ -345,7 +369,7 @@ static void settle(struct need *need, const struct answer *answer)
 
 static void settle_repo(struct interpreters *all, struct repo_needs *repo)
 {
-    struct answer none = {NEED_UNKNOWN, mem_strdup("there is no interpreter to ask")};
+    struct answer none = {.state = NEED_UNKNOWN, .text = mem_strdup("there is no interpreter to ask")};
     const struct interpreter *interpreter = repo->python ? find_interpreter(all, repo) : NULL;
     for (size_t i = 0; i < repo->count; i++) {
         struct need *need = &repo->items[i];

@@ -257,6 +257,27 @@ END
     [ "$(grep -c . starts.2)" -eq 1 ]
 }
 
+@test "a module that cannot be imported beside those of another repository is asked by itself" {
+    need_python
+    make_trainer default
+    mkdir modules
+    echo 'import sys; assert "second" not in sys.modules' > modules/first.py
+    echo 'import sys; assert "first" not in sys.modules' > modules/second.py
+    cat > models_config.json <<END
+{"models": {"one": {"path": "repo", "train_script": "train.sh", "python": "python3", "models": ["m"],
+                    "env": {"PYTHONPATH": "$WORK/modules"}, "requires": [{"modules": ["first"]}]},
+            "two": {"path": "repo", "train_script": "train.sh", "python": "python3", "models": ["m"],
+                    "env": {"PYTHONPATH": "$WORK/modules"}, "requires": [{"modules": ["second"]}]}}}
+END
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 0 ]
+    [ "${lines[2]}" = "two         m      ready" ]
+    echo 'raise ImportError("libcuda.so is not there")' > modules/second.py
+    run --separate-stderr "$TARE" list --check
+    [ "$status" -eq 1 ]
+    grep -q '^two .* second  *ImportError: libcuda.so is not there$' <<< "$output"
+}
+
 # Modules with and without a distribution of another name, in a folder that PYTHONPATH names.
 make_modules() {
     mkdir -p modules/PyYAML-6.0.1.dist-info modules/opencv_python-4.9.0.80.dist-info

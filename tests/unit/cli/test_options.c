@@ -29,6 +29,7 @@ static const struct cli_option rows[] = {
     {.short_name = "-q", .long_name = "--quiet"},
     {.long_name = "--containment", .argument = "LAYER", .type = CLI_CHOICE, .choices = layers, .default_text = "auto"},
     {.long_name = "--grace", .argument = "TIME", .type = CLI_DURATION, .low = 0, .high = 3600, .default_text = "10"},
+    {.short_name = "-k", .long_name = "--check", .type = CLI_FLAG, .choices = layers},
 };
 
 enum { ROWS = sizeof rows / sizeof *rows, CONTAINMENT = 12, GRACE = 13, WORDS_MAX = 16 };
@@ -75,7 +76,7 @@ static char *understood(const struct cli_command *command, const char *line)
             text_addf(&out, "=%lld", (long long)call.values[i].integer);
         else if (rows[i].type == CLI_DURATION)
             text_addf(&out, "=%gs", call.values[i].seconds);
-        else if (rows[i].type != CLI_FLAG)
+        else if (rows[i].type != CLI_FLAG || call.values[i].text)
             text_addf(&out, "=%s", call.values[i].text);
     }
     for (size_t i = 0; ok && !help && i < call.operands.count; i++)
@@ -119,6 +120,21 @@ static void study_flags_mean_what_they_meant(void **state)
         {"f.json -n 3", "--runs=3 [f.json]"},
         {"-n 3 f.json", "--runs=3 [f.json]"},
         {"-ec a -ec b", "--experiment-config=b"},
+    };
+    ASSERT_ALL(&study, all);
+}
+
+static void a_flag_with_choices_takes_none_or_one_of_them(void **state)
+{
+    (void)state;
+    static const struct expectation all[] = {
+        {"--check", "--check"},
+        {"--check auto", "--check [auto]"},
+        {"--check=sweep f.json", "--check=sweep [f.json]"},
+        {"--che=sweep", "--check=sweep"},
+        {"-lk f.json", "--list --check [f.json]"},
+        {"--check=none", "error: --check: 'none' is none of auto, sweep"},
+        {"--list=yes", "error: --list takes no value, but got 'yes'"},
     };
     ASSERT_ALL(&study, all);
 }
@@ -284,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(study_flags_mean_what_they_meant),
+        cmocka_unit_test(a_flag_with_choices_takes_none_or_one_of_them),
         cmocka_unit_test(a_row_that_repeats_keeps_every_value_in_order),
         cmocka_unit_test(glued_values_follow_argparse),
         cmocka_unit_test(beginnings_of_options_are_enough_while_they_are_unambiguous),
