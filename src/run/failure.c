@@ -77,7 +77,7 @@ static size_t skip_blanks(struct span *span)
     return (size_t)(span->at - from);
 }
 
-/* "train.sh: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and its blanks off. */
+/* "x: line 3: 12345 ": the pid at the end of what stands before the word; false: none. Cuts it and its blanks off. */
 static bool cut_pid(struct span *before, const char *behind)
 {
     size_t digits = 0, tail = strlen(behind);
@@ -114,7 +114,7 @@ static bool is_of_dash(struct span before, struct span behind)
     return before.at == before.end && behind.at == behind.end;
 }
 
-/* "train.sh: line 1: 3465: Killed" */
+/* "x: line 1: 3465: Killed" */
 static bool is_of_ksh(struct span before, struct span behind)
 {
     skip(&behind, "(coredump)");

@@ -62,7 +62,7 @@ void lane_memory_prepare(struct lane *lane)
     for (size_t i = 0; i < memory->gpu_count; i++) {
         struct memory_gpu *gpu = &memory->gpus[i];
         gpu->by_process = gpu->warned = false;
-        gpu->own_bytes = 0;
+        gpu->own_bytes = gpu->looked_bytes = 0;
         gpu->curve = (struct memory_curve){0};
         counted_begin(&gpu->counted);
         gpu->sampled_peak = gpu->load_percent = 0;
@@ -172,9 +172,11 @@ static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gp
 {
     double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
     gpu->every_ms = sample->memory_every_ms;
-    if (sample->memory_peak_bytes.valid && gpu->before_bytes >= 0 && !lane->experiment->parallel &&
-        is_within(lane, sample->memory_peak_ns) && gpu->curve.any && own_bytes > gpu->curve.peak_bytes)
-        memory_curve_add(&gpu->curve, since_start_s(lane, sample->memory_peak_ns), own_bytes);
+    if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 || lane->experiment->parallel ||
+        !is_within(lane, sample->memory_peak_ns) || own_bytes <= gpu->looked_bytes)
+        return;
+    gpu->looked_bytes = own_bytes;
+    gpu->looked_ns = sample->memory_peak_ns;
 }
 
 void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
@@ -418,8 +420,12 @@ json_t *lane_memory_take(struct lane *lane)
     if (!memory->on)
         return json_null();
     json_t *json = json_object(), *gpus = json_array();
-    for (size_t i = 0; i < memory->gpu_count; i++)
-        look_at_books(lane, &memory->gpus[i]);
+    for (size_t i = 0; i < memory->gpu_count; i++) {
+        struct memory_gpu *gpu = &memory->gpus[i];
+        look_at_books(lane, gpu);
+        if (gpu->curve.any && gpu->looked_bytes > gpu->curve.peak_bytes)
+            memory_curve_add(&gpu->curve, since_start_s(lane, gpu->looked_ns), gpu->looked_bytes);
+    }
     memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++)
         json_array_append_new(gpus, gpu_json(lane, &memory->gpus[i]));

@@ -28,6 +28,8 @@ struct memory_gpu {
     double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
     struct reading reserved_bytes;  /* of it, by the driver for itself */
     uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
+    double looked_bytes;            /* the most that such a look saw beyond what was before the job, and when */
+    int64_t looked_ns;
     struct memory_curve curve;
     struct counted counted;
     double sampled_peak; /* of curve */
