@@ -31,8 +31,8 @@ struct dataset_metric {
 
 /* Something that speaks against the figures, or that one should know. */
 struct dataset_evidence {
-    char *kind; /* of guard/evidence.h */
-    char *text; /* what was seen, with figures */
+    char *kind;                  /* of guard/evidence.h */
+    char *text;                  /* what was seen, with figures */
     struct reading from_s, to_s; /* since the experiment's start */
     unsigned quantities;         /* those that it speaks against, a mask; 0: those of its kind */
 };
@@ -58,9 +58,9 @@ enum {
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
 struct dataset_gpu {
-    struct reading energy_j, half_width_j; /* 95 % of the read-out */
+    struct reading energy_j, half_width_j;  /* 95 % of the read-out */
     struct reading net_j, net_half_width_j; /* of what the bare idle GPU would have drawn; tare's own alone */
-    struct reading samples_sum_j;          /* study: the sum of the samples, as the study recorded it */
+    struct reading samples_sum_j;           /* study: the sum of the samples, as the study recorded it */
     struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
     struct reading power_cv_within;
     struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
@@ -115,13 +115,13 @@ struct dataset_experiment {
     size_t folder; /* index into the folders */
     size_t line;   /* of summary.csv, from 1; 0: no row */
     char *id;
-    char *repo, *model; /* "" where unknown */
-    char *background;   /* "repo model" of a parallel one, or NULL */
+    char *repo, *model;     /* "" where unknown */
+    char *background;       /* "repo model" of a parallel one, or NULL */
     json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
     bool parallel;
     struct reading start_after_s; /* as its settings entry says */
     const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
-    size_t block; /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
+    size_t block;     /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
     bool has_success, success;
     bool has_end;
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
@@ -134,8 +134,8 @@ struct dataset_experiment {
     struct dataset_metric *metrics;
     size_t metric_count;
     struct reading recorded[RECORDED_COUNT];
-    char *error; /* why it failed, or NULL */
-    bool judged; /* it has ended and something of it can be judged */
+    char *error;    /* why it failed, or NULL */
+    bool judged;    /* it has ended and something of it can be judged */
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
     struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */

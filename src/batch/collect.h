@@ -11,22 +11,22 @@
 #include <stddef.h>
 
 enum collect_state {
-    COLLECT_WAITING,  /* never started */
-    COLLECT_BEGUN,    /* started, and neither ended nor interrupted: it runs, or its machine died */
-    COLLECT_CUT,      /* interrupted: to be started again */
+    COLLECT_WAITING, /* never started */
+    COLLECT_BEGUN,   /* started, and neither ended nor interrupted: it runs, or its machine died */
+    COLLECT_CUT,     /* interrupted: to be started again */
     COLLECT_SUCCEEDED,
-    COLLECT_FAILED,   /* the training failed, all its attempts */
-    COLLECT_DAMAGED,  /* what was recorded cannot be read, or not as far as an end: why says where */
-    COLLECT_AGAIN     /* planned again: until it is done anew the result before stands */
+    COLLECT_FAILED,  /* the training failed, all its attempts */
+    COLLECT_DAMAGED, /* what was recorded cannot be read, or not as far as an end: why says where */
+    COLLECT_AGAIN    /* planned again: until it is done anew the result before stands */
 };
 
 struct collect_item {
     enum collect_state state;
-    int start;  /* how often it was started; 0: never */
-    char *host; /* of the last start that looked around; NULL: not known */
-    char *why;  /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
+    int start;    /* how often it was started; 0: never */
+    char *host;   /* of the last start that looked around; NULL: not known */
+    char *why;    /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
     bool changed; /* why says which record another program changed; none is lost */
-    char *fate; /* what the scheduler says of it (batch/fate.h), or NULL */
+    char *fate;   /* what the scheduler says of it (batch/fate.h), or NULL */
 };
 
 struct collect_node {

@@ -2,9 +2,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "base/utf8.h"
 #include "batch/script.h"
 #include "cli/submit.h"
-#include "base/utf8.h"
 #include "tare_build.h"
 
 #include <stdlib.h>

@@ -8,38 +8,38 @@
 #include <stdint.h>
 
 enum event_type {
-    EVENT_SESSION_STARTED,     /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
-    EVENT_EXPERIMENT_STARTED,  /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
-    EVENT_ATTEMPT_PREPARED,    /* folder; after an out-of-memory failure changed (plan/change.h) and ladder
+    EVENT_SESSION_STARTED,    /* pid, start_time, host, boot_id, version, containment, kernel_backed, resumed */
+    EVENT_EXPERIMENT_STARTED, /* id; of several lanes lane (from 1) and gpus [labels]: planned -> preparing */
+    EVENT_ATTEMPT_PREPARED,   /* folder; after an out-of-memory failure changed (plan/change.h) and ladder
                                 * (run/ladder.h): preparing; no process yet */
-    EVENT_JOB_BORN,            /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
-    EVENT_ATTEMPT_STARTED,     /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
-    EVENT_METRIC,              /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
-    EVENT_MARK,                /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
+    EVENT_JOB_BORN,           /* role, pid, start_time, boot_id, cgroup, tag, layers: the init waits at its gate */
+    EVENT_ATTEMPT_STARTED,    /* start_ns (CLOCK_MONOTONIC, when the gate was opened): running */
+    EVENT_METRIC, /* name, value: told, not journaled; or sensor ("gpu_power_w") and value, about once a second */
+    EVENT_MARK,   /* name, label (null: none), at (start, end), t_ns (CLOCK_MONOTONIC), source (log, fifo):
                                 * written about once a second */
-    EVENT_ATTEMPT_STOPPING,    /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */
-    EVENT_JOB_EXITED,          /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
+    EVENT_ATTEMPT_STOPPING, /* reason: exited, timeout, interrupted, limit, log_error, gpu_lost, machine */
+    EVENT_JOB_EXITED,       /* role, exit_code or signal, cpu_s, peak_memory_bytes, processes; of a background's loop
                                 * number (in JOB_BORN too), outcome (succeeded, failed, stopped), error, duration_s,
                                 * leftovers */
-    EVENT_JOB_PROVEN,          /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
+    EVENT_JOB_PROVEN,       /* role, leftovers [{pid, command}], survivors [{pid, state, wchan}], seconds:
                                 * verifying */
-    EVENT_ATTEMPT_ENDED,       /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
+    EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
                                 * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
                                 * after an out-of-memory failure oom, ladder: docs/oom.md */
-    EVENT_RETRY_PAUSE,         /* seconds */
-    EVENT_EXPERIMENT_ENDED,    /* outcome, retries, duration_s, metrics, error: done */
-    EVENT_PAUSE,               /* seconds, why: between_runs, between_configurations; lane and gpus as above */
-    EVENT_EVIDENCE,            /* kind (guard/evidence.h), text, device (null: none), from_s, to_s (from the attempt's start, below 0
+    EVENT_RETRY_PAUSE,      /* seconds */
+    EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
+    EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
+    EVENT_EVIDENCE, /* kind (guard/evidence.h), text, device (null: none), from_s, to_s (from the attempt's start, below 0
                                 * before it; null: not known, or no span) */
-    EVENT_GUARD,               /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
-    EVENT_NOTE,                /* text: told, not journaled */
-    EVENT_SESSION_ENDED,       /* outcome: finished, interrupted, failed; error; of several lanes pool (docs/results.md) */
-    EVENT_EXPERIMENT_AGAIN,    /* verdict: an experiment that is done is to be done again; until it is, its result stands */
-    EVENT_FILES_WRITTEN,       /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
-    EVENT_RECORDS_CLOSED,      /* by the store itself, last: SHA-256 of run.db's tables, summary.csv and summary_safe.csv */
+    EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
+    EVENT_NOTE,     /* text: told, not journaled */
+    EVENT_SESSION_ENDED,    /* outcome: finished, interrupted, failed; error; of several lanes pool (docs/results.md) */
+    EVENT_EXPERIMENT_AGAIN, /* verdict: an experiment that is done is to be done again; until it is, its result stands */
+    EVENT_FILES_WRITTEN,    /* "experiment.json": SHA-256 of what the store wrote there; by the store itself */
+    EVENT_RECORDS_CLOSED, /* by the store itself, last: SHA-256 of run.db's tables, summary.csv and summary_safe.csv */
     EVENT_TYPES
 };
 

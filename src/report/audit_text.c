@@ -371,8 +371,9 @@ static void say_records(const struct page *page, const struct dataset_folder *fo
     else if (records->state == RECORDS_CHANGED)
         text_addf(&line, ": changed after they were written: %s.", changed);
     else if (records->state == RECORDS_OPEN)
-        text_addf(&line, ": the run was not closed (it is running, or its runner was killed): %lld are chained, and "
-                         "the files made of them were not compared.",
+        text_addf(&line,
+                  ": the run was not closed (it is running, or its runner was killed): %lld are chained, and "
+                  "the files made of them were not compared.",
                   (long long)(records->count - records->unchained));
     else
         text_addf(&line, ": %lld are chained, and all files hold what was written; last hash %s.",

@@ -12,7 +12,7 @@ struct closing_options {
     const char *program; /* for the command that resumes */
     const char *run_dir;
     const char *last_hash; /* of the last record; NULL: there is none */
-    size_t width; /* columns at most; 0: as many as it takes */
+    size_t width;          /* columns at most; 0: as many as it takes */
     bool colour;
 };
 

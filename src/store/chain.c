@@ -120,7 +120,8 @@ bool chain_each(const struct chain *chain, chain_each_fn *each, void *context, s
         if (!json || !event_from_json(json, &event))
             again.broken = again.lines + 1;
         else
-            ok = chain_take(&again, text_get(&line), line.length, json, err) && (again.broken > 0 || each(context, again.lines, &event, err));
+            ok = chain_take(&again, text_get(&line), line.length, json, err) &&
+                 (again.broken > 0 || each(context, again.lines, &event, err));
         event_fini(&event);
         json_decref(json);
         if (again.broken)
@@ -130,7 +131,6 @@ bool chain_each(const struct chain *chain, chain_each_fn *each, void *context, s
         ok = err_set(err, "the runner's own copy of events.jsonl was changed too");
     return ok;
 }
-
 
 /* A cell with its kind and length, so that no two rows have the same bytes. */
 static void add_cell(SHA2_CTX *state, sqlite3_stmt *row, int column)
@@ -152,7 +152,10 @@ static const struct table {
     {"meta", "SELECT * FROM meta WHERE key <> 'created_by' ORDER BY key", -1},
     {"plan", "SELECT * FROM plan ORDER BY number", 0},
     {"sessions", "SELECT * FROM sessions ORDER BY number", -1},
-    {"events", "SELECT experiment, seq, session, attempt, type, monotonic_ns, realtime_ns, data FROM events WHERE seq <= ?1 ORDER BY seq", 0},
+    {"events",
+     "SELECT experiment, seq, session, attempt, type, monotonic_ns, realtime_ns, data FROM events WHERE seq <= ?1 "
+     "ORDER BY seq",
+     0},
     {"experiments", "SELECT * FROM experiments ORDER BY number", 0},
     {"experiment_metrics", "SELECT * FROM experiment_metrics ORDER BY experiment, name", 0},
     {"attempts", "SELECT * FROM attempts ORDER BY experiment, number", 0},

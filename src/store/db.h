@@ -44,7 +44,7 @@ bool db_error(sqlite3 *db, struct err *err, const char *what);
  * in use at a time, but for one whose rows are being read. */
 bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
 sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
-int db_step(sqlite3_stmt *query, struct err *err); /* 1: a row, 0: the end, -1: an error */
+int db_step(sqlite3_stmt *query, struct err *err);                           /* 1: a row, 0: the end, -1: an error */
 bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err); /* the first cell; no row: 0 */
 
 /* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL
@@ -67,7 +67,7 @@ void db_rollback(sqlite3 *db);
 /* Gives a statement back; it is kept, compiled, for the next call with the same text, until the connection is closed. */
 void db_release(sqlite3_stmt **query);
 #define AUTO_QUERY AUTO(db_release)
-#define AUTO_DB AUTO(db_close)
+#define AUTO_DB    AUTO(db_close)
 
 /* Makes the tables of an empty database. */
 bool schema_make(sqlite3 *db, struct err *err);

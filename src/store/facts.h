@@ -23,7 +23,7 @@ struct facts_item {
     char *energy; /* of the last attempt, as JSON (docs/energy.md), or NULL: parsed it takes ten times the memory */
     json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
     json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
-    int64_t attempt; /* the one whose figures these are; 0: none */
+    int64_t attempt;      /* the one whose figures these are; 0: none */
     struct facts_start start;
     char *host, *boot_id; /* of the session of that attempt; NULL: not known */
     bool has_duration;
@@ -46,7 +46,7 @@ enum records_state {
 };
 struct records_report {
     enum records_state state;
-    int64_t count, unchained; /* lines of events.jsonl; the first of them that an older version wrote */
+    int64_t count, unchained;       /* lines of events.jsonl; the first of them that an older version wrote */
     char last_hash[DIGEST_HEX + 1]; /* "": there is none */
     struct text changed;            /* which files, in words */
 };

@@ -132,17 +132,16 @@ static void add_evidence(struct importing *importing, const struct import_source
     if ((loss->events == 0 && loss->changed == 0) || !experiment || experiment->attempts == 0 ||
         importing->last.session == 0)
         return;
-    AUTO_FREE char *text =
-        loss->events ? mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name, loss->first.text,
-                                  loss->events, loss->events == 1 ? " is" : "s are")
-                     : mem_printf("%s: %s", source->name, loss->first.text);
+    AUTO_FREE char *text = loss->events
+                               ? mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name,
+                                            loss->first.text, loss->events, loss->events == 1 ? " is" : "s are")
+                               : mem_printf("%s: %s", source->name, loss->first.text);
     struct event event = importing->last;
     event.type = EVENT_EVIDENCE;
     event.experiment = number;
     event.attempt = experiment->attempts;
-    event.data =
-        json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", loss->events ? "records_lost" : "records_changed", "text",
-                           text, "device", "from_s", "to_s");
+    event.data = json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", loss->events ? "records_lost" : "records_changed",
+                           "text", text, "device", "from_s", "to_s");
     if (event.data)
         store_add(importing->store, &event, NULL, NULL);
     json_decref(event.data);

@@ -13,8 +13,8 @@ struct import_source {
 
 /* What of it could not be taken. */
 struct import_loss {
-    int64_t changed; /* the first line whose hash is not that of the line before it; 0: none */
-    size_t events;   /* that are missing, cannot be read, or fit no longer without those that are missing */
+    int64_t changed;  /* the first line whose hash is not that of the line before it; 0: none */
+    size_t events;    /* that are missing, cannot be read, or fit no longer without those that are missing */
     struct err first; /* of them, or of what was changed: which line, and why */
 };
 

@@ -90,10 +90,11 @@ static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
 {
     struct replaying replaying = {.db = db};
     view_init(&replaying.view, worker->plan->count);
-    bool ok = db_begin(db, err) && schema_make(db, err) &&
-              db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
-              journal_write_plan(db, worker->plan, err) &&
-              chain_each(&worker->chain, replay_event, &replaying, err) && db_commit(db, err);
+    bool ok =
+        db_begin(db, err) && schema_make(db, err) &&
+        db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
+        journal_write_plan(db, worker->plan, err) && chain_each(&worker->chain, replay_event, &replaying, err) &&
+        db_commit(db, err);
     view_fini(&replaying.view);
     return ok;
 }
@@ -162,7 +163,8 @@ static bool has_summary(const struct worker *worker)
         struct digest wanted = worker->chain.files.summary[i], is;
         bool known = summary_digest(&worker->summary, i, &wanted) ||
                      (worker->chain.files.closed && worker->chain.files.has_summary[i]);
-        if (known && (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is, NULL) || !digest_equal(&is, &wanted)))
+        if (known &&
+            (!digest_of_file(worker->dir, summary_name(i), FILE_MAX, &is, NULL) || !digest_equal(&is, &wanted)))
             return false;
     }
     return !worker->summary.replaced;
@@ -199,7 +201,8 @@ static void find(const struct worker *worker, bool opening, struct found *found)
     compare_db(worker, found);
     found->jsonl = worker->chain.broken || !has_jsonl(worker);
     if (worker->chain.broken) {
-        AUTO_FREE char *where = mem_printf("record %lld does not follow the one before it", (long long)worker->chain.broken);
+        AUTO_FREE char *where =
+            mem_printf("record %lld does not follow the one before it", (long long)worker->chain.broken);
         add_what(&found->what, "events.jsonl", where);
     } else if (found->jsonl) {
         add_what(&found->what, "events.jsonl", "");
@@ -312,7 +315,8 @@ static bool restore_experiments(struct worker *worker, const struct found *found
 {
     struct digest digest;
     for (size_t i = 0; !found->tables && i < found->files.count; i++) {
-        if (!files_write_experiment(worker->dir, worker->db, worker->plan, found->files.items[i], fs_write_atomic, &digest, err))
+        if (!files_write_experiment(worker->dir, worker->db, worker->plan, found->files.items[i], fs_write_atomic,
+                                    &digest, err))
             return false;
         worker_wrote_files(worker, found->files.items[i], &digest);
     }

@@ -97,7 +97,8 @@ static bool make_db(struct store *store, const struct store_head *head, struct e
 {
     store->worker.db = db_open_at(store->dir, store->worker.dir_path, "run.db", true, err);
     if (!store->worker.db || !db_use_wal(store->worker.db, err) ||
-        (store->worker.scratch && !db_run(store->worker.db, err, "PRAGMA synchronous=OFF", "")) || !db_begin(store->worker.db, err))
+        (store->worker.scratch && !db_run(store->worker.db, err, "PRAGMA synchronous=OFF", "")) ||
+        !db_begin(store->worker.db, err))
         return false;
     if (!schema_make(store->worker.db, err) ||
         !db_run(store->worker.db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t",
@@ -139,9 +140,8 @@ static bool find_unwritten(sqlite3 *db, size_t count, bool only_changed, struct 
 /* When and in which session the last event was. */
 static bool load_last(struct worker *worker, struct err *err)
 {
-    AUTO_QUERY sqlite3_stmt *query =
-        db_query(worker->db, err,
-                 "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        worker->db, err, "SELECT session, monotonic_ns, realtime_ns FROM events ORDER BY seq DESC LIMIT 1", "");
     int step = query ? db_step(query, err) : -1;
     if (step > 0)
         worker->last = (struct event){.session = sqlite3_column_int64(query, 0),
@@ -182,13 +182,14 @@ static bool begin(struct store *store, struct err *err)
     if (worker->chain.lines > 0 && !records_settle(worker, true))
         return err_set(err, "%s", text_get(&worker->changed));
     view_init(&store->view, store->plan.count);
-    if (!journal_load_view(store->worker.db, &store->view, err) || !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
+    if (!journal_load_view(store->worker.db, &store->view, err) ||
+        !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
         !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
     /* It was killed, perhaps while it wrote a row, or lost rows with its machine's power. */
     int64_t unended;
-    if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1", &unended,
-                   err))
+    if (!db_number(store->worker.db, "SELECT ended_realtime_ns IS NULL FROM sessions ORDER BY number DESC LIMIT 1",
+                   &unended, err))
         return false;
     if (unended || (worker->chain.unchained < worker->chain.lines && !worker->chain.files.closed))
         add_work(&worker->queue, 0);
@@ -271,16 +272,17 @@ struct store *store_open(int dir, const char *dir_path, struct err *err)
     if (!store)
         return NULL;
     fs_clear_unfinished(dir, true); /* an earlier session may have been killed while it wrote */
-    bool has_db = has_file(dir, "run.db") ||
-                  (bytes_of(dir, "events.jsonl") > 0
-                       ? err_set(err, "run.db is missing, though events.jsonl holds records: somebody removed it, and the "
-                                      "plan with it, so the run cannot be gone on with")
-                       : schema_no_plan(err));
+    bool has_db =
+        has_file(dir, "run.db") ||
+        (bytes_of(dir, "events.jsonl") > 0
+             ? err_set(err, "run.db is missing, though events.jsonl holds records: somebody removed it, and the "
+                            "plan with it, so the run cannot be gone on with")
+             : schema_no_plan(err));
     store->worker.db = has_db ? db_open_at(dir, dir_path, "run.db", false, err) : NULL;
     if (store->worker.db)
         db_limit_time(store->worker.db, bytes_of(dir, "run.db") + bytes_of(dir, "run.db-wal"));
-    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) && schema_upgrade(store->worker.db, err) &&
-        begin(store, err))
+    if (store->worker.db && schema_check(store->worker.db, err) && db_use_wal(store->worker.db, err) &&
+        schema_upgrade(store->worker.db, err) && begin(store, err))
         return store;
     err_wrap(err, "open the run %s", dir_path);
     store_free(store);
@@ -352,7 +354,8 @@ bool store_close(struct store *store, struct err *err)
     /* Closing would checkpoint too, but would not say when it fails. Somebody who reads (BUSY) only keeps the -wal
      * alive. */
     errno = 0;
-    int rc = worker->db ? sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) : SQLITE_OK;
+    int rc =
+        worker->db ? sqlite3_wal_checkpoint_v2(worker->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) : SQLITE_OK;
     if (ok && rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
         ok = db_error(worker->db, err, "checkpoint");
     if (fdatasync(worker->jsonl) < 0 && ok)

@@ -82,8 +82,8 @@ struct store_attempt {
 struct store_experiment {
     enum experiment_state state;
     enum outcome outcome;
-    int64_t attempts; /* begun so far */
-    bool again;       /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
+    int64_t attempts;          /* begun so far */
+    bool again;                /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
     struct store_attempt last; /* of the last attempt; number 0: none */
 };
 
@@ -120,7 +120,8 @@ struct result {
     enum experiment_state state;
     enum outcome outcome;
     bool again; /* it is planned again: what stands here is the result before, until there is a new one */
-    enum verdict verdict; /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
+    enum verdict
+        verdict;   /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
                            * verdicts were given */
     struct verdicts verdicts; /* of each quantity; all NONE: there is no result, or its checks were not recorded */
     struct check_result *checks; /* of the attempt that counts; NULL: an older version did not record them */
@@ -129,17 +130,18 @@ struct result {
     struct result_evidence *evidence; /* of what the verdict is made */
     size_t evidence_count, evidence_capacity;
     int64_t retries;
-    double duration_s; /* of the last attempt */
+    double duration_s;         /* of the last attempt */
     int64_t ended_realtime_ns; /* 0: not ended */
     bool has_utc_offset;       /* not: the run is older than that this was recorded */
     int64_t utc_offset_s;      /* of the clock where it ended, then */
     char *error;               /* NULL: none */
-    char *changed;             /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
+    char *changed; /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
     struct result_metric *metrics;
     size_t metric_count;
     struct result_energy energy;
-    struct reading pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
-    json_t *layers; /* containment of the last job, or NULL */
+    struct reading
+        pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
+    json_t *layers;    /* containment of the last job, or NULL */
     size_t leftover_count;
     size_t survivor_count;
 };
@@ -148,8 +150,9 @@ struct results {
     struct plan plan;
     struct result *items;
     size_t count;
-    json_t *lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
-    json_t *pool;  /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
+    json_t *
+        lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
+    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
 };
 
 bool results_read(const char *run_dir, struct results *out, struct err *err);

@@ -357,7 +357,8 @@ static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinishe
     const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd};
     for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
         size_t left = summary->plan->count - first + 1;
-        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) || !write_out(fds, summary->state, &rows, err))
+        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) ||
+            !write_out(fds, summary->state, &rows, err))
             return false;
     }
     for (size_t i = 0; i < SUMMARY_FILES; i++) {

@@ -21,12 +21,12 @@ struct summary {
     struct strv params, metrics; /* the columns that depend on the plan, sorted */
     int fd[SUMMARY_FILES];       /* -1: they are made anew before a row is written */
     off_t size[SUMMARY_FILES];
-    bool *has;                   /* for each experiment: its row is there */
-    size_t last;                 /* the highest number of a row; 0: none */
-    bool stale;                  /* a row is not what run.db says, or not in its place */
-    int64_t made_ns, took_ns;    /* when the files were made, and how long that took */
+    bool *has;                     /* for each experiment: its row is there */
+    size_t last;                   /* the highest number of a row; 0: none */
+    bool stale;                    /* a row is not what run.db says, or not in its place */
+    int64_t made_ns, took_ns;      /* when the files were made, and how long that took */
     SHA2_CTX state[SUMMARY_FILES]; /* of what was written, while fd is open */
-    bool replaced;               /* a file was not the one that was written, and was made anew */
+    bool replaced;                 /* a file was not the one that was written, and was made anew */
 };
 
 void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch);

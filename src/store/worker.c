@@ -200,8 +200,8 @@ bool worker_finish(struct worker *worker, struct err *err)
     return worker_write_own(worker, EVENT_NOTE, NULL, err);
 }
 
-static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end,
-                         struct err *later, struct err *err)
+static bool write_events(struct worker *worker, struct work_item *first, const struct work_item *end, struct err *later,
+                         struct err *err)
 {
     struct writing writing = writing_begin(worker);
     bool ok = db_begin(worker->db, err);

@@ -16,11 +16,11 @@ enum work { WORK_EVENT, WORK_FILES, WORK_READ };
 struct work_item {
     struct work_item *next;
     enum work kind;
-    struct event event;         /* EVENT: with data of its own */
+    struct event event;          /* EVENT: with data of its own */
     enum experiment_state after; /* EVENT */
-    size_t number;              /* FILES: the experiment's; 0: the summary alone */
-    struct results *results;    /* READ: filled, or */
-    json_t **json;              /* this one set */
+    size_t number;               /* FILES: the experiment's; 0: the summary alone */
+    struct results *results;     /* READ: filled, or */
+    json_t **json;               /* this one set */
     store_done_fn *done;
     void *context;
     bool ok;
@@ -67,9 +67,9 @@ struct worker {
     struct work_list queue, done;
     size_t pending; /* added and not yet in done */
     bool stopping;
-    bool failed;        /* the journal cannot be written any more; failure says why */
+    bool failed; /* the journal cannot be written any more; failure says why */
     struct err failure;
-    bool complained;    /* something else was refused or not written since it was last told; complaint: the first */
+    bool complained; /* something else was refused or not written since it was last told; complaint: the first */
     struct err complaint;
 };
 

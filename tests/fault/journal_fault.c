@@ -127,8 +127,7 @@ int fsync(int fd)
 
 int renameat(int from, const char *old, int to, const char *name)
 {
-    int (*real)(int, const char *, int, const char *) =
-        (int (*)(int, const char *, int, const char *))next("renameat");
+    int (*real)(int, const char *, int, const char *) = (int (*)(int, const char *, int, const char *))next("renameat");
     if (getenv("JOURNAL_FAULT_FROM") && is_due(from))
         die();
     return real(from, old, to, name);
