@@ -61,7 +61,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                           .low = 0,
                           .high = 864000,
                           .default_text = "10m",
-                          .help = "a pair that is not proven is run again until its experiments took so long (0: never)"},
+                          .help =
+                              "a pair that is not proven is run again until its experiments took so long (0: never)"},
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,
@@ -87,8 +88,8 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 /* What a study in progress has asked for already. */
-static const int asking[] = {OPTION_CONFIG, OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
-                             OPTION_GPU_MEMORY, OPTION_ALONE,  OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
+static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
+                             OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
@@ -232,7 +233,8 @@ static const char *const description[] = {
     "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
     "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
     "pairs/. Nothing is tried again within a study: an out of memory is its result.",
-    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and at "
+    "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and "
+    "at "
     "their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it is or its "
     "experiments took --pair-time. Only proven pairs are recommended.",
     "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
@@ -240,11 +242,16 @@ static const char *const description[] = {
 };
 
 static const char *const exits[] = {
-    "0",   "every criterion is met: what was predicted to fit is proven to",
-    "1",   "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
-    "2",   "a mistake in options, settings or registry: nothing was run",
-    "3",   "the study broke off, or a GPU is held by another run (--gpu-lock refuse)",
-    "130", "interrupted by Ctrl-C (143: by TERM)",
+    "0",
+    "every criterion is met: what was predicted to fit is proven to",
+    "1",
+    "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
+    "2",
+    "a mistake in options, settings or registry: nothing was run",
+    "3",
+    "the study broke off, or a GPU is held by another run (--gpu-lock refuse)",
+    "130",
+    "interrupted by Ctrl-C (143: by TERM)",
     NULL,
 };
 

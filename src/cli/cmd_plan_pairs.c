@@ -177,7 +177,8 @@ static const char *const description[] = {
     "time, so "
     "that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the margin, "
     "stay "
-    "below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The best schedule is found exactly (a matching of "
+    "below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The best schedule "
+    "is found exactly (a matching of "
     "greatest weight), for up to 1000 models.",
     "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
     "as "

@@ -73,8 +73,8 @@ static void take_seen(struct pairs_model *model, const json_t *gpu, const struct
     struct curve_shape shape;
     curve_shape(curve, &shape);
     if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
-        model->seen = (struct overlap_alone){shape.steady.value, shape.peak.value,
-                                             number_of(gpu, "load_at_peak_percent")};
+        model->seen =
+            (struct overlap_alone){shape.steady.value, shape.peak.value, number_of(gpu, "load_at_peak_percent")};
 }
 
 static void take_memory(struct pairs_model *model, const json_t *attempt)

@@ -70,8 +70,8 @@ struct pairs_attribution {
     struct reading marginal_joules, half_width_j; /* by foreground_marginal */
 };
 
-/* Of all experiments of the pair; times, energies and slowdowns are those of the one with the best verdict, and of these
- * with the most overlap. */
+/* Of all experiments of the pair; times, energies and slowdowns are those of a clean one, if there is any, and of these
+ * the one with the most overlap. */
 struct pairs_outcome {
     bool ran;      /* to an end, whichever */
     enum pairs_result result;
@@ -168,7 +168,8 @@ void feasibility_take_pairs(struct feasibility *study, const json_t *results, co
 /* The pair is run at all: both models ran alone. */
 bool pairs_will_run(const struct feasibility *study, const struct pairs_pair *pair);
 
-bool pairs_worked(const struct pairs_outcome *outcome); /* it ran, and nothing failed: no proof that the two go together */
+/* It ran, and nothing failed: no proof that the two go together. */
+bool pairs_worked(const struct pairs_outcome *outcome);
 void pairs_outcome_fini(struct pairs_outcome *outcome);
 
 /* The sum of both peaks alone, as the driver's samples show them; not valid: one of the two is not known. */

@@ -255,7 +255,9 @@ static void add_row(const struct feasibility *study, const struct pairs_pair *pa
     add_number(out, real->seconds);
     add_number(out, real->slowdown);
     add_number(out, real->background_slowdown);
-    add_text(out, !real->attribution.by ? "" : real->attribution.possible ? real->attribution.by : "cannot be attributed");
+    add_text(out, !real->attribution.by        ? ""
+                  : real->attribution.possible ? real->attribution.by
+                                               : "cannot be attributed");
     add_number(out, real->joules);
     add_number(out, real->background_joules);
     add_number(out, real->joules_ratio);
@@ -276,7 +278,8 @@ void feasibility_csv(const struct feasibility *study, struct text *out)
              "available_mib,tier,class,predicted_to_fit,outcome,why,verdict,evidence,experiments,clean_experiments,"
              "overlap_s,looks_at_peaks,together_mib,peaks_alone_mib,started,foreground_finished,background_loops,"
              "out_of_memory,peak_mib,foreground_seconds,foreground_slowdown,background_slowdown,"
-             "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_joules_ratio,"
+             "attribution,foreground_joules_estimate,background_joules_estimate,foreground_joules_ratio,background_"
+             "joules_ratio,"
              "pair_joules,one_after_the_other_joules,cause,"
              "proposal,recommended\n");
     for (size_t i = 0; i < study->pair_count; i++)

@@ -26,8 +26,8 @@ static void least_loads(const struct overlap_alone alone[OVERLAP_SIDES], double 
     bool known = alone[FOREGROUND].percent.valid && alone[BACKGROUND].percent.valid;
     double fair = known && sum > 100 ? 100 / sum : 1;
     for (int side = 0; side < OVERLAP_SIDES; side++)
-        out[side] = known ? fmax(LOAD_LEAST_PERCENT, LOAD_ENOUGH * fair * alone[side].percent.value)
-                          : LOAD_LEAST_PERCENT;
+        out[side] =
+            known ? fmax(LOAD_LEAST_PERCENT, LOAD_ENOUGH * fair * alone[side].percent.value) : LOAD_LEAST_PERCENT;
 }
 
 static bool has_load(const struct overlap_look *look, int side, double least)

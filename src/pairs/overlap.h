@@ -1,9 +1,10 @@
 /* overlap: for how long two trainings trained at the same time, from looks at what each had of the GPU. Pure.
  *
  * A training is in its training phase in a look in which it has nine tenths of its steady memory alone or more, and
- * computes: it has a quarter of the share of the multiprocessors that it can expect, or more. Two that have more than 100 %
- * together when each is alone can expect less, in proportion. One look without load between two with it is forgiven: a
- * training waits for its data now and then. It is at its peak where it has nine tenths of its highest memory alone. */
+ * computes: it has a quarter of the share of the multiprocessors that it can expect, or more. Two that have more than
+ * 100 % together when each is alone can expect less, in proportion. One look without load between two with it is
+ * forgiven: a training waits for its data now and then. It is at its peak where it has nine tenths of its highest
+ * memory alone. */
 #ifndef TARE_PAIRS_OVERLAP_H
 #define TARE_PAIRS_OVERLAP_H
 

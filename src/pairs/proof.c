@@ -34,8 +34,8 @@ static struct reading loop_start(const json_t *parallel, double t_s)
 static void take_overlap(const struct feasibility *study, const struct pairs_pair *pair, const json_t *parallel,
                          struct overlap *overlap, struct pairs_outcome *out)
 {
-    const struct overlap_alone alone[] = {[FOREGROUND] = study->models[pair->foreground].seen,
-                                          [BACKGROUND] = study->models[pair->background].seen};
+    const struct overlap_alone alone[] = {
+        [FOREGROUND] = study->models[pair->foreground].seen, [BACKGROUND] = study->models[pair->background].seen};
     size_t count;
     AUTO_FREE struct overlap_look *looks = overlap_looks_from_json(json_get(parallel, "looks"), &count);
     overlap_measure(looks, count, alone, overlap);
@@ -339,7 +339,8 @@ int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
     if (out->result != PAIRS_NOT_PROVEN || !pairs_peaks_alone(study, pair).valid || !out->seen ||
         out->without_gain >= WITHOUT_GAIN || out->verdict == VERDICT_UNVERIFIED || !(out->measured_s > 0))
         return 0;
-    double each_s = out->measured_s / (double)out->experiments, left = floor((study->pair_s - out->measured_s) / each_s);
+    double each_s = out->measured_s / (double)out->experiments,
+           left = floor((study->pair_s - out->measured_s) / each_s);
     double gain_s = out->clean ? out->overlap_s / (double)out->clean : 0;
     double count = gain_s > 0 ? ceil((study->overlap_s - out->overlap_s) / gain_s) : 1;
     count = fmin(fmin(fmax(count, 1), left), AGAIN_MOST);

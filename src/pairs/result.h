@@ -1,4 +1,4 @@
-/* result: looks into an experiment as results_read_json gives it, and what several of a pair prove. Private to pairs/. */
+/* result: looks into an experiment as results_read_json gives it; what several of a pair prove. Private to pairs/. */
 #ifndef TARE_PAIRS_RESULT_H
 #define TARE_PAIRS_RESULT_H
 
@@ -40,8 +40,8 @@ void proof_judge(const struct feasibility *study, struct pairs_pair *pair);
  * start-ups take is not known. */
 bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out);
 
-/* So it is started, and not when the background's load has held: that loads the GPU for too short a time, or it has been
- * tried. */
+/* So it is started, and not when the background's load has held: that loads the GPU for too short a time, or it has
+ * been tried. */
 bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair);
 
 /* How many more experiments of the pair are worth their time. */

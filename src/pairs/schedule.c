@@ -62,7 +62,8 @@ static bool slowdowns(const struct tried *tried, size_t a, size_t b, double assu
     for (size_t i = 0; i < 2; i++) {
         struct reading known = own[i].valid ? own[i] : other[i];
         measured &= known.valid;
-        out[i] = known.valid ? fmax(known.value, 0.01) : assume(&tried->study->models[a], &tried->study->models[b], assumed);
+        out[i] =
+            known.valid ? fmax(known.value, 0.01) : assume(&tried->study->models[a], &tried->study->models[b], assumed);
     }
     return measured;
 }
@@ -135,8 +136,7 @@ static void add_unproven(struct schedule *schedule, const struct schedule_step *
 }
 
 /* chosen: the models that take part. */
-static void match(const struct tried *tried, const size_t *chosen, size_t count, double assumed,
-                  struct schedule *out)
+static void match(const struct tried *tried, const size_t *chosen, size_t count, double assumed, struct schedule *out)
 {
     AUTO_FREE int64_t *weights = mem_array(count * count + 1, sizeof *weights);
     AUTO_FREE size_t *mates = mem_array(count + 1, sizeof *mates);

@@ -356,8 +356,8 @@ static bool experiment_from_json(const json_t *json, struct plan_experiment *out
     out->governor = mem_strdup(json_get_text(json, "governor"));
     out->expected_s.valid = json_get_number(json, "expected_s", &out->expected_s.value);
     out->exclusive = json_is_true(json_object_get(json, "exclusive"));
-    out->start_after_s.valid = json_get_number(json, "start_after_s", &out->start_after_s.value) &&
-                               out->start_after_s.value >= 0;
+    out->start_after_s.valid =
+        json_get_number(json, "start_after_s", &out->start_after_s.value) && out->start_after_s.value >= 0;
     if (!get_id(json, &out->id, err) || !get_count(json, "number", &out->number, err) ||
         !get_count(json, "entry", &out->entry, err) || !get_integer(json, "max_retries", &out->max_retries, err) ||
         !get_number(json, "timeout_s", &out->timeout_s, err))

@@ -169,9 +169,8 @@ static void add_matrix(const struct feasibility *study, struct text *out)
         }
         text_add(out, "</tr>\n");
     }
-    text_add(out,
-             "</table></div>\n<p class=dim>Above: predicted; below: what was. "
-             "Yellow: not as predicted. Hatched: not proven, so nothing is known.</p>\n");
+    text_add(out, "</table></div>\n<p class=dim>Above: predicted; below: what was. "
+                  "Yellow: not as predicted. Hatched: not proven, so nothing is known.</p>\n");
 }
 
 static struct reading percent(struct reading pair, struct reading serial)
@@ -184,7 +183,7 @@ static void add_pairs(const struct feasibility *study, struct text *out)
 {
     text_add(out,
              "<h2>Pairs</h2>\n<div class=scroll><table><tr><th class=l>foreground<th class=l>background<th>tier<th>"
-             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>verdict<th>overlap, s<th>together, MiB"
+             "together, MiB<th>bound, MiB<th>class<th>predicted<th>real<th>verdict<th>overlap, s<th>peak in it, MiB"
              "<th>experiments<th>background's loops<th>peak, "
              "MiB<th>slower<th>background slower"
              "<th>joules<th>background's joules<th>energy, %</tr>\n");
@@ -215,11 +214,12 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         add_number(out, 0, percent(outcome->pair_joules, outcome->serial_joules));
         text_add(out, "</tr>\n");
     }
-    text_addf(out,
-              "</table></div>\n<p class=dim>Overlap: both were seen training at the same time, in clean experiments. A pair "
-              "is proven when that was %g s and both were at their peaks together. Together: the most that both had then. "
-              "Peak: of both on the GPU, about once a second.</p>\n",
-              study->overlap_s);
+    text_addf(
+        out,
+        "</table></div>\n<p class=dim>Overlap: both were seen training at the same time, in clean experiments. A pair "
+        "is proven when that was %g s and both were at their peaks at once. Peak in it: the most that both had then. "
+        "Peak: of both on the GPU, about once a second.</p>\n",
+        study->overlap_s);
 }
 
 static void add_pair_item(const struct feasibility *study, const struct pairs_pair *pair, const char *title, bool *any,

@@ -149,8 +149,10 @@ static const char *real_text(const struct pairs_outcome *real)
 
 static const char *real_colour(const struct pairs_outcome *real)
 {
-    static const char *const colours[] = {
-        [PAIRS_NOT_RUN] = NULL, [PAIRS_FAILED] = "\x1b[31m", [PAIRS_NOT_PROVEN] = "\x1b[33m", [PAIRS_PROVEN] = "\x1b[32m"};
+    static const char *const colours[] = {[PAIRS_NOT_RUN] = NULL,
+                                          [PAIRS_FAILED] = "\x1b[31m",
+                                          [PAIRS_NOT_PROVEN] = "\x1b[33m",
+                                          [PAIRS_PROVEN] = "\x1b[32m"};
     return colours[real->result];
 }
 

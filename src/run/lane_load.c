@@ -48,9 +48,8 @@ static uint64_t next_us(struct lane *lane)
     int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
     int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
     us += (int64_t)(rng_unit(&lane->load.rng) * (double)us / 8);
-    int64_t left_us = times.set && !lane->load.beside
-                          ? (lane->load.begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000
-                          : us;
+    int64_t left_us =
+        times.set && !lane->load.beside ? (lane->load.begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000 : us;
     return (uint64_t)(left_us > 0 && left_us < us ? left_us : us);
 }
 
@@ -138,8 +137,11 @@ void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const s
     if (memory_bytes[LOAD_BACKGROUND] > gpu->background_peak_bytes)
         gpu->background_peak_bytes = memory_bytes[LOAD_BACKGROUND];
     if (load->by_process && users->told && lane->attempt.end_ns == 0) {
-        struct colocated_look look = {t_ns, memory_bytes[LOAD_FOREGROUND], memory_bytes[LOAD_BACKGROUND],
-                                      {percent[LOAD_FOREGROUND], shares}, {percent[LOAD_BACKGROUND], shares}};
+        struct colocated_look look = {t_ns,
+                                      memory_bytes[LOAD_FOREGROUND],
+                                      memory_bytes[LOAD_BACKGROUND],
+                                      {percent[LOAD_FOREGROUND], shares},
+                                      {percent[LOAD_BACKGROUND], shares}};
         colocated_trace_add(&gpu->trace, &look);
     }
     gpu->listed = users->told;

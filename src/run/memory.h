@@ -33,7 +33,7 @@ struct memory_gpu {
     struct memory_curve curve;
     struct counted counted;
     double sampled_peak; /* of curve */
-    double load_percent; /* sum of the job's shares of the multiprocessors, in the looks at nine tenths of it or more: */
+    double load_percent; /* sum of the job's shares of the multiprocessors, in so many looks near that: */
     size_t load_looks;
     double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
     double *peaks;     /* of each epoch that has ended */

@@ -367,7 +367,8 @@ static void known_runs_count_with_those_that_ran_now(void **state)
 /* a and b alone: 1000 and 400 MiB, 40 % each, 10 and 4 s of which 1 s is start-up. */
 static void take_alone_seen(struct feasibility *study)
 {
-    json_t *json = parsed("{\"experiments\": [" ALONE(1048576000, "job", 10, 2100) "," ALONE(419430400, "job", 4, 800) "]}");
+    json_t *json =
+        parsed("{\"experiments\": [" ALONE(1048576000, "job", 10, 2100) "," ALONE(419430400, "job", 4, 800) "]}");
     for (size_t i = 0; i < 2; i++) {
         json_t *tare = json_object_get(json_array_get(json_object_get(json, "experiments"), i), "tare");
         json_t *attempt = json_array_get(json_object_get(tare, "attempts"), 0);
@@ -409,8 +410,8 @@ static json_t *beside(const char *verdict, const char *evidence, int together)
 static void take_round(struct feasibility *study, json_t *experiments)
 {
     json_t *root = json_object();
-    json_t *settings = study->pairs[0].outcome.ran ? feasibility_again_settings(study, root)
-                                                   : feasibility_pair_settings(study, root);
+    json_t *settings =
+        study->pairs[0].outcome.ran ? feasibility_again_settings(study, root) : feasibility_pair_settings(study, root);
     assert_non_null(settings);
     json_t *entry = json_array_get(json_object_get(settings, "experiments"), 0);
     assert_int_equal(json_integer_value(json_object_get(entry, "runs_per_config")), json_array_size(experiments));
@@ -488,8 +489,9 @@ static void a_pair_takes_no_more_than_its_time(void **state)
     take_round(&study, json_pack("[o]", beside("clean", "", 1)));
     take_round(&study, json_pack("[oo]", beside("clean", "", 0), beside("clean", "", 0)));
     assert_null(feasibility_again_settings(&study, NULL));
-    assert_string_equal(study.pairs[0].outcome.why, "they trained at the same time for 1.0 s, less than the 4 s that are "
-                                                    "asked for, in 3 experiments of 30.0 s in all");
+    assert_string_equal(study.pairs[0].outcome.why,
+                        "they trained at the same time for 1.0 s, less than the 4 s that are "
+                        "asked for, in 3 experiments of 30.0 s in all");
     feasibility_fini(&study);
 }
 

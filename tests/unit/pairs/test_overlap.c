@@ -31,10 +31,10 @@ static void looks_of_both_at_their_peaks_are_added_up(void **state)
     (void)state;
     const struct overlap_look looks[] = {
         look(-1, 0, 0, 2, 60), /* alone */
-        look(0, 0, 0, 2, 60),   look(1, 0.4, 0, 2, 60), look(2, 4, 30, 2, 30),
-        look(3, 4, 12, 2, 76), /* one look without load is forgiven */
-        look(4, 4, 50, 2, 12.5),  look(5, 4, 60, 1.7, 0), /* less than nine tenths */
-        look(6, 4, 50, 2, 50),  look(7, 0, 0, 2, 60),
+        look(0, 0, 0, 2, 60),    look(1, 0.4, 0, 2, 60),
+        look(2, 4, 30, 2, 30),   look(3, 4, 12, 2, 76),  /* one look without load is forgiven */
+        look(4, 4, 50, 2, 12.5), look(5, 4, 60, 1.7, 0), /* less than nine tenths */
+        look(6, 4, 50, 2, 50),   look(7, 0, 0, 2, 60),
     };
     struct overlap out;
     overlap_measure(looks, 9, both, &out);

@@ -51,7 +51,8 @@ static void four(struct feasibility *study, const char *pairs)
 }
 
 /* Both ways it was as fast as is assumed. */
-#define PROVEN(a, b) "{\"foreground\": \"" a "\", \"background\": \"" b "\", \"outcome\": \"proven\", \"real\": {\"finished\": true}}"
+#define PROVEN(a, b)                                                                                                   \
+    "{\"foreground\": \"" a "\", \"background\": \"" b "\", \"outcome\": \"proven\", \"real\": {\"finished\": true}}"
 
 static const bool all[] = {true, true, true, true, true, true};
 
@@ -86,7 +87,8 @@ static void what_was_measured_counts_and_what_failed_is_not_tried_again(void **s
     /* a beside b failed; b in front of c: 1.1 and 1.2 times slower: 220 s. */
     four(&study,
          "{\"foreground\": \"a\", \"background\": \"b\", \"real\": {\"finished\": true, \"background_failed\": true}},"
-         "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"proven\", \"real\": {\"finished\": true, \"foreground_slowdown\": 1.1, "
+         "{\"foreground\": \"b\", \"background\": \"c\", \"outcome\": \"proven\", \"real\": {\"finished\": true, "
+         "\"foreground_slowdown\": 1.1, "
          "\"background_slowdown\": 1.2}}");
     schedule_make(&study, all, 8 * GIB, 1.5, &schedule);
     assert_true(schedule.pairs == 1 && schedule.measured == 1);

@@ -63,12 +63,13 @@ static void begin(struct feasibility *study)
         .why = mem_strdup("they never met"),
         .experiments = 3,
         .attribution = {"sm_share", false, {0.52, true}, {19, true}, {295, true}},
-        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % \\u001b[31m\"}]}]", 0, NULL)};
+        .runs = json_loads("[{\"evidence\": [{\"kind\": \"background_stalled\", \"text\": \"in 7 % \\u001b[31m\"}]}]",
+                           0, NULL)};
     study->pairs[oom].outcome = (struct pairs_outcome){.ran = true,
-                                                     .result = PAIRS_FAILED,
-                                                     .out_of_memory = true,
-                                                     .cause = mem_strdup("out of memory in c: \x1b[31mred"),
-                                                     .proposal = mem_strdup("a smaller batch of c")};
+                                                       .result = PAIRS_FAILED,
+                                                       .out_of_memory = true,
+                                                       .cause = mem_strdup("out of memory in c: \x1b[31mred"),
+                                                       .proposal = mem_strdup("a smaller batch of c")};
 }
 
 static size_t widest_table_line(const char *text)
