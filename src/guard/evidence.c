@@ -50,7 +50,7 @@ static const struct check_kind checks[CHECKS] = {
         "The GPU's memory came back when the job was gone.",
         "Run on a GPU, and with a driver, that tells its memory in use."},
     [CHECK_METRIC_PLAUSIBLE] = {"metric_plausible", METRIC, true,
-        "Every metric was found, and is a number that it can be.",
+        "Every metric that was found is a finite number.",
         "Look at the training's log and at the patterns of the registry."},
     [CHECK_LIKE_TIME] = {"like_time", TIME_ENERGY, false,
         "It took as long as other experiments of its kind under like conditions.",

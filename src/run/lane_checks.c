@@ -253,12 +253,13 @@ static bool of_metrics(struct lane *lane)
         note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, mem_strdup("the registry names no metric"));
     else if (wrong.length)
         note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, mem_printf("not finite: %s", text_get(&wrong)));
-    else if (missing.length)
+    else if (found == 0)
         note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
              mem_printf("not found in the log: %s", text_get(&missing)));
     else
         note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
-             mem_printf("%zu of %zu found and finite; no range is known", found, named));
+             mem_printf("%zu of %zu found and finite, no range is known%s%s", found, named,
+                        missing.length ? "; not found: " : "", text_get(&missing)));
     text_fini(&missing);
     text_fini(&wrong);
     return found > 0;

@@ -161,7 +161,8 @@ static bool write_experiment_start(sqlite3 *db, const struct event *event, struc
                   " number=?1)=0",
                   "i", event->experiment) &&
            db_run(db, err,
-                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL, verdicts=NULL,"
+                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL, "
+                  "verdicts=NULL,"
                   " failure=NULL, result_attempt=NULL, started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0"
                   " WHERE number=? AND again=0",
                   "ii", event->realtime_ns, event->experiment);

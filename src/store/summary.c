@@ -184,7 +184,8 @@ static void add_row(struct text *out, const struct plan_experiment *experiment, 
     add_cell(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
     for (unsigned i = 0; i < QUANTITIES; i++)
         add_cell(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
-    AUTO_FREE char *checks = item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
+    AUTO_FREE char *checks =
+        item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
     add_cell(out, checks);
     text_add_char(out, '\n');
 }

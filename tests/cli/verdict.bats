@@ -49,6 +49,40 @@ touch ../plant; until [ -e ../planted ]; do sleep 0.1; done; sleep 4; fi'
     is "$(evidence 2 '[a["verdict"] for a in t["attempts"]][0], f[0]["attempt"]')" "('contaminated', 1)"
 }
 
+@test "a run lists its checks with figures, and judges time, energy and metric each by itself" {
+    idle_machine
+    scenario 1
+    job 'sleep 2.2; echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    is "$(evidence 1 '[c["check"] for c in t["checks"] if c["outcome"] not in ("passed", "not_needed")]')" "[]"
+    is "$(evidence 1 'sorted(t["verdicts"].items())')" "[('energy', 'clean'), ('metric', 'clean'), ('time', 'clean')]"
+    is "$(evidence 1 '[c["check"] for c in t["checks"]]')" "['processes_before', 'processes_during', 'processes_after', 'idle_before', \
+'baseline', 'background_load', 'other_cpu', 'sampling', 'length', 'throttling', 'memory_back', 'metric_plausible']"
+    is "$(evidence 1 '{c["check"]: c["outcome"] for c in t["checks"]}["background_load"]')" not_needed
+    is "$(summary verdict_time),$(summary verdict_energy),$(summary verdict_metric),$(summary checks)" clean,clean,clean,
+    grep -q '^verdict: 1 clean, 0 unverified, 0 suspect, 0 contaminated$' out
+}
+
+@test "a GPU that does not tell why its clocks are low, and a metric that is no number, are not passed over" {
+    scenario 1 "fault nvmlDeviceGetCurrentClocksEventReasons error code=3"
+    job 'sleep 1.2; [ "$TARE_EXPERIMENT" = repo_net_002 ] && echo "loss nan" || echo "loss 0.5"'
+    registry
+    sed -i 's/\^loss (\[0-9.\]+)/^loss (.*)/' registry.json
+    settings 2
+    tare_run >out
+    is "$(evidence 1 '{c["check"]: c["outcome"] for c in t["checks"]}["throttling"]')" not_made
+    is "$(evidence 1 'any(e["kind"] == "check_not_made" and e["text"].startswith("throttling: GPU 0 does not tell why") for e in t["evidence"])')" True
+    is "$(evidence 1 't["verdicts"]["metric"]')" clean
+    [ "$(evidence 1 't["verdicts"]["time"]')" != clean ]
+    is "$(evidence 2 't["verdicts"]["metric"], t["verdict"]')" "('suspect', 'suspect')"
+    is "$(wc -l <"$(run_dir)/summary_safe.csv")" 1
+    [[ "$(summary checks | tail -n 1)" == *"throttling:not_made metric_plausible:failed" ]]
+    # audit says what the run said.
+    is "$("$TARE" audit "$(run_dir)" --json | python3 -c 'import json, sys; print([e["verdict"] for e in json.load(sys.stdin)["experiments"]])')" \
+        "['$(summary verdict | head -n 1)', 'suspect']"
+}
+
 # A real machine, without a GPU: what is looked at there are its processors.
 no_gpu() { unset TARE_NVML TARE_FAKE_NVML TARE_SYSROOT; }
 

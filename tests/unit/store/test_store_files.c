@@ -54,11 +54,11 @@ static void summary_has_the_studys_columns_and_one_row_per_ended_experiment(void
     assert_string_equal(
         summary, HEADER
         "demo_net_001,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,1e-7,,,97.5,,,,,,,,,,,,,,mutation,"
-        "succeeded,0,1,,clean,,,,,,,,,,,not_recorded\n"
+        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded\n"
         "other_default_002,2025-11-15T15:54:19.379192,other,default,False,2.5,0,,,\"a,b\",1334,,,,,,,,,,,,,,,"
-        "default,failed,1,1,,,\"a \"\"bad\"\", end\",,,,,,,,,,not_recorded\n"
+        "default,failed,1,1,,,\"a \"\"bad\"\", end\",,,,,,,,,,,not_recorded\n"
         "demo_net_003_parallel,2025-11-15T15:54:19.379192,demo,net,True,1.0,0,3,0.5,,,97.5,,,,,,,,,,,,,,parallel,"
-        "succeeded,0,1,,clean,,,,,,,,,,,not_recorded\n");
+        "succeeded,0,1,,clean,,,,,,,,,,,,not_recorded\n");
     free(summary);
     assert_answer(&run, "SELECT group_concat(files_written, '') FROM experiments", "111");
     run_remove(&run);
@@ -212,7 +212,7 @@ static void files_that_a_crash_kept_from_being_written_come_on_opening(void **st
     char *summary = run_read(&run, "summary.csv");
     assert_string_equal(summary,
                         HEADER "other_default_002,2025-11-15T15:54:19.379192,other,default,False,,0,,,\"a,b\",1334"
-                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script,,,,,,,,,,not_recorded\n");
+                               ",,,,,,,,,,,,,,,default,failed,,0,,,no such script,,,,,,,,,,,not_recorded\n");
     free(summary);
     assert_true(run_has(&run, "other_default_002/experiment.json"));
     run_remove(&run);

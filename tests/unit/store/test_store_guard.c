@@ -90,7 +90,7 @@ static void the_summarys_net_energy_comes_when_the_idle_draw_after_it_is_known(v
     fixture_close(store);
     char *after = run_read(&run, "summary.csv");
     assert_non_null(strstr(after, ",5000"));
-    assert_non_null(strstr(after, ",4250.5,2.5,,,\n"));
+    assert_non_null(strstr(after, ",4250.5,2.5,,,,,,,not_recorded\n"));
     /* As the query of those who read run.db themselves. */
     assert_answer(&run, "SELECT json_extract(energy, '$.gpu.net_of_bare_idle_j') FROM attempts", "4250.5");
     free(before);
