@@ -75,6 +75,7 @@ struct dataset_gpu {
     unsigned missing;   /* study: MISSING_* */
     struct reading early_utilisation_percent; /* highest in the first two seconds */
     struct reading early_power_w; /* lowest of the first two seconds */
+    struct reading first_power_w; /* the first sample */
     struct reading low_power_w;   /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
     struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
     struct dataset_step power_step, utilisation_step;

@@ -77,6 +77,13 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         state->busy = true;
         return;
     }
+    state->fell = !experiment->parallel && gpu->first_power_w.value > (1 + LIMIT_FALL) * power.value;
+    if (state->fell) {
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "power fell from %.4g to %.4g W in the first two seconds: something had just worked on the GPU",
+                      gpu->first_power_w.value, power.value);
+        return;
+    }
     bool rests = power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
     if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
@@ -134,14 +141,14 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
         if (!tells(experiment))
             continue;
         left = i;
-        if (!states[places[i].index].busy)
+        if (!states[places[i].index].busy && !states[places[i].index].fell)
             continue;
         /* One that comes and goes is not always there when an experiment begins. */
         for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
             if (!states[places[k].index].busy)
                 dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                              "%.60s before it and %.60s after it began on a GPU that was busy: what it was may come and "
-                              "go",
+                              "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
+                              "may come and go",
                               dataset->items[places[busy].index].id, experiment->id);
         busy = i;
     }

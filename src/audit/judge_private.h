@@ -17,12 +17,13 @@
 #define LIMIT_ENERGY_VARY     (0.07 * JUDGE_SCALE(ENERGY_VARY))
 #define LIMIT_CPU_VARY        (0.10 * JUDGE_SCALE(CPU_VARY))
 #define LIMIT_APART           (0.2 * JUDGE_SCALE(APART))            /* of its kind that is far off the rest */
-#define LIMIT_DEVIATIONS      (0.5 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
+#define LIMIT_DEVIATIONS      (1.0 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
 #define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
 #define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
 #define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
 #define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
+#define LIMIT_FALL            (0.05 * JUDGE_SCALE(FALL))            /* of power in the first two seconds: something had just ended */
 #define LIMIT_ALIKE           (0.25 * JUDGE_SCALE(ALIKE))           /* two powers of one intruder */
 #define LIMIT_BETWEEN         (16.0 * JUDGE_SCALE(BETWEEN))         /* experiments between two busy starts */
 #define LIMIT_SAMPLED         (1 - 0.05 * JUDGE_SCALE(SAMPLED))     /* seconds sampled */
@@ -45,6 +46,7 @@ struct judge_figure {
 /* One experiment while it is judged. */
 struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
+    bool fell;      /* something had worked on the GPU just before it began */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
     bool doubted;   /* its data cannot be right: it is no measure for others */

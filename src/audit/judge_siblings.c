@@ -363,7 +363,7 @@ static void judge_use(const struct kind *kind)
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
         if (using * 4 >= kind->count * 3 && most.valid && most.value < LIMIT_BUSY_PERCENT && member(kind, i)->success)
-            dataset_evidence(member(kind, i), "gpu_not_used", none, none,
+            dataset_evidence(member(kind, i), "gpu_unused", none, none,
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
                              using, kind->count);
     }

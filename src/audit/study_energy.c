@@ -268,6 +268,7 @@ static void take_power(struct context *context, const struct trace_file *file)
     gpu->longest_gap_s = (struct reading){energy.longest_gap_s, true};
     gpu->window_s = (struct reading){energy.window_s, true};
     gpu->early_power_w = (struct reading){context->early_w, isfinite(context->early_w)};
+    gpu->first_power_w = (struct reading){context->power.first, true};
     gpu->low_power_w = bins_lowest(&context->bins);
     gpu->power_step = step_of(context);
     check_span(context);

@@ -85,7 +85,7 @@ static void add_verdict_count(struct table *table, size_t count, enum verdict ve
     table_add_cell(table, cell, count ? colours[verdict] : NULL);
 }
 
-/* Where everything could be checked, nothing is said of what could not. */
+/* Tables leave the column out where everything could be checked; the headline always has all four counts. */
 static bool shows(const struct page *page, enum verdict verdict)
 {
     return verdict != VERDICT_UNVERIFIED || page->account->all.verdicts[verdict] > 0;
@@ -150,10 +150,9 @@ static void say_verdicts(const struct page *page)
     bool colour = page->options->colour;
     text_addf(page->out, "%zu experiment%s: ", all->total, all->total == 1 ? "" : "s");
     for (int i = VERDICT_CLEAN; i < VERDICTS; i++)
-        if (shows(page, (enum verdict)i))
-            text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
-                      verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
-                      i < VERDICT_CONTAMINATED ? ", " : "");
+        text_addf(page->out, "%s%zu %s%s%s", colour && all->verdicts[i] ? colours[i] : "", all->verdicts[i],
+                  verdict_name((enum verdict)i), colour && all->verdicts[i] ? plain : "",
+                  i < VERDICT_CONTAMINATED ? ", " : "");
     size_t failed = 0;
     for (size_t i = 0; i < page->dataset->count; i++) {
         const struct dataset_experiment *experiment = &page->dataset->items[i];
@@ -164,6 +163,20 @@ static void say_verdicts(const struct page *page)
     if (all->verdicts[VERDICT_NONE] > failed)
         text_addf(page->out, ", %zu without a verdict", all->verdicts[VERDICT_NONE] - failed);
     text_add(page->out, "\nA verdict judges the measurement; clean is said only of trainings that succeeded.\n");
+}
+
+/* Which checks could not be made, and why: what an unverified one lacks. */
+static void say_unmade(const struct page *page, const struct dataset_experiment *experiment)
+{
+    if (experiment->verdict != VERDICT_UNVERIFIED)
+        return;
+    for (size_t k = 0; k < experiment->check_count; k++) {
+        const struct check_result *result = &experiment->checks[k];
+        if (result->outcome != CHECK_NOT_MADE)
+            continue;
+        AUTO_FREE char *line = mem_printf("%s not made: %s", check_kind(result->check)->name, result->text);
+        wrap(page, line, INDENT);
+    }
 }
 
 static void say_affected(const struct page *page)
@@ -193,6 +206,7 @@ static void say_affected(const struct page *page)
                 AUTO_FREE char *line = mem_printf("%s: %s", experiment->evidence[k].kind, experiment->evidence[k].text);
                 wrap(page, line, INDENT);
             }
+            say_unmade(page, experiment);
         }
     if (left)
         text_addf(page->out, "... and %zu more (--all shows them, audit.json has them)\n", left);

@@ -30,6 +30,8 @@ for number in (1, 2, 3):
             out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
     with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
         out.write("  500.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
+    with open(f"{top}/{name}/energy/cpu_energy.txt", "w") as out:
+        out.write("Package Energy (Joules): 500.00\n")
     with open(f"{top}/{name}/experiment.json", "w") as out:
         json.dump({"experiment_id": name, "repository": "demo", "model": "net", "hyperparameters": {"epochs": 1},
                    "duration_seconds": 60.0, "performance_metrics": {"accuracy": 90 + number}, "training_success": True}, out)
@@ -50,8 +52,8 @@ END
 @test "the experiments that began on a busy GPU are named" {
     [ -d "$SHARED/legacy" ] || skip "../shared/data is not there"
     run -0 "$TARE" audit "$SHARED/legacy/run_20251115_165340"
-    [[ "$output" == *"12 experiments: 5 clean, 1 suspect, 6 contaminated"* ]]
-    [[ "$output" == *"the GPU was 99 % busy in the first two seconds"* ]]
+    [[ "$output" == *"12 experiments: 0 clean, 6 unverified, 0 suspect, 6 contaminated"* ]]
+    [[ "$output" == *"the GPU was 99 % busy at 306.3 W in the first two"* ]]
 }
 
 @test "nothing is written without --write, and with it two files and the record that they are ours" {

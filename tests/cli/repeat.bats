@@ -26,10 +26,11 @@ END
     make_study
     run --separate-stderr "$TARE" audit old --repeat again.json
     [ "$status" -eq 0 ]
-    [[ "$stderr" == *"$NAME: to repeat 2 experiments: $NAME run again.json --config REGISTRY.json" ]]
+    [[ "$stderr" == *"$NAME: to repeat 3 experiments: $NAME run again.json --config REGISTRY.json" ]]
     python3 - <<'END'
 import json
-first, second = json.load(open("again.json"))["experiments"]
+alone, first, second = json.load(open("again.json"))["experiments"]
+assert alone["comment"].startswith("toy_small_001 of old: unverified"), alone # nothing can be compared with it
 comment = first.pop("comment")
 assert comment.startswith("toy_small_002 of old: unverified by value_impossible"), comment
 assert first == {"repo": "toy", "model": "small", "mode": "default", "runs_per_config": 1,
@@ -49,7 +50,7 @@ END
     "$TARE" audit old --repeat again.json > /dev/null 2>&1
     run --separate-stderr "$TARE" run again.json --dry-run
     [ "$status" -eq 0 ]
-    [[ "$output" == *"2: 1 default, 1 parallel"* ]]
+    [[ "$output" == *"3: 2 default, 1 parallel"* ]]
     [[ "$output" == *"--model small --epochs 8 --lr 0.01"* ]]
     [[ "$output" == *"--model big --epochs 9 --lr 0.02"* ]]
     [[ "$output" == *"--model small --epochs 100 "* ]]

@@ -81,7 +81,7 @@ END
     look page.html << 'END'
 names = [f"demo_net_{n:03}" for n in range(1, 6)] + ["demo_net_006_parallel"]
 assert list(found) == names, list(found)
-verdicts = {"demo_net_001": "clean", "demo_net_002": "suspect", "demo_net_003": "unverified", "demo_net_004": "none",
+verdicts = {"demo_net_001": "unverified", "demo_net_002": "suspect", "demo_net_003": "unverified", "demo_net_004": "none",
             "demo_net_005": "contaminated", "demo_net_006_parallel": "contaminated"}
 kinds = {"demo_net_002": {"energy_overwritten"}, "demo_net_003": {"value_missing"}, "demo_net_005": {"gpu_busy_before"},
          "demo_net_006_parallel": {"background_no_load"}}

@@ -96,6 +96,25 @@ static void the_data_shows_where_it_changed(void **state)
     end(&fixture, &dataset);
 }
 
+/* Twelve of one model succeed, then eight of another begin and fail: the plan explains it. */
+static void a_new_model_that_fails_is_no_change(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    struct account account;
+    struct err err;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 20; i++)
+        fixture_add(&fixture, &(struct fixture_run){
+                                  .model = i < 12 ? "net" : "new", .failed = i >= 12, .no_metrics = i >= 12});
+    fixture_judge(&fixture, &dataset);
+    assert_true(account_make(&dataset, "auto", &account, &err));
+    assert_false(account.split.found);
+    account_fini(&account);
+    end(&fixture, &dataset);
+}
+
 static void without_a_change_none_is_made_up(void **state)
 {
     (void)state;
@@ -203,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_moment_within_an_experiment_overlaps_it),
         cmocka_unit_test(a_time_that_is_none_is_refused),
         cmocka_unit_test(the_data_shows_where_it_changed),
+        cmocka_unit_test(a_new_model_that_fails_is_no_change),
         cmocka_unit_test(without_a_change_none_is_made_up),
         cmocka_unit_test(tables_count_what_is_there),
         cmocka_unit_test(criteria_hold_or_not),

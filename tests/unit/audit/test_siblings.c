@@ -103,7 +103,7 @@ static void a_lasting_step_that_no_sibling_has(void **state)
     struct fixture fixture;
     add_twelve(&fixture, SIZE_MAX, NULL);
     write_step(&fixture, 5, 340);
-    judge_and_end(&fixture, 5, "load_step outlier");
+    judge_and_end(&fixture, 5, "load_step energy_unlike");
 }
 
 static void a_step_that_siblings_have_is_the_trainings(void **state)
