@@ -9,6 +9,7 @@ the settings beside this file run from end to end on any machine, and nobody has
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -169,11 +170,12 @@ def write(path, text, mode=0o644):
 
 
 def make_interpreter(folder, modules):
-    """It finds empty modules of the names that the registry asks for; two are called by study_train.py."""
+    """It finds modules of the names that the registry asks for, new enough for it; two are called by study_train.py."""
     called = {"torch": "def manual_seed(seed):\n    pass\n",
               "numpy": "class random:\n    seed = staticmethod(lambda seed: None)\n"}
     for module in modules:
-        write(os.path.join(folder, ".venv", "modules", module + ".py"), called.get(module, ""))
+        name = re.split("[ <>=!~]", module)[0]
+        write(os.path.join(folder, ".venv", "modules", name + ".py"), '__version__ = "99"\n' + called.get(name, ""))
     python = shutil.which("python3") or sys.executable
     write(os.path.join(folder, ".venv", "bin", "python"),
           '#!/bin/sh\nPYTHONPATH="${0%%/bin/python}/modules" exec %s "$@"\n' % python, 0o755)
@@ -195,7 +197,7 @@ def make(where):
         folder = os.path.join(where, "repos", name)
         if os.path.exists(folder):
             sys.exit("%s is there already: it is left as it is" % folder)
-        make_interpreter(folder, [module for row in repository.get("requires", []) for module in row["modules"]])
+        make_interpreter(folder, [module for row in repository.get("requires", []) for module in row.get("modules", [])])
         for row in repository.get("data", []):
             make_data(folder, row["path"])
     for name, script, player in SCRIPTS:

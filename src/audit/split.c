@@ -84,7 +84,7 @@ static struct candidate try_series(const char *series, struct moment *moments, s
         kinds_of[i] = kinds[moments[i].index];
     }
     rng_seed_named(&rng, SEED, series);
-    out.change = stats_change_point_within(values, kinds_of, kind_count, n, SIDE_LEAST, &rng);
+    out.change = stats_change_point(values, kinds_of, kind_count, n, SIDE_LEAST, &rng);
     out.at_local_ns = moments[out.change.first].end_local_ns;
     return out;
 }

@@ -45,8 +45,8 @@ static void shuffle_within(double *x, const size_t *places, const size_t *starts
         }
 }
 
-struct stats_change stats_change_point_within(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
-                                              struct rng *rng)
+struct stats_change stats_change_point(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
+                                       struct rng *rng)
 {
     struct stats_change out = {.p = 1};
     if (least < 1)
@@ -77,16 +77,5 @@ struct stats_change stats_change_point_within(const double *x, const size_t *gro
     }
     out.p = (double)as_high / (SHUFFLES + 1);
     out.found = found > 1e-9 && out.p < 1 - STATS_CONFIDENCE;
-    return out;
-}
-
-struct stats_change stats_change_point(const double *x, size_t n, size_t least, struct rng *rng)
-{
-    AUTO_FREE size_t *one = mem_array(n + 1, sizeof *one);
-    struct stats_change out = stats_change_point_within(x, one, 1, n, least, rng);
-    if (out.first) {
-        out.before = mean_of(x, out.first);
-        out.after = mean_of(x + out.first, n - out.first);
-    }
     return out;
 }

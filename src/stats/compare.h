@@ -37,13 +37,11 @@ struct stats_change {
 };
 
 /* One change of the mean of x, which is in order of time: where the difference is greatest against its noise, at least
- * `least` values on either side. p: how often a shuffled order shows one as great (Good 2005), 1999 shuffles. */
-struct stats_change stats_change_point(const double *x, size_t n, size_t least, struct rng *rng);
-
-/* The same within groups (group[i] < groups): each value less its group's mean, shuffled within its group, so that what is
+ * `least` values on either side. p: how often a shuffled order shows one as great (Good 2005), 1999 shuffles.
+ * All within groups (group[i] < groups): each value less its group's mean, shuffled within its group, so that what is
  * common to a group, and when the group had its turn, makes no change. before, after: means of those differences. */
-struct stats_change stats_change_point_within(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
-                                              struct rng *rng);
+struct stats_change stats_change_point(const double *x, const size_t *group, size_t groups, size_t n, size_t least,
+                                       struct rng *rng);
 
 /* front[i]: no other item has at least as much quality for at most the cost and is better in one of the two. */
 void stats_pareto(const double *cost, const double *quality, size_t n, bool *front);

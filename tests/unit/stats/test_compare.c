@@ -109,6 +109,14 @@ static void the_bounds_of_a_ratio_are_fiellers(void **state)
     assert_int_equal(stats_ratio_of_means(few, 3, b, 4).interval.method, STATS_NONE);
 }
 
+/* In one group. */
+static struct stats_change change_of_one(const double *x, size_t n, size_t least, struct rng *rng)
+{
+    static const size_t group[60];
+    assert_in_range(n, 1, 60);
+    return stats_change_point(x, group, 1, n, least, rng);
+}
+
 static void a_planted_change_is_found_where_it_is(void **state)
 {
     (void)state;
@@ -117,7 +125,7 @@ static void a_planted_change_is_found_where_it_is(void **state)
     rng_seed(&rng, 21);
     for (int i = 0; i < 60; i++)
         x[i] = rng_normal(&rng) + (i < 35 ? 0 : 4);
-    struct stats_change change = stats_change_point(x, 60, 5, &rng);
+    struct stats_change change = change_of_one(x, 60, 5, &rng);
     assert_true(change.found);
     assert_int_equal(change.first, 35);
     near(change.after - change.before, 4, 1);
@@ -135,13 +143,13 @@ static void noise_alone_is_called_a_change_in_one_of_twenty_at_most(void **state
         double x[20];
         for (int i = 0; i < 20; i++)
             x[i] = rng_normal(&rng);
-        found += stats_change_point(x, 20, 5, &rng).found;
+        found += change_of_one(x, 20, 5, &rng).found;
     }
     printf("# changes found in noise: %.1f %%\n", found / 3.0);
     assert_true(found <= 24); /* 15 are to be expected; more than 24 in 1 of 100 seeds */
     const double same[12] = {0};
-    assert_false(stats_change_point(same, 12, 3, &rng).found);
-    assert_false(stats_change_point(same, 5, 3, &rng).found);
+    assert_false(change_of_one(same, 12, 3, &rng).found);
+    assert_false(change_of_one(same, 5, 3, &rng).found);
 }
 
 static void the_front_holds_what_nothing_beats(void **state)
