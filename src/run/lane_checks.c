@@ -13,6 +13,10 @@
 
 static const double MIB = 1048576;
 
+/* Processes are listed about once a second: what is shorter lies between the list before it and the one after it, which are no further
+ * apart than two lists within a longer one. */
+static const double BETWEEN_LISTS_S = 2;
+
 void lane_checks_begin(struct lane *lane)
 {
     struct lane_checks *checks = &lane->checks;
@@ -81,11 +85,17 @@ static void of_processes(struct lane *lane)
     struct lane_checks *checks = &lane->checks;
     const struct lane_guard *guard = lane->guard;
     struct text looks = {0};
-    bool seen = true;
+    bool seen = true, valid;
+    double duration_s = attempt_duration_s(&lane->attempt, &valid);
     for (size_t i = 0; i < guard->count; i++) {
-        seen = seen && guard->devices[i].looks > 0;
-        text_addf(&looks, "%s%s: checked %zu time%s", i ? "; " : "", guard->devices[i].label, guard->devices[i].looks,
-                  guard->devices[i].looks == 1 ? "" : "s");
+        const struct guard_device *device = &guard->devices[i];
+        bool around = valid && duration_s < BETWEEN_LISTS_S && guard->edge_ns > 0 && device->users_ns >= guard->edge_ns;
+        seen = seen && (device->looks > 0 || around);
+        text_addf(&looks, "%s%s: ", i ? "; " : "", device->label);
+        if (device->looks == 0 && around)
+            text_addf(&looks, "checked right before and right after its %.2g s", duration_s);
+        else
+            text_addf(&looks, "checked %zu time%s", device->looks, device->looks == 1 ? "" : "s");
     }
     /* Who could not be seen before is not seen by a look or two in a short training either. */
     const struct check_result *before = &checks->of[CHECK_PROCESSES_BEFORE];
@@ -268,10 +278,16 @@ static bool of_metrics(struct lane *lane)
 /* A check that was not made, and that nothing has told of yet, makes the row unverified: that is evidence too. */
 static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has)
 {
+    bool unseen = false;
+    for (unsigned i = CHECK_PROCESSES_BEFORE; i <= CHECK_PROCESSES_DURING; i++)
+        unseen = unseen || (told[i] && lane->checks.of[i].outcome == CHECK_NOT_MADE);
     for (unsigned i = 0; i < CHECKS; i++) {
         const struct check_kind *kind = check_kind((enum check)i);
         const struct check_result *result = &lane->checks.of[i];
         if (told[i] || !kind->required || !(kind->needed_by & has))
+            continue;
+        /* That nobody can be seen was told already, and whose the memory is follows from it. */
+        if ((i == CHECK_PROCESSES_DURING || i == CHECK_MEMORY_BACK) && unseen)
             continue;
         if (result->outcome == CHECK_NOT_MADE)
             lane_evidence(lane, "check_not_made", mem_printf("%s: %s", kind->name, result->text));

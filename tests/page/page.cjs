@@ -318,7 +318,7 @@ const checks = {
       assert.equal(bars.length, data.length);
       const end = Math.max(...data.flat().map((span) => span[1]));
       const [left, width] = await page.$eval("#lanes svg", (svg) => [Number(svg.querySelector(":scope > line").getAttribute("x1")), svg.viewBox.baseVal.width]);
-      const colours = await page.evaluate(() => Object.fromEntries(["clean", "suspect", "contaminated", "unjudged"].map((name) => { const i = document.createElement("i"); i.style.color = `var(--${name})`; document.body.append(i); return [name, getComputedStyle(i).color]; })));
+      const colours = await page.evaluate(() => Object.fromEntries(["clean", "unverified", "suspect", "contaminated", "unjudged"].map((name) => { const i = document.createElement("i"); i.style.color = `var(--${name})`; document.body.append(i); return [name, getComputedStyle(i).color]; })));
       const verdicts = await page.evaluate(() => Object.fromEntries(rows.map((row) => [row.number, row.verdict])));
       data.forEach((spans, n) => {
         const wanted = spans.filter((span) => span[2] === 0);
