@@ -179,6 +179,8 @@ static void of_background(struct lane *lane)
 {
     const struct lane_load *load = &lane->load;
     double share = 0;
+    bool valid;
+    double duration_s = attempt_duration_s(&lane->attempt, &valid);
     if (!lane->experiment->parallel)
         note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, mem_strdup("there is no background"));
     else if (!lane->guard)
@@ -187,6 +189,9 @@ static void of_background(struct lane *lane)
     else if (load_share(&load->beside_watch, &share))
         note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_printf("it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share));
+    else if (load->verdict == LOAD_HELD && valid && duration_s < BETWEEN_LISTS_S)
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+             mem_printf("its load had held right before the foreground, which took %.2g s", duration_s));
     else
         note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
              mem_strdup("whether it loaded the GPU beside the foreground was not seen"));

@@ -13,7 +13,7 @@ sleep "$(printf %d.%02d $((centis / 100)) $((centis % 100)))"; echo "loss 0.5"'
     python3 - "$@" << 'END'
 import json, sys
 registry, settings = json.load(open("registry.json")), json.load(open("settings.json"))
-registry["models"]["repo"]["models"] = ["a", "b"]
+registry["models"]["repo"]["models"] = registry["models"]["repo"]["cpu_models"] = ["a", "b"]
 settings["experiments"] = [{"repo": "repo", "model": word.split(":")[0], "mode": "default", "hyperparameters": {"n": int(word.split(":")[1])}}
                            for word in sys.argv[1:]]
 json.dump(registry, open("registry.json", "w"))
