@@ -74,22 +74,23 @@ assert all(e["data"]["device"] in (None, "GPU 2") for e in of("evidence") if e["
 # The verdicts of the others: what there is against them is what a busy machine does to anybody, none of it names the intruder'"'"'s GPU,
 # and each verdict is what this evidence weighs, clean where there is none.
 by_machine = {"cpu_shared", "cpu_contended", "host_pressure", "sampling_gap", "energy_disagrees", "counter_backwards", "counter_jumped",
-              "counter_stood", "energy_file"}
+              "counter_stood", "energy_file", "cpu_unchecked"}
 against = {}
 for n in range(1, count + 1):
     tare = experiment(n)["tare"]
     against[n] = [d for d in tare["evidence"] if d["attempt"] in (None, tare["result_attempt"])]
-weights = ["recorded", "suspect", "contaminated"]
+weights = ["recorded", "unverified", "suspect", "contaminated"]
 verdicts = {int(row["experiment_id"][-3:]): row["verdict"] for row in rows("summary.csv")}
 assert len(verdicts) == count
 others = [n for n in verdicts if lane_of[n] != 3 and n not in {e["experiment"] for e in interrupted}]
 assert len(others) > count // 2, (len(others), count)
 for n in others:
     heavy = [d for d in against[n] if d["weight"] != "recorded"]
-    assert {d["kind"] for d in heavy} <= by_machine, (n, lane_of[n], heavy)
+    # A GPU that is lost answers no more: what had to be checked on it was not.
+    assert {d["kind"] for d in heavy} <= by_machine | ({"check_not_made"} if lane_of[n] == 6 else set()), (n, lane_of[n], heavy)
     assert all(d.get("device") in (None, "GPU %d" % (lane_of[n] - 1)) for d in against[n]), (n, against[n])
     worst = max([weights.index(d["weight"]) for d in heavy], default=0)
-    assert verdicts[n] == ["clean", "suspect", "contaminated"][worst], (n, verdicts[n], heavy)
+    assert verdicts[n] == ["clean", *weights[1:]][worst], (n, verdicts[n], heavy)
 assert any(verdicts[n] != "clean" for n in kinds), {n: verdicts[n] for n in kinds}
 
 # Energy, to the millijoule: an attempt'"'"'s is that of its own lane'"'"'s GPU, so all lanes have what all devices have.
