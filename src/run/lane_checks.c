@@ -186,6 +186,9 @@ static void of_background(struct lane *lane)
     else if (!lane->guard)
         note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_strdup("it ran the whole time; no GPU is measured"));
+    else if (load->verdict == LOAD_SET)
+        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
+             mem_strdup("the foreground started at a set time: no load is asked of the background"));
     else if (load_share(&load->beside_watch, &share))
         note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_printf("it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share));

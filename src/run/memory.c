@@ -95,10 +95,12 @@ void lane_memory_tick(struct lane *lane)
         memory_curve_add(&memory->host, since_start_s(lane, clock_monotonic_ns()), host.value);
 }
 
+/* The sensors go on when the experiment is over. */
 static bool is_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
-    return lane->memory.on && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
+    return lane->experiment && lane->memory.on && t_ns >= attempt->start_ns &&
+           (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
 /* What the job can have: all that others do not. */
@@ -172,8 +174,8 @@ static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gp
 {
     double own_bytes = sample->memory_peak_bytes.value - gpu->before_bytes;
     gpu->every_ms = sample->memory_every_ms;
-    if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 || lane->experiment->parallel ||
-        !is_within(lane, sample->memory_peak_ns) || own_bytes <= gpu->looked_bytes)
+    if (!sample->memory_peak_bytes.valid || gpu->before_bytes < 0 || !is_within(lane, sample->memory_peak_ns) ||
+        lane->experiment->parallel || own_bytes <= gpu->looked_bytes)
         return;
     gpu->looked_bytes = own_bytes;
     gpu->looked_ns = sample->memory_peak_ns;

@@ -252,7 +252,14 @@ assert model("broken")["cause"] == "exit_code" and model("broken")["peak_bytes"]
     for repo in MRT-OAST bug-localization-by-dnn-and-rvsm pytorch_resnet_cifar10 VulBERTa Person_reID_baseline_pytorch \
         examples; do
         mkdir -p "repos/$repo"
-        printf '#!/bin/sh\nsleep 0.2; echo "Test Accuracy: 97.5%%"\n' >"repos/$repo/train.sh"
+        # One metric of each repository's log_patterns: without any a training has not succeeded.
+        printf '#!/bin/sh\nsleep 0.2; echo "%s"\n' "$(case $repo in
+            bug-*) echo 'Top-1 Accuracy: 97.5' ;;
+            pytorch_*) echo '测试准确率: 97.5' ;;
+            VulBERTa) echo 'eval_loss: 0.5' ;;
+            Person_*) echo 'Rank@1: 97.5' ;;
+            *) echo 'Test Accuracy: 97.5%' ;;
+        esac)" >"repos/$repo/train.sh"
         chmod +x "repos/$repo/train.sh"
     done
     TARE_TIME_SCALE=0.01 "$TARE" feasibility "$DATA/parallel_feasibility_test.json" -c "$DATA/models_config.json" \
