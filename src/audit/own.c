@@ -132,6 +132,9 @@ static void take_item(struct dataset_experiment *experiment, const struct result
     for (size_t i = 0; i < item->evidence_count; i++)
         if (item->evidence[i].attempt == 0 || item->evidence[i].attempt == item->attempt)
             dataset_evidence(experiment, item->evidence[i].kind, none, none, "%s", item->evidence[i].text);
+    for (size_t i = 0; i < result->check_count; i++)
+        dataset_check(experiment, result->checks[i].check, result->checks[i].outcome, "%s",
+                      result->checks[i].text ? result->checks[i].text : "");
 }
 
 /* More entries than this no plan has: a journal that says so is not believed. */
