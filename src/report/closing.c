@@ -141,10 +141,11 @@ static bool add_column(struct closing *closing, enum column_kind kind, const cha
     return column->filled > 0;
 }
 
-/* Says nothing of how the rows differ, or is of few of them: of one repository among many. */
+/* Says nothing of how the rows differ, or is of few of them: of one repository among many. A result is what a run was
+ * made for: one that is the same everywhere is shown where there is room, behind those that differ. */
 static bool is_left_out(const struct closing *closing, const struct column *column)
 {
-    return !column->needed && (column->same || column->filled * MOSTLY < closing->rows);
+    return !column->needed && !column->shown && (column->same || column->filled * MOSTLY < closing->rows);
 }
 
 static bool any_retries(const struct results *results)
@@ -178,19 +179,24 @@ static void make_columns(struct closing *closing)
         add_column(closing, COLUMN_RETRIES, "RETRIES", true);
 }
 
+static void show_if_fits(const struct closing *closing, struct column *column, size_t *used)
+{
+    size_t limit = closing->options->width ? closing->options->width : SIZE_MAX;
+    if (*used + GAP + column->width > limit)
+        return;
+    column->shown = true;
+    *used += GAP + column->width;
+}
+
 /* Takes the kind's next column that is not shown yet, when it fits. False: there is none left. */
 static bool show_next(struct closing *closing, enum column_kind kind, size_t *from, size_t *used)
 {
-    size_t limit = closing->options->width ? closing->options->width : SIZE_MAX;
     for (; *from < closing->column_count; (*from)++) {
         struct column *column = &closing->columns[*from];
         if (column->kind != kind || is_left_out(closing, column))
             continue;
         (*from)++;
-        if (*used + GAP + column->width <= limit) {
-            column->shown = true;
-            *used += GAP + column->width;
-        }
+        show_if_fits(closing, column, used);
         return true;
     }
     return false;
@@ -211,6 +217,9 @@ static void choose_columns(struct closing *closing)
         more = show_next(closing, COLUMN_METRIC, &metric_at, &used);
         more = show_next(closing, COLUMN_PARAM, &param_at, &used) || more;
     }
+    for (size_t i = 0; i < closing->column_count; i++)
+        if (closing->columns[i].kind == COLUMN_METRIC && closing->columns[i].same)
+            show_if_fits(closing, &closing->columns[i], &used);
 }
 
 /* Set to the left, as words are. */
@@ -277,7 +286,7 @@ static void print_left_out(struct closing *closing)
     size_t same = 0, sparse = 0;
     for (size_t i = 0; i < closing->column_count; i++) {
         const struct column *column = &closing->columns[i];
-        if (!column->same)
+        if (!column->same || column->shown)
             continue;
         add_listed(closing, same++, "the same in every row: ", column->title);
         text_addf(closing->out, " %s", column->same);

@@ -101,7 +101,7 @@ print(next(csv.DictReader(sys.stdin))["verdict"])')" = clean ] || skip "somebody
     "$TARE" audit "$SHARED"/legacy/* --repeat again.json --json > audit.json 2> /dev/null
     counts=$(python3 -c '
 import json
-found = [e for e in json.load(open("audit.json"))["experiments"] if e["verdict"] in ("suspect", "contaminated")]
+found = [e for e in json.load(open("audit.json"))["experiments"] if e["verdict"] in ("unverified", "suspect", "contaminated")]
 parallel = sum(e["experiment_id"].endswith("_parallel") for e in found)
 print(f"{len(found)}: {len(found) - parallel} default, {parallel} parallel")')
     dry_run plan said again.json -c "$SHARED/settings/models_config.json" # whose repositories are not here

@@ -169,6 +169,6 @@ END
     is "$(python3 -c 'import json; a = json.load(open("audit.json")); print(a["totals"]["clean"], a["totals"]["failed"], a["experiments"][0]["verdict"])')" \
         "0 1 none"
     "$TARE" audit "$(run_dir)" >audit.txt
-    grep -q '^1 experiment: 0 clean, 0 suspect, 0 contaminated, 1 failed, not judged$' audit.txt
+    grep -q '^1 experiment: 0 clean, 0 unverified, 0 suspect, 0 contaminated, 1 failed, not judged$' audit.txt
     is "$("$TARE" audit "$(run_dir)" --expect 'clean>0' >/dev/null; echo $?)" 1
 }

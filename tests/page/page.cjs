@@ -231,10 +231,20 @@ const checks = {
     const bands = await page.evaluate(() => runBands().map((band) => ({ hatched: Boolean(band.hatch), seconds: band.to - band.from, fill: band.fill, verdict: band.row?.verdict })));
     assert.deepEqual(bands.filter((band) => band.hatched).map((band) => Math.round(band.seconds)), [1740, 1740, 1740, 1740, 1740]);
     const soft = await page.evaluate(() => Object.fromEntries(["clean", "unverified", "suspect", "contaminated", "unjudged"].map((name) => [name, colour(name + "-soft")])));
-    assert.deepEqual(bands.filter((band) => !band.hatched).map((band) => band.fill), ["unjudged", "clean", "unverified", "suspect", "contaminated", "contaminated"].map((name) => soft[name]));
+    assert.deepEqual(bands.filter((band) => !band.hatched).map((band) => band.fill), ["unjudged", "unverified", "unverified", "suspect", "contaminated", "contaminated"].map((name) => soft[name]));
+    assert.equal(new Set(Object.values(soft)).size, 5);
+    // None of so small a folder can be compared with enough others to be clean: as if one had been.
+    const clean = await page.evaluate(() => {
+      const row = rows.find((one) => one.id === "demo_net_001"), verdict = row.verdict;
+      row.verdict = "clean";
+      const fill = runBands().find((band) => band.row === row).fill;
+      row.verdict = verdict;
+      return fill;
+    });
+    assert.equal(clean, soft.clean);
     // The clock is that of the machine, eight hours ahead: the first began at 1763425800.
     assert.match(await page.textContent("#top"), /2025-11-18 08:30:00/);
-    assert.match(await page.textContent("#verdict .sentence"), /^1 of 6 /);
+    assert.match(await page.textContent("#verdict .sentence"), /^None of 6 /);
     // The front: each draws more than the one before and is better; the failed and the contaminated are not on it.
     assert.equal(await page.getAttribute("path.front", "data-ids"), "demo_net_001 demo_net_002 demo_net_003");
     assert.deepEqual(page.said, []);

@@ -297,10 +297,36 @@ static void columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line(voi
     free(results.plan.experiments[3].foreground.params[0].name);
     results.plan.experiments[3].foreground.params[0].name = mem_strdup("margin");
     results.plan.experiments[3].foreground.params[0].mutated = true;
-    AUTO_FREE char *text = closing_of(&results, 0);
-    assert_non_null(strstr(text, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy\n"));
+    /* 14 + 2 + 13 + 2 + 9 + 2 + 5 + 2 + 8 columns, and 2 + 4 for f1. */
+    AUTO_FREE char *narrow = closing_of(&results, 62);
+    assert_non_null(strstr(narrow, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy\n"));
     assert_non_null(
-        strstr(text, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
+        strstr(narrow, "\nthe same in every row: f1 0.25; empty in most rows: margin, rank1 (all in summary.csv)\n"));
+    assert_null(strstr(narrow, "not shown"));
+    AUTO_FREE char *wide = closing_of(&results, 63);
+    assert_non_null(strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
+    assert_non_null(strstr(wide, "\nempty in most rows: margin, rank1 (all in summary.csv)\n"));
+    results_fini(&results);
+}
+
+/* Room or not; and a result that is the same everywhere takes none from one that differs. */
+static void a_hyperparameter_that_is_the_same_everywhere_is_no_column(void **state)
+{
+    (void)state;
+    struct results results = results_of(2);
+    for (size_t i = 0; i < 2; i++) {
+        add_experiment(&results, OUTCOME_SUCCEEDED);
+        results.plan.experiments[i].foreground.params[0].mutated = true;
+        results.items[i].metrics[0].value = 0.5;
+        results.items[i].metrics[1].value = (double)i / 4;
+        results.items[i].metrics[1].valid = true;
+    }
+    AUTO_FREE char *wide = closing_of(&results, 0);
+    assert_non_null(strstr(wide, "EXPERIMENT      learning_rate  OUTCOME     TIME  accuracy    f1\n"));
+    assert_non_null(strstr(wide, "\nthe same in every row: epochs 30\n"));
+    AUTO_FREE char *narrow = closing_of(&results, 53); /* 47 with learning_rate, 6 for f1, 10 for accuracy */
+    assert_non_null(strstr(narrow, "EXPERIMENT      learning_rate  OUTCOME     TIME    f1\n"));
+    assert_non_null(strstr(narrow, "\nthe same in every row: epochs 30, accuracy 0.5\n"));
     results_fini(&results);
 }
 
@@ -417,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_run_that_is_clean_says_so_in_one_line),
         cmocka_unit_test(a_metric_that_only_one_model_lacks_is_told_of_that_model),
         cmocka_unit_test(columns_that_say_nothing_of_how_rows_differ_are_told_in_one_line),
+        cmocka_unit_test(a_hyperparameter_that_is_the_same_everywhere_is_no_column),
         cmocka_unit_test(a_failed_experiment_is_counted_as_failed_and_never_as_clean),
         cmocka_unit_test(what_a_retry_changed_is_told),
         cmocka_unit_test(what_varied_how_it_ended_and_what_it_gave_stand_in_one_row),
