@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The most covariates; more are not told apart by as many trainings as one has. */
+/* The most covariates; as many trainings as one has cannot distinguish more. */
 #define STATS_FIT_COVARIATES 6
 
 /* y = (a + b·units)·exp(Σ effect[k]·x[k]), with noise that is a share of y: a start-up, and so much for each unit
