@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* No file of a run is longer. */
 static const off_t FILE_MAX = (off_t)1 << 40;
@@ -195,9 +196,23 @@ static void compare_experiments(const struct worker *worker, bool opening, struc
         text_addf(&found->what, " and %zu more", found->files.count - 3);
 }
 
+/* Without a few free descriptors no file could be read, and every one would look changed: the next opening compares. */
+static bool can_compare(const struct worker *worker)
+{
+    int free_fds[4];
+    size_t count = 0;
+    while (count < 4 && (free_fds[count] = fcntl(worker->dir, F_DUPFD_CLOEXEC, 0)) >= 0)
+        count++;
+    for (size_t i = 0; i < count; i++)
+        close(free_fds[i]);
+    return count == 4;
+}
+
 static void find(const struct worker *worker, bool opening, struct found *found)
 {
     *found = (struct found){0};
+    if (!can_compare(worker))
+        return;
     compare_db(worker, found);
     found->jsonl = worker->chain.broken || !has_jsonl(worker);
     if (worker->chain.broken) {
