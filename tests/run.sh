@@ -19,8 +19,10 @@ failures=()
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"
 unset TARE_TIME_SCALE
 export LC_ALL=C.UTF-8
+# Debian's own programs first: a version manager's stand-in for python3 takes longer to find the interpreter than most tests take.
+PATH=/usr/bin:$PATH
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf '\n== %s (after %d s)\n' "$*" "$SECONDS"; }
 
 wanted() { [[ " $stages " == *" $1 "* ]]; }
 
@@ -114,10 +116,11 @@ room() {
 
 # bats_start DIR FILE and bats_end NAME FILE: a file of tests beside others, and what came of it, in order.
 bats_start() {
-    local log
+    local log began=$SECONDS
     log=$logs/$(basename "$2")
     BUILD_DIR="$1" TARE="$1/src/cli/tare" bats --formatter tap "$2" </dev/null >"$log.tap" 2>"$log.err"
     echo $? >"$log.status"
+    echo $((SECONDS - began)) >"$log.seconds"
 }
 
 bats_end() {
@@ -125,7 +128,7 @@ bats_end() {
     log=$logs/$(basename "$2")
     grep -E '^not ok|^#|# skip' "$log.tap" | sed 's/^/  /' || true
     [ ! -s "$log.err" ] || tail -n 20 "$log.err"
-    count "$(basename "$2") ($1)" "$log.tap" "$(cat "$log.status")"
+    count "$(basename "$2") ($1, $(cat "$log.seconds") s)" "$log.tap" "$(cat "$log.status")"
 }
 
 # bats_files NAME DIR FILES...: several at a time, for most of them wait more than they compute.
@@ -216,5 +219,6 @@ if [ ${#failures[@]} -gt 0 ]; then
     echo "What failed:"
     printf '  %s\n' "${failures[@]}"
 fi
+echo "after $SECONDS s:"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
