@@ -141,7 +141,7 @@ static void judge_metrics(struct dataset_experiment *experiment, bool expected)
                          "it counts as a success, and none of its results is there");
 }
 
-static void judge_missing(struct dataset_experiment *experiment, unsigned expected)
+static void judge_missing(struct dataset_experiment *experiment, unsigned expected, bool has_summary)
 {
     static const char *const files[] = {"gpu_power.csv", "gpu_utilization.csv", "gpu_temperature.csv",
                                         "cpu_energy_raw.txt", "cpu_energy.txt"};
@@ -156,6 +156,8 @@ static void judge_missing(struct dataset_experiment *experiment, unsigned expect
             dataset_evidence(experiment, "value_missing", none, none, "there is no energy/%s", files[i]);
         else if (experiment->gpu.missing & 1U << i)
             dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "no experiment of the folder has energy/%s", files[i]);
+    if (!has_summary)
+        dataset_check(experiment, CHECK_DATA, CHECK_NOT_MADE, "there is no summary.csv to compare its record with");
 }
 
 /* Files that at least one experiment of the folder has. */
@@ -184,7 +186,7 @@ static void judge_each(struct dataset *dataset)
         judge_length(experiment);
         judge_recorded(experiment);
         judge_impossible(experiment);
-        judge_missing(experiment, expected);
+        judge_missing(experiment, expected, dataset->folders[experiment->folder].has_summary);
         judge_metrics(experiment, true);
         if (!audit_id_well_formed(experiment))
             dataset_evidence(experiment, "malformed_id", none, none, "'%.200s' is not <repository>_<model>_<number>%s",

@@ -311,10 +311,11 @@ typist() {
     [ "$(tail -1 "$DIR/out")" != "typed 0" ]
 }
 
-# Each of its tries must have failed with 1, EPERM, and none of them must have had an effect.
+# Each of its tries must have failed with 1, EPERM, and none of them must have had an effect; a kernel that has no 32-bit
+# calls at all answers ENOSYS, 38, to those.
 nothing_typed() {
     [ "$(grep -c " $1 " "$DIR/out")" -ge 3 ]
-    [ "$(grep " $1 " "$DIR/out" | awk '{ print $3 }' | sort -u)" = 1 ] || { cat "$DIR/out"; false; }
+    [ "$(grep -v '^i386 .* 38$' "$DIR/out" | grep " $1 " | awk '{ print $3 }' | sort -u)" = 1 ] || { cat "$DIR/out"; false; }
     [ "$(tail -1 "$DIR/out")" = "typed 0" ]
 }
 

@@ -502,7 +502,7 @@ assert [(g["attempt"], g["phase"]) for g in experiment(1)["tare"]["guard"]] == [
     settings 2
     tare_run >out
     is "$(summary outcome | tr '\n' ' ')" "succeeded succeeded "
-    is "$(kinds 1) $(kinds 2)" "processes_unseen processes_unseen"
+    is "$(kinds 1) $(kinds 2)" "check_not_made processes_unseen check_not_made processes_unseen"
 }
 
 @test "the pause is not lengthened by the idle window that is its end" {

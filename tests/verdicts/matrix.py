@@ -60,14 +60,8 @@ def truth_row(truth, quantity=None):
     return "disturbed <= 5 %" if present else "undisturbed"
 
 
-def judge(task):
-    """One folder: counts (what, truth row, verdict) and the wrong verdicts."""
-    tare, scenario, seed = task
-    with tempfile.TemporaryDirectory(prefix="folders-") as folder:
-        truth = generate(scenario, seed, folder)
-        answer, refusal = audit(tare, f"{folder}/results")
-    if refusal:
-        return scenario, Counter(), [], f"{scenario} {seed}: {refusal}"
+def count_verdicts(scenario, seed, truth, answer):
+    """Counts (what, truth row, verdict), and the wrong verdicts, of one folder's audit."""
     counts, wrong, seen = Counter(), [], set()
     for experiment in answer["experiments"]:
         identifier = experiment["experiment_id"]
@@ -84,6 +78,18 @@ def judge(task):
                           "evidence": [f"{e.get('kind')}: {e.get('text')}" for e in experiment.get("evidence") or []]})
     for identifier in truth.keys() - seen:
         counts["experiment", truth_row(truth[identifier]), "none"] += 1
+    return counts, wrong
+
+
+def judge(task):
+    """One folder: counts (what, truth row, verdict) and the wrong verdicts."""
+    tare, scenario, seed = task
+    with tempfile.TemporaryDirectory(prefix="folders-") as folder:
+        truth = generate(scenario, seed, folder)
+        answer, refusal = audit(tare, f"{folder}/results")
+    if refusal:
+        return scenario, Counter(), [], f"{scenario} {seed}: {refusal}"
+    counts, wrong = count_verdicts(scenario, seed, truth, answer)
     return scenario, counts, wrong, None
 
 
