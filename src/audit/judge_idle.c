@@ -53,6 +53,11 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
     return out;
 }
 
+static bool is_near_rest(double power_w, const struct levels *levels)
+{
+    return power_w <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w || power_w <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w;
+}
+
 static void judge_start(struct dataset_experiment *experiment, struct judge_state *state, const struct levels *levels)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
@@ -66,6 +71,13 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         if (experiment->parallel) {
             dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_NEEDED,
                           "%.3g %% busy in the first two seconds: its background training may have begun", early.value);
+            return;
+        }
+        if (early.value < LIMIT_WORKING_PERCENT &&
+            (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) {
+            dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                          "%.3g %% busy at %.4g W in the first two seconds: a screen, or a program that computes little",
+                          early.value, power.value);
             return;
         }
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_FAILED, "%.3g %% busy at %.4g W in the first two seconds",
@@ -85,7 +97,7 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         return;
     }
     bool rests = power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
-    if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
+    if (is_near_rest(power.value, levels))
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
                       early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
                       rests ? levels->rest_w : levels->start_w);

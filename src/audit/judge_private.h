@@ -22,6 +22,8 @@
 #define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
 #define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
 #define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
+#define LIMIT_WORKING_PERCENT (20.0 * JUDGE_SCALE(WORKING_PERCENT)) /* below it, at the power of rest, nobody is accused */
+#define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))        /* that a screen may add to it */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
 #define LIMIT_FALL            (0.05 * JUDGE_SCALE(FALL))            /* of power in the first two seconds: something had just ended */
 #define LIMIT_ALIKE           (0.25 * JUDGE_SCALE(ALIKE))           /* two powers of one intruder */
