@@ -42,7 +42,7 @@ import sys
 from pathlib import Path
 
 from layout import record_of, render, write_folder
-from scenarios import SCENARIOS
+from real_machines import SCENARIOS
 from study import Spec, effects, simulate, stream
 
 AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted ran: heat or clocks left by it
@@ -117,7 +117,7 @@ def by_id(records):
 
 def list_scenarios():
     for name, scenario in SCENARIOS.items():
-        print(f"{name}  held_out: {str(scenario.held_out).lower()}  {scenario.__doc__.strip()}")
+        print(f"{name}  held_out: {str(scenario.held_out).lower()}  {scenario.__doc__.strip().splitlines()[0]}")
 
 
 def main():

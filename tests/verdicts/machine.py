@@ -23,6 +23,9 @@ class Phase:
     swing: float = 0.0         # the duty wanders by this share (waiting for data)
     pipelined: bool = False    # loading and computing overlap: the slower of both decides
     alive: bool = True         # False: the pause of a loop, nothing runs
+    idle_w: float = 0.0        # what the GPU draws above its lowest rest meanwhile: a display, memory clocks left up
+    ceiling: float = 1.0       # share of the clocks that is left to all: the power supply brakes the GPU
+    intake_k: float = 0.0      # warmer air: the exhaust of a neighbour
 
 
 @dataclass
@@ -41,6 +44,9 @@ class Gpu:
     slice_cost: float          # how much of another process's busy time is waited for
     jitter: float              # noise of one reading under load
     memory_sensor: bool
+    persistent: bool = True    # False: the driver leaves the GPU with its last client, and each reading wakes it
+    scrub_share: float = 0.0   # how often such a reading sees the memory being scrubbed, as utilisation
+    fan_w: float = 0.0         # the board's own fans at full speed
 
 
 @dataclass
@@ -134,6 +140,16 @@ class Machine:
         self.power, self.reading, self.utilisation = gpu.rest_w, gpu.rest_w, 0.0
         self.awake_until, self.clocks, self.cooling = -1.0, 1.0, 1.0
         self.cpu_load, self.cpu_w = 0.0, host.idle_w
+        self.context, self.idle_w, self.ceiling, self.intake_k = 0.0, 0.0, 1.0, 0.0
+        self.room_k, self.room_tau_s = 0.0, math.inf    # how much the room is colder than later, and until when
+        self.is_braked = False
+
+    def cool_down(self, room_k, room_tau_s):
+        """The machine was off or idle for hours: everything has the temperature of a room that is cold by `room_k`."""
+        gpu = self.gpu
+        self.room_k, self.room_tau_s = room_k, room_tau_s
+        self.temperature = gpu.ambient_c - room_k + gpu.heat_k_per_w * gpu.rest_w
+        self.power = self.reading = gpu.rest_w
 
     def wall(self):
         return self.epoch_s + self.clock_offset + self.now * (1 + self.host.clock_drift)
@@ -146,6 +162,7 @@ class Machine:
             others_duty += phase.duty
             others_cpu += phase.cpu
             context = max(context, phase.context)
+        self.surround(dt, others)
         own_cpu = own.cpu if own else 0.0
         self.cpu_load = own_cpu + others_cpu
         gpu_slow = (1 + gpu.slice_cost * others_duty) / self.clocks
@@ -161,27 +178,40 @@ class Machine:
                 theirs = phase.duty / (1 + phase.duty * gpu.slice_cost * (own_duty + others_duty - phase.duty))
                 busy += theirs
                 load += theirs * phase.intensity
+        self.context = context
         self.settle_power(dt, context, load * power_factor)
         self.utilisation += (min(1.0, busy) - self.utilisation) * (1 - math.exp(-dt / 0.4))
         self.cpu_w = host.idle_w + host.span_w * min(1.0, self.cpu_load) ** 0.8
         self.now += dt
         return slow
 
+    def surround(self, dt, others):
+        self.idle_w, self.intake_k, self.ceiling = 0.0, 0.0, 1.0
+        for phase in others:
+            self.idle_w += phase.idle_w
+            self.intake_k += phase.intake_k
+            self.ceiling = min(self.ceiling, phase.ceiling)
+        self.room_k *= math.exp(-dt / self.room_tau_s)
+
     def settle_power(self, dt, context, load):
         gpu = self.gpu
         if context > 0:
             self.awake_until = self.now + gpu.clock_lag_s
         level = context or (DRIVER_OPEN if self.now < self.awake_until else 0.0)
-        base = gpu.rest_w + (gpu.awake_w - gpu.rest_w) * level
+        rest_w = min(gpu.awake_w, gpu.rest_w + self.idle_w)
+        base = rest_w + (gpu.awake_w - rest_w) * level
+        base += gpu.fan_w * min(1.0, max(0.0, (self.temperature - 40) / 45)) ** 3
         leak = gpu.leak_w_per_k * (self.temperature - gpu.ambient_c) * (0.1 + 0.4 * level)
         dynamic = (gpu.cap_w - gpu.awake_w) * load * self.clocks ** 2
         wanted = base + leak + dynamic * (1 + gpu.drift_per_k * (self.temperature - 55))
         self.power += (min(wanted, gpu.cap_w) - self.power) * (1 - math.exp(-dt / 0.5))
         self.reading += (self.power - self.reading) * (1 - math.exp(-dt / gpu.reading_tau_s))
-        equilibrium = gpu.ambient_c + gpu.heat_k_per_w * self.cooling * self.power
+        equilibrium = gpu.ambient_c + self.intake_k - self.room_k + gpu.heat_k_per_w * self.cooling * self.power
         self.temperature += (equilibrium - self.temperature) * (1 - math.exp(-dt / gpu.heat_tau_s))
         hot = self.temperature > gpu.limit_c
         self.clocks = max(0.35, self.clocks - 0.08 * dt) if hot else min(1.0, self.clocks + 0.04 * dt)
+        self.clocks = min(self.clocks, self.ceiling)
+        self.is_braked = self.ceiling < 1 or self.is_braked and not hot and self.clocks < 0.999
 
     def pause(self, seconds, position, companions, span=1 - RUN_SHARE):
         """Nothing of the study runs; others may.  The position moves on by `span`."""
@@ -218,7 +248,7 @@ class Machine:
                 run.gpu_j += self.power * dt
                 run.cpu_j += self.cpu_w * speed.processors * dt
                 run.ram_j += self.host.ram_w * (1 + 0.3 * min(1, self.cpu_load)) * dt
-                if self.clocks < 0.999:
+                if self.clocks < 0.999 and not self.is_braked:
                     run.planted.add("thermal throttling")
                 sampler.look(self, run)
         run.seconds = self.now - run.begins_s
@@ -265,12 +295,17 @@ class Sampler:
             return
         rng, gpu = self.rng, machine.gpu
         watts = machine.reading
+        opens = not gpu.persistent and machine.context == 0
+        if opens:
+            watts = self.wake(machine)
         loaded = min(1.0, machine.utilisation * 3)
         watts *= 1 + rng.gauss(0, 0.002 + (gpu.jitter - 0.002) * loaded)
         if watts < gpu.rest_w * 1.3:
             watts += rng.gauss(0, min(0.4, 0.02 * gpu.rest_w))
         busy = machine.utilisation * 100
         percent = min(100, max(0, round(busy + rng.gauss(0, 1.5)))) if busy > 1.5 else int(rng.random() < 0.01)
+        if opens and rng.random() < gpu.scrub_share:
+            percent = rng.randint(20, 100)
         stamp = machine.wall() - (machine.now - self.next_s)
         run.samples.append((stamp, min(watts, gpu.cap_w * 1.01), percent, round(percent * 0.6),
                             round(machine.temperature)))
@@ -279,4 +314,9 @@ class Sampler:
             period += rng.uniform(0.05, 0.3)
         if rng.random() < self.host.stall_rate:
             period += rng.uniform(1, 5)
-        self.next_s += period
+        self.next_s += period + (rng.uniform(0.8, 2.2) if opens else 0.0)
+
+    def wake(self, machine):
+        """The reading itself opens the driver, which takes the clocks up."""
+        machine.awake_until = max(machine.awake_until, machine.now + 1.0)
+        return machine.gpu.rest_w + (machine.gpu.awake_w - machine.gpu.rest_w) * DRIVER_OPEN

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Error rates of a judge: generated folders' truth against the verdicts of `TARE audit FOLDER --json`.
 
-  matrix.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out] [--seconds S] [--json OUT]
+  matrix.py TARE [--scenarios NAME...] [--folders N] [--first SEED] [--held-out [SET]] [--seconds S] [--json OUT]
 
 Rows are the truth, columns the verdict; each count has its share of the row and the Wilson 95 % interval of that share.
-Held-out scenarios are touched with --held-out only, and then alone.
+Held-out scenarios are touched with --held-out only, and then one set alone: --held-out is --held-out 1 (scenarios.py),
+--held-out 2 those of real_machines.py.
 """
 import argparse
 import json
@@ -183,7 +184,13 @@ def spread(cases, count):
     return shown
 
 
+def add_held_out(parser):
+    parser.add_argument("--held-out", nargs="?", type=int, choices=(1, 2), const=1, default=0, metavar="SET",
+                        help="the held-out scenarios of this set (1) instead of the others")
+
+
 def chosen_scenarios(names, held_out):
+    """`held_out`: 0 none of those that are, 1 the first set of them, 2 the second."""
     allowed = [name for name, scenario in SCENARIOS.items() if scenario.held_out == held_out]
     unknown = set(names or []) - set(allowed)
     if unknown:
@@ -197,7 +204,7 @@ def main():
     parser.add_argument("--scenarios", nargs="+", metavar="NAME")
     parser.add_argument("--folders", type=int, default=100, metavar="N", help="per scenario")
     parser.add_argument("--first", type=int, default=1, metavar="SEED", help="the first seed")
-    parser.add_argument("--held-out", action="store_true", help="the held-out scenarios instead of the others")
+    add_held_out(parser)
     parser.add_argument("--seconds", type=float, default=math.inf, metavar="S", help="then report what was judged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--json", metavar="OUT")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold of a judge on every folder, whatever its truth.
 
-  properties.py TARE [--folders N] [--first SEED] [--removals N] [--held-out] [--scenarios NAME...]
+  properties.py TARE [--folders N] [--first SEED] [--removals N] [--held-out [SET]] [--scenarios NAME...]
 
 1. Removing a file, or all files of one kind, makes no experiment clean that was not.
 2. The order of summary.csv's rows changes no verdict.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from folders import generate
 from layout import FILES
-from matrix import audit, chosen_scenarios
+from matrix import add_held_out, audit, chosen_scenarios
 from study import stream
 
 DAY_S = 86400
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--folders", type=int, default=5, metavar="N", help="per scenario")
     parser.add_argument("--first", type=int, default=1, metavar="SEED", help="the first seed")
     parser.add_argument("--removals", type=int, default=12, metavar="N", help="single files removed per folder")
-    parser.add_argument("--held-out", action="store_true", help="the held-out scenarios instead of the others")
+    add_held_out(parser)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     names = chosen_scenarios(arguments.scenarios, arguments.held_out)

@@ -1,4 +1,5 @@
 """A study: the plan of its experiments with what is planted in it, and its simulation with and without that."""
+import math
 import random
 from dataclasses import dataclass, field, replace
 
@@ -6,6 +7,7 @@ from machine import DRIVER_OPEN, RUN_SHARE, Companion, Loop, Machine, Phase, Sam
 from trainings import Model, Noise
 
 FOREVER = 1e9
+PATIENCE_S = 300
 
 
 @dataclass
@@ -15,7 +17,7 @@ class Background:
     hyper: dict
     phases: list
     lead_s: float
-    defect: str = None         # never started, died, stalls, started late
+    defect: str = None         # never started, died, ended early, stalls, started late, loaded its data first
     defect_at: float = 0.0
 
 
@@ -27,6 +29,7 @@ class Spec:
     background: Background = None
     outcome: str = "trained"   # failed, did nothing, printed only, fell back to the CPU
     retries: int = 0
+    epochs_done: int = None    # stopped early, by its own patience
 
 
 @dataclass
@@ -52,6 +55,10 @@ class Plan:
     clock_steps: dict = field(default_factory=dict)     # experiment -> (seconds, "before" or "inside")
     zone_changes: dict = field(default_factory=dict)    # experiment -> seconds added to local time from there on
     faults: list = field(default_factory=list)          # (stage, function(records, rng))
+    cool_c: float = None       # adaptive pauses: until the GPU is this cool, or PATIENCE_S
+    gaps: dict = field(default_factory=dict)            # experiment -> seconds for which the study lay still before it
+    cold_room: tuple = None    # (kelvin, seconds to warm up): at the start and after each gap
+    is_cache_small: bool = False    # the data sets of two models do not fit in the page cache together
 
     def undisturbed(self):
         """The same plan with nothing planted."""
@@ -73,6 +80,8 @@ def stream(*names):
 def simulate(plan, seed):
     """Runs the plan once; the runs of its experiments in order."""
     machine = Machine(plan.gpu, plan.host, plan.epoch_s)
+    if plan.cold_room:
+        machine.cool_down(*plan.cold_room)
     intruders = [Companion(Loop(i.phases, stream(seed, "intruder", n)), i.begins, i.ends, i.text)
                  for n, i in enumerate(plan.intruders)]
     desktop = [Companion(Loop(plan.desktop, stream(seed, "desktop")), -FOREVER, FOREVER)] if plan.desktop else []
@@ -82,15 +91,15 @@ def simulate(plan, seed):
 def run_experiment(machine, plan, k, others, seed):
     spec = plan.specs[k]
     rng = stream(seed, spec.key)
-    first = all(earlier.model is not spec.model for earlier in plan.specs[:k])
-    speed = spec.model.speed(plan.noise, first, rng)
+    cold = reads_from_disk(plan, k)
+    speed = spec.model.speed(plan.noise, cold, rng)
     machine.cooling = plan.hot[2] if plan.hot and plan.hot[0] <= k < plan.hot[1] else 1.0
     step_s, where = plan.clock_steps.get(k, (0.0, None))
     if where == "before":
         machine.clock_offset += step_s
     companions = others + background_companions(spec.background, k, stream(seed, spec.key, "background"))
     wait_before(machine, plan, spec, k, others, companions, rng)
-    phases = phases_of(spec, speed.startup, stream(seed, spec.key, "outcome"))
+    phases = phases_of(spec, speed.startup, stream(seed, spec.key, "outcome"), cold)
     wall_begin = machine.wall()
     sampler = Sampler(plan.host, spec.model.sampler_drag, stream(seed, spec.key, "sampler"))
     run = machine.train(phases, k, companions, speed, stream(seed, spec.key, "swing"), sampler)
@@ -107,11 +116,22 @@ def run_experiment(machine, plan, k, others, seed):
     return run
 
 
+def reads_from_disk(plan, k):
+    """No earlier training has read this one's data, or another's data took their place since."""
+    earlier = plan.specs[k - 1:k] if plan.is_cache_small else plan.specs[:k]
+    return all(other.model is not plan.specs[k].model for other in earlier)
+
+
 def wait_before(machine, plan, spec, k, others, companions, rng):
     """The pause of the study, with failed earlier attempts in it; a background starts `lead_s` before the end."""
     attempts_s = sum(plan.pause_s * 0.5 + rng.uniform(10, 60) for _ in range(min(spec.retries, 5)))
     lead_s = spec.background.lead_s if spec.background else 0.0
     pause_s = plan.pause_s if k else 5.0
+    if k in plan.gaps:
+        machine.now += plan.gaps[k]
+        machine.cool_down(*(plan.cold_room or (0.0, math.inf)))
+    if plan.cool_c is not None:
+        cool(machine, plan.cool_c, k, others)
     machine.pause(pause_s + attempts_s, k - 1 + RUN_SHARE, others)
     if lead_s:
         machine.pause(lead_s, k - 0.001, companions, span=0)
@@ -119,16 +139,22 @@ def wait_before(machine, plan, spec, k, others, companions, rng):
         machine.awake_until = max(machine.awake_until, machine.now + rng.uniform(2, 8))
 
 
+def cool(machine, cool_c, k, others):
+    until = machine.now + PATIENCE_S
+    while machine.temperature > cool_c and machine.now < until:
+        machine.pause(5, k - 1 + RUN_SHARE + 0.03, others, span=0)
+
+
 def background_companions(background, k, rng):
     if not background or background.defect == "never started":
         return []
     begins, ends, stalls_from = k - 0.01, k + RUN_SHARE, FOREVER
     at = k + RUN_SHARE * background.defect_at
-    if background.defect == "died":
+    if background.defect in ("died", "ended early"):
         ends = at
     if background.defect == "stalls":
         stalls_from = at
-    if background.defect == "started late":
+    if background.defect in ("started late", "loaded its data first"):
         begins = at
     return [Companion(Loop(background.phases, rng), begins, ends, None, True, stalls_from)]
 
@@ -140,8 +166,9 @@ def step_clock_inside(machine, run, seconds, share):
     machine.clock_offset += seconds
 
 
-def phases_of(spec, startup_factor, rng):
-    phases = spec.model.phases(spec.hyper, startup_factor)
+def phases_of(spec, startup_factor, rng, cold):
+    hyper = spec.hyper | {"epochs": spec.epochs_done} if spec.epochs_done else spec.hyper
+    phases = spec.model.phases(hyper, startup_factor, cold)
     if spec.outcome == "failed":
         return first_share(phases, rng.uniform(0.05, 0.7))
     if spec.outcome in ("did nothing", "printed only"):

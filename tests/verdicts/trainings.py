@@ -62,18 +62,26 @@ class Model:
     validation: float          # share of an epoch
     ending: list
     sampler_drag: float
+    disk_s: float = 0.0        # to read the data set from the disk when it is not in the page cache
+    epoch_of: object = None    # (number from 0, epochs, train, check) -> phases, where epochs are not alike
 
-    def phases(self, hyper, startup_factor):
+    def phases(self, hyper, startup_factor, cold=False):
         factor, duty = self.speed_of(hyper)
         epochs = hyper.get("epochs") or max(1, round(hyper.get("max_iter", 500) / 100 * hyper.get("kfold", 10) / 10))
         epoch_s = self.epoch_s * factor
         train = Phase(epoch_s * (1 - self.validation), duty, self.intensity, self.cpu, self.context, self.swing,
                       self.kind == "loader")
         check = Phase(epoch_s * self.validation, duty * 0.6, self.intensity * 0.7, self.cpu * 1.1, self.context)
-        merged = max(1, math.ceil(1.5 / epoch_s))
-        rounds, rest = divmod(epochs, merged)
-        epochs_at_once = [merged] * rounds + [rest] * (rest > 0)
-        body = [longer(phase, n) for n in epochs_at_once for phase in (train, check) if phase.seconds > 0]
+        if self.epoch_of:
+            body = [phase for n in range(epochs) for phase in self.epoch_of(n, epochs, train, check)]
+        else:
+            merged = max(1, math.ceil(1.5 / epoch_s))
+            rounds, rest = divmod(epochs, merged)
+            epochs_at_once = [merged] * rounds + [rest] * (rest > 0)
+            body = [longer(phase, n) for n in epochs_at_once for phase in (train, check)]
+        body = [phase for phase in body if phase.seconds > 0]
+        if cold and self.disk_s:
+            body[0] = from_disk(body[0], self.disk_s)
         startup = [longer(phase, startup_factor) for phase in self.startup]
         return startup + body + self.ending
 
@@ -128,6 +136,13 @@ def draw_noise(rng, heavy=None):
 
 def longer(phase, times):
     return replace(phase, seconds=phase.seconds * times)
+
+
+def from_disk(phase, disk_s):
+    """The first epoch waits for the disk: longer by that, with the same work thinned out."""
+    stretch = 1 + disk_s / phase.seconds
+    return replace(phase, seconds=phase.seconds * stretch, duty=phase.duty / stretch, cpu=phase.cpu / stretch + 0.02,
+                   swing=0.4)
 
 
 def metric_value(name, base, progress, rng):
