@@ -6,7 +6,7 @@ load energy
 
 # Everything that a command can be asked about, made once for a test: a run, a study's folder, a snapshot, a log, settings.
 things() {
-    scenario 1 'step 0 100'
+    scenario 1
     job 'echo "loss 0.5"'
     settings 2
     tare_run -q >/dev/null 2>&1
