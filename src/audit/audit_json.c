@@ -56,8 +56,7 @@ static json_t *gpu_json(const struct dataset_experiment *experiment)
     return out;
 }
 
-/* Quantities that the row does not have are left out. */
-static json_t *verdicts_json(const struct verdicts *verdicts)
+json_t *audit_verdicts_json(const struct verdicts *verdicts)
 {
     json_t *out = json_object();
     for (int i = 0; i < QUANTITIES; i++)
@@ -66,7 +65,7 @@ static json_t *verdicts_json(const struct verdicts *verdicts)
     return out;
 }
 
-static json_t *checks_json(const struct dataset_experiment *experiment)
+json_t *audit_checks_json(const struct dataset_experiment *experiment)
 {
     json_t *out = json_array();
     for (size_t i = 0; i < experiment->check_count; i++) {
@@ -108,8 +107,8 @@ static json_t *experiment_json(const struct dataset *dataset, const struct datas
     json_set_reading(out, "cpu_dram_j", experiment->dram_j);
     json_object_set_new(out, "where", places_of_json(experiment));
     json_object_set_new(out, "verdict", json_string(verdict_name(experiment->verdict)));
-    json_object_set_new(out, "verdicts", verdicts_json(&experiment->verdicts));
-    json_object_set_new(out, "checks", checks_json(experiment));
+    json_object_set_new(out, "verdicts", audit_verdicts_json(&experiment->verdicts));
+    json_object_set_new(out, "checks", audit_checks_json(experiment));
     for (size_t i = 0; i < experiment->evidence_count; i++)
         json_array_append_new(evidence, evidence_json(&experiment->evidence[i]));
     json_object_set_new(out, "evidence", evidence);

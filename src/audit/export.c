@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/mem.h"
 
 static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
                                                        "metrics",     "evidence", "samples"};
@@ -79,6 +80,18 @@ json_t *export_row_of(const struct dataset *dataset, const struct dataset_experi
     return row;
 }
 
+/* The verdict on each quantity, and which checks failed or could not be made. */
+static void add_verdicts(json_t *row, const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *checks = checks_compact(experiment->checks, experiment->check_count);
+    for (unsigned i = 0; i < QUANTITIES; i++) {
+        AUTO_FREE char *name = mem_printf("verdict_%s", quantity_name((enum quantity)i));
+        enum verdict verdict = experiment->verdicts.of[i];
+        json_object_set_new(row, name, json_text_or_null(verdict == VERDICT_NONE ? NULL : verdict_name(verdict)));
+    }
+    json_object_set_new(row, "checks", json_string(checks));
+}
+
 static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
                              const struct dataset_experiment *experiment)
 {
@@ -119,6 +132,7 @@ static void write_experiment(struct export_writer *writer, const struct dataset 
     json_set_reading(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
     json_object_set_new(row, "error", json_text_or_null(experiment->error));
     json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
+    add_verdicts(row, experiment);
     export_row(writer, row);
 }
 

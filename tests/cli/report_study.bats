@@ -98,6 +98,11 @@ for number, (name, verdict) in enumerate(verdicts.items(), 1):
     (span,) = e["spans"]
     assert (span["from_ms"], span["to_ms"]) == ((1763424000 + 1800 * number) * 1000, (1763424060 + 1800 * number) * 1000), span
     assert e["hyperparameters"] == {"batch_size": 16 * number} and e["retries"] == (2 if number == 2 else 0)
+checks = {name: {c["check"]: c["outcome"] for c in e["tare"]["checks"]} for name, e in found.items()}
+assert checks["demo_net_005"]["idle_before"] == "failed" and checks["demo_net_001"]["idle_before"] == "passed", checks
+assert checks["demo_net_006_parallel"]["background_load"] == "failed" and checks["demo_net_001"]["background_load"] == "not_needed"
+assert found["demo_net_005"]["tare"]["verdicts"]["time"] == "contaminated", found["demo_net_005"]["tare"]["verdicts"]
+assert found["demo_net_001"]["tare"]["verdicts"]["time"] == "unverified", found["demo_net_001"]["tare"]["verdicts"]
 assert found["demo_net_004"]["error_message"] == "it <b>broke</b>" and found["demo_net_004"]["performance_metrics"] == {}
 assert found["demo_net_006_parallel"]["background"] == "other big"
 assert found["demo_net_001"]["log_end"] == "a first line\nthe last line </script>\n" and found["demo_net_002"]["log_end"] is None
