@@ -45,8 +45,10 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
         const struct dataset_experiment *experiment = &dataset->items[places[i].index];
         if (experiment->gpu.low_power_w.valid)
             out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
-        if (starts_idle(experiment))
-            starts[n++] = experiment->gpu.early_power_w.value;
+        /* One whose start was not recorded counts as the lowest: what is not there must not raise what is taken for idle. */
+        bool recorded = experiment->gpu.early_power_w.valid && experiment->gpu.early_utilisation_percent.valid;
+        if (!recorded || starts_idle(experiment))
+            starts[n++] = recorded ? experiment->gpu.early_power_w.value : 0;
     }
     if (n)
         out.start_w = stats_median(starts, n).value;
@@ -65,6 +67,7 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
     if (!early.valid || !power.valid) {
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE, "no %s of its first two seconds was recorded",
                       power.valid ? "utilisation" : "power");
+        state->fell = !experiment->parallel;
         return;
     }
     if (early.value >= LIMIT_BUSY_PERCENT) {
@@ -107,9 +110,10 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                       power.value, levels->start_w);
 }
 
+/* One whose start was not recorded may have begun on a busy GPU. */
 static bool tells(const struct dataset_experiment *experiment)
 {
-    return !experiment->parallel && experiment->gpu.early_utilisation_percent.valid;
+    return !experiment->parallel;
 }
 
 /* What began busy may have been there before it, and after it. left, right: the places of the experiments on either side

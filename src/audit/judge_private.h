@@ -48,7 +48,7 @@ struct judge_figure {
 /* One experiment while it is judged. */
 struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
-    bool fell;      /* something had worked on the GPU just before it began */
+    bool fell;      /* something may have worked on the GPU just before it began */
     size_t rank;    /* its place in the order in which the folder's experiments began */
     bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
     bool doubted;   /* its data cannot be right: it is no measure for others */
