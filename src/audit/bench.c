@@ -1,8 +1,10 @@
 #include "audit/bench.h"
 
 #include "audit/judge.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w", "cpu_energy_j"};
@@ -127,6 +129,52 @@ static void compare(struct bench *bench, size_t which, const struct bench_option
     command->compared = versus_make(versus, NULL);
 }
 
+static size_t count_blocks(const struct bench *bench)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (experiment->judged && bench_is_of(bench, experiment) && experiment->block > most)
+            most = experiment->block;
+    }
+    return most;
+}
+
+/* The values of those that count, by block and command; NAN where there is none. Blocks from 0. */
+static double *make_blocks(const struct bench *bench, size_t blocks, const char *quantity)
+{
+    double *values = mem_array(blocks * bench->count + 1, sizeof *values);
+    for (size_t i = 0; i < blocks * bench->count; i++)
+        values[i] = NAN;
+    for (size_t c = 0; c < bench->count; c++) {
+        const struct figures_group *group = bench->commands[c].group;
+        for (size_t i = 0; group && i < group->count; i++) {
+            const struct dataset_experiment *experiment = &bench->dataset.items[group->items[i]];
+            struct reading value = figures_value(experiment, quantity);
+            if (value.valid && experiment->block > 0 && experiment->block <= blocks)
+                values[(experiment->block - 1) * bench->count + c] = value.value;
+        }
+    }
+    return values;
+}
+
+static void follow_sequence(struct bench *bench, size_t quantity, const struct bench_options *options)
+{
+    bool fastest = strcmp(options->reference, bench->commands[bench->reference].name) != 0 &&
+                   strcmp(options->reference, "fastest") == 0;
+    struct bench_until until;
+    AUTO_FREE double *values = make_blocks(bench, bench->blocks, bench_quantities[quantity]);
+    bench_until_init(&until, bench->count, fastest ? BENCH_UNTIL_FASTEST : bench->reference);
+    for (size_t block = 0; block < bench->blocks; block++)
+        bench_until_block(&until, values + block * bench->count);
+    for (size_t c = 0; c < bench->count; c++)
+        if (c != bench->reference)
+            bench->commands[c].sequences[quantity] = bench_until_ratio(&until, bench->reference, c);
+    if (quantity == 0) /* time */
+        bench->reached = bench_until_enough(&until, options->until);
+    bench_until_fini(&until);
+}
+
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
 {
     struct figures_options how = {.clean_only = options->clean_only,
@@ -149,6 +197,10 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
         return false;
     for (size_t i = 0; i < out->count; i++)
         compare(out, i, options);
+    out->until = options->until != NULL;
+    out->blocks = count_blocks(out);
+    for (size_t q = 0; out->until && q < BENCH_QUANTITIES; q++)
+        follow_sequence(out, q, options);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TARE_AUDIT_BENCH_H
 #define TARE_AUDIT_BENCH_H
 
+#include "audit/bench_until.h"
 #include "audit/figures.h"
 #include "audit/versus.h"
 
@@ -17,6 +18,7 @@ struct bench_command {
     struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
     bool compared;        /* else it is the one that the others are compared with, or too little is known */
     struct versus versus; /* of it (b) to that one (a) */
+    struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, by all looks together; where the bench was to go on until */
 };
 
 struct bench {
@@ -25,6 +27,9 @@ struct bench {
     struct bench_command *commands;
     size_t count;
     size_t reference; /* index of the one that the others are compared with */
+    bool until;       /* it was to go on until something was known */
+    bool reached;     /* that is known, by the runs that count */
+    size_t blocks;    /* made, whole or in part */
 };
 
 struct bench_options {
@@ -33,6 +38,7 @@ struct bench_options {
     const char *reference; /* a name, "first" or "fastest" */
     bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
     uint64_t seed; /* of the intervals' bootstrap */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 
 /* dir must stay there meanwhile, the options' texts until bench_fini. False: the folder cannot be read, or there

@@ -37,6 +37,34 @@ static json_t *run_json(const struct dataset_experiment *experiment)
     return out;
 }
 
+static json_t *sequences_json(const struct bench_command *command)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
+        const struct bench_until_ratio *ratio = &command->sequences[i];
+        if (ratio->blocks == 0)
+            continue;
+        json_t *item = json_object();
+        json_set_count(item, "blocks", ratio->blocks);
+        json_set_reading(item, "ratio", (struct reading){ratio->ratio, true});
+        json_set_reading(item, "low", (struct reading){ratio->low, ratio->bounded});
+        json_set_reading(item, "high", (struct reading){ratio->high, ratio->bounded});
+        json_object_set_new(item, "sign", json_integer(ratio->sign));
+        json_object_set_new(out, bench_quantities[i], item);
+    }
+    return out;
+}
+
+static json_t *until_json(const struct bench *bench, const struct bench_until_options *until)
+{
+    json_t *out = json_object();
+    json_set_reading(out, "share", (struct reading){until->share, until->share > 0});
+    json_object_set_new(out, "decided", json_boolean(until->decided));
+    json_object_set_new(out, "reached", json_boolean(bench->reached));
+    json_set_count(out, "blocks", bench->blocks);
+    return out;
+}
+
 static json_t *command_json(const struct bench *bench, const struct bench_command *command)
 {
     json_t *out = json_object(), *figures = json_array(), *runs = json_array();
@@ -59,6 +87,8 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
     json_set_reading(out, "cpu_half_width_j", command->cpu_half_width_j);
     json_object_set_new(out, "against",
                         command->compared ? versus_json(&command->versus, (struct reading){0}) : json_null());
+    if (bench->until)
+        json_object_set_new(out, "until", command->sequences[0].blocks ? sequences_json(command) : json_null());
     for (size_t i = 0; i < bench->dataset.count; i++)
         if (strcmp(bench->dataset.items[i].repo, command->name) == 0 && bench->dataset.items[i].judged)
             json_array_append_new(runs, run_json(&bench->dataset.items[i]));
@@ -75,6 +105,8 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
     json_object_set_new(out, "runs", json_integer(frame->runs));
     json_object_set_new(out, "warmup", json_integer(frame->warmup));
     json_object_set_new(out, "verdicts", json_string(frame->verdicts));
+    if (frame->until)
+        json_object_set_new(out, "until", until_json(bench, frame->until));
     json_object_set_new(out, "reference", json_text_or_null(bench->commands[bench->reference].name));
     for (size_t i = 0; i < bench->count; i++)
         json_array_append_new(commands, command_json(bench, &bench->commands[i]));

@@ -280,6 +280,7 @@ bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, st
         .cwd = cwd,
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
+    out->concludes = wish->conclude->count > 0;
     bool ok = take_names(wish, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
     json_decref(making.repos);
     json_decref(making.entries);

@@ -22,6 +22,7 @@ struct bench_input {
     struct run_input run;
     struct strv names;    /* of the commands; each is a repository of the registry */
     struct strv commands; /* as typed */
+    bool concludes;       /* something is run behind each run */
 };
 
 /* The repository's model, in ids and tables. */

@@ -147,10 +147,43 @@ static void say_ratio(const struct page *page, const struct bench_command *comma
     text_add(page->out, same ? ": cannot be told apart\n" : "\n");
 }
 
+/* The ratios as they were followed from block to block. */
+static void say_sequences(const struct page *page, const struct bench_command *command, const char *name,
+                          const char *reference)
+{
+    text_addf(page->out, "%s against %s, after each of %zu blocks (95 %% interval of all looks together):\n", name,
+              reference, command->sequences[0].blocks);
+    for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
+        const struct bench_until_ratio *ratio = &command->sequences[k];
+        if (ratio->blocks == 0)
+            continue;
+        struct stats_interval interval = {ratio->low, ratio->high, ratio->bounded ? STATS_ORDER : STATS_NONE};
+        AUTO_FREE char *text = figures_text_interval(ratio->ratio, &interval);
+        bool told = ratio->sign != 0 && page->options->colour;
+        text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[k].label, told ? "\x1b[1m" : "", text,
+                  told ? "\x1b[0m" : "", ratio->sign == 0 ? ": cannot be told apart" : "");
+    }
+}
+
+static void say_until(const struct page *page)
+{
+    const struct bench_until_options *until = page->options->until;
+    if (until->share > 0)
+        text_addf(page->out, "--until %.3g%%%s", 100 * until->share, until->decided ? " --until-decided" : "");
+    else
+        text_add(page->out, "--until-decided");
+    text_addf(page->out, page->bench->reached ? ": reached by %zu block%s\n" : ": not reached by %zu block%s\n",
+              page->bench->blocks, page->bench->blocks == 1 ? "" : "s");
+}
+
 static void say_comparison(const struct page *page, const struct bench_command *command)
 {
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
     AUTO_FREE char *reference = audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
+    if (page->options->until && command->sequences[0].blocks) {
+        say_sequences(page, command, name, reference);
+        return;
+    }
     size_t blocks = command->compared ? versus_blocks(&command->versus) : 0;
     if (!command->compared) {
         text_addf(page->out, "%s against %s: too few runs count\n", name, reference);
@@ -179,11 +212,13 @@ static void say_count(const struct page *page, const struct bench_command *comma
     add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
     add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
     add_part(&why, command->unverified, page->options->clean_only ? "unverified" : "unverified (counted)");
-    add_part(&why, command->planned - command->ran, "did not run");
+    if (!page->bench->reached)
+        add_part(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
-    text_addf(page->out, "%s: %zu of %zu runs count: %s\n", name, counted, command->planned, text_get(&why));
+    text_addf(page->out, "%s: %zu of %zu runs count: %s\n", name, counted,
+              page->bench->reached ? command->ran : command->planned, text_get(&why));
 }
 
 static void say_run(const struct page *page, const struct dataset_experiment *experiment)
@@ -239,6 +274,8 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
     for (size_t i = 0; i < bench->count; i++)
         if (i != bench->reference)
             say_comparison(&page, &bench->commands[i]);
+    if (options->until)
+        say_until(&page);
     for (size_t i = 0; i < bench->count; i++)
         say_count(&page, &bench->commands[i]);
     say_evidence(&page);

@@ -14,6 +14,7 @@ struct bench_text_options {
     bool colour;
     bool warmed;     /* there were runs to warm up */
     bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
     const char *program, *dir;
 };
 

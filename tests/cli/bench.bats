@@ -259,3 +259,61 @@ LOOK
     grep -q "^seed 9; results in $(bench_dir)\$" out
     [ -s "$(bench_dir)/report.html" ]
 }
+
+@test "--until-decided stops when it is known which is faster, and its interval is that of an independent computation" {
+    bench --until-decided --runs 40 --pause 0 --seed 2 --json 'sleep 0.02' 'sleep 0.4' >bench.json 2>err
+    python3 - "$(bench_dir)" <<'LOOK'
+import csv, json, math, sys
+got = json.load(open("bench.json"))
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+blocks = [dict((row["repository"], float(row["duration_seconds"])) for row in rows[i:i + 2]) for i in range(0, len(rows), 2)]
+assert 7 <= len(blocks) < 40 and len(rows) == 2 * len(blocks), len(rows)
+x = [math.log(block["B"] / block["A"]) for block in blocks]
+
+def wealth(x, side): # signed sequential ranks (Reynolds 1975), four bets on the sign of each
+    total = 0
+    for bet, share in ((0.15, 0.2), (0.4, 0.3), (1, 0.3), (2.5, 0.2)):
+        product = share
+        for i, own in enumerate(x):
+            rank = sorted(map(abs, x[:i + 1])).index(abs(own)) + 1
+            product *= 1 + math.tanh(bet * side * math.copysign(math.sqrt(3) * (rank - 0.5) / (i + 1), own))
+        total += product
+    return total
+
+told = [n for n in range(1, len(x) + 1) if wealth(x[:n], 1) >= 40]
+assert told == [len(x)], (told, len(x)) # the first look at which it is told is the last
+until = got["until"]
+assert until == {"share": None, "decided": True, "reached": True, "blocks": len(x)}, until
+ratio = got["commands"][1]["until"]["duration_s"]
+assert ratio["sign"] == 1 and ratio["blocks"] == len(x) and got["commands"][0]["until"] is None
+means = sorted((a + b) / 2 for i, a in enumerate(x) for b in x[:i + 1])
+half = len(means) // 2
+centre = means[half] if len(means) % 2 else (means[half - 1] + means[half]) / 2
+# The interval ends at means of pairs: the outermost at which neither side has 40 times what it began with.
+between = [(a + b) / 2 for a, b in zip(means, means[1:])]
+held = [c for c in between if wealth([v - c for v in x], 1) < 40 and wealth([v - c for v in x], -1) < 40]
+low = max(m for m in means if m < held[0])
+high = min(m for m in means if m > held[-1])
+for found, expected in (("ratio", centre), ("low", low), ("high", high)):
+    assert abs(math.log(ratio[found]) - expected) < 1e-9, (found, ratio, math.exp(expected))
+LOOK
+}
+
+@test "--until ends when the ratio is known so well, whatever it is, or with --runs; both are said" {
+    bench --until 40% --pause 0 --seed 3 'sleep 0.2' 'sleep 0.2' >out 2>err
+    blocks=$(sed -n 's/^--until 40%: reached by \([0-9]*\) blocks$/\1/p' out)
+    [ "$blocks" -ge 7 ] && [ "$blocks" -lt 200 ]
+    grep -q "^2 commands, at most 1000 runs each, in random blocks; seed 3$" out
+    grep -q "^B against A, after each of $blocks blocks (95 % interval of all looks together):$" out
+    is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((2 * blocks))
+    ! grep -q 'did not run' out
+    rm -r results
+    bench --until 0.01% -n 3 --pause 0 true true >out 2>err
+    grep -q '^--until 0.01%: not reached by 3 blocks$' out
+    run -2 bench --until 1% true
+    [[ $output == *"--until and --until-decided are about one command against another: name two or more"* ]]
+    for wrong in 1 % 0% 101% x%; do
+        run -2 bench --until "$wrong" true true
+        [[ $output == *"--until takes 0.01% to 100%, as in 1%: '$wrong'"* ]]
+    done
+}
