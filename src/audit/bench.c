@@ -3,11 +3,21 @@
 #include "audit/judge.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "stats/describe.h"
 
 #include <math.h>
 #include <string.h>
 
 const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w", "cpu_energy_j"};
+
+const char *const bench_uses[BENCH_USES] = {"user_s", "system_s", "memory_peak_bytes"};
+
+struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use)
+{
+    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s,
+                                               experiment->memory_peak_bytes};
+    return values[use];
+}
 
 const struct figure *bench_figure(const struct bench_command *command, const char *quantity)
 {
@@ -59,6 +69,25 @@ static void take_half_widths(const struct dataset *dataset, struct bench_command
     command->cpu_half_width_j = mean_of(cpu, cpus);
 }
 
+static void take_use(const struct dataset *dataset, struct bench_command *command, size_t use)
+{
+    size_t count = command->group->count;
+    struct bench_use *out = &command->uses[use];
+    AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        struct reading value = bench_use_of(&dataset->items[command->group->items[i]], use);
+        if (!value.valid)
+            return;
+        values[i] = value.value;
+    }
+    if (count == 0)
+        return;
+    out->mean = stats_mean(values, count);
+    out->deviation = stats_deviation(values, count);
+    stats_sort(values, count);
+    out->highest = (struct reading){values[count - 1], true};
+}
+
 static void take_command(struct bench *bench, struct bench_command *command)
 {
     for (size_t i = 0; i < bench->dataset.count; i++) {
@@ -75,8 +104,11 @@ static void take_command(struct bench *bench, struct bench_command *command)
     for (size_t g = 0; g < bench->figures.count; g++)
         if (strcmp(bench->figures.groups[g].like->repo, command->name) == 0)
             command->group = &bench->figures.groups[g];
-    if (command->group)
-        take_half_widths(&bench->dataset, command);
+    if (!command->group)
+        return;
+    take_half_widths(&bench->dataset, command);
+    for (size_t use = 0; use < BENCH_USES; use++)
+        take_use(&bench->dataset, command, use);
 }
 
 /* Of those of which anything is known; else the first. */

@@ -10,12 +10,21 @@
 #define BENCH_QUANTITIES 4 /* duration_s, gpu_energy_j, gpu_power_w, cpu_energy_j */
 extern const char *const bench_quantities[BENCH_QUANTITIES];
 
+#define BENCH_USES 3 /* user_s, system_s, memory_peak_bytes */
+extern const char *const bench_uses[BENCH_USES];
+
+/* What the runs that count used of the host; not valid where it is not known of each of them. */
+struct bench_use {
+    struct reading mean, deviation, highest;
+};
+
 struct bench_command {
     const char *name;    /* its repository; borrowed from the options */
     const char *command; /* as typed; borrowed */
     const struct figures_group *group; /* of those that count; NULL: it never ran */
     size_t planned, ran, failed, unverified, suspect, contaminated;
     struct reading gpu_half_width_j, cpu_half_width_j; /* of one run's read-out (95 %), mean of those that count */
+    struct bench_use uses[BENCH_USES];
     bool compared;        /* else it is the one that the others are compared with, or too little is known */
     struct versus versus; /* of it (b) to that one (a) */
     struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, by all looks together; where the bench was to go on until */
@@ -49,6 +58,9 @@ void bench_fini(struct bench *bench);
 /* Not known: NULL. */
 const struct figure *bench_figure(const struct bench_command *command, const char *quantity);
 const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity);
+
+/* One of bench_uses, of one run. */
+struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use);
 
 /* Of one of its commands, not of a warm-up. */
 bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment);

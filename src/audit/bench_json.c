@@ -33,7 +33,22 @@ static json_t *run_json(const struct dataset_experiment *experiment)
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         json_object_set_new(out, bench_quantities[i],
                             json_reading_or_null(figures_value(experiment, bench_quantities[i])));
+    for (size_t i = 0; i < BENCH_USES; i++)
+        json_object_set_new(out, bench_uses[i], json_reading_or_null(bench_use_of(experiment, i)));
     json_object_set_new(out, "evidence", evidence_json(experiment));
+    return out;
+}
+
+static json_t *uses_json(const struct bench_command *command)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < BENCH_USES; i++) {
+        json_t *item = json_object();
+        json_set_reading(item, "mean", command->uses[i].mean);
+        json_set_reading(item, "deviation", command->uses[i].deviation);
+        json_set_reading(item, "highest", command->uses[i].highest);
+        json_object_set_new(out, bench_uses[i], item);
+    }
     return out;
 }
 
@@ -83,6 +98,7 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
             json_array_append_new(figures, figures_figure_json(figure));
     }
     json_object_set_new(out, "figures", figures);
+    json_object_set_new(out, "uses", uses_json(command));
     json_set_reading(out, "gpu_half_width_j", command->gpu_half_width_j);
     json_set_reading(out, "cpu_half_width_j", command->cpu_half_width_j);
     json_object_set_new(out, "against",

@@ -134,6 +134,31 @@ static void say_half_width(const struct page *page, const struct bench_command *
               100 * half_width.value / figure->mean.value);
 }
 
+static void add_seconds(struct text *out, const char *label, const struct bench_use *use)
+{
+    double times = use->mean.value < 1 ? 1000 : 1;
+    if (!use->mean.valid)
+        return;
+    text_addf(out, "%s%s %.*f", out->length ? ", " : "", label, times > 1 ? 1 : 2, use->mean.value * times);
+    if (use->deviation.valid)
+        text_addf(out, " ± %.*f", times > 1 ? 1 : 2, use->deviation.value * times);
+    text_add(out, times > 1 ? " ms" : " s");
+}
+
+static void say_uses(const struct page *page, const struct bench_command *command)
+{
+    AUTO_TEXT struct text uses = {0};
+    const struct reading *peak = &command->uses[2].highest;
+    add_seconds(&uses, "user", &command->uses[0]);
+    add_seconds(&uses, "system", &command->uses[1]);
+    if (peak->valid)
+        text_addf(&uses, "%smemory at most %.1f MiB", uses.length ? ", " : "", peak->value / 1048576);
+    if (uses.length == 0)
+        return;
+    AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
+    text_addf(page->out, "%s: %s\n", name, text_get(&uses));
+}
+
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
 {
     const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
@@ -268,6 +293,7 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
     say_figures(&page);
     for (size_t i = 0; i < bench->count; i++) {
         const struct bench_command *command = &bench->commands[i];
+        say_uses(&page, command);
         say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
         say_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
     }
