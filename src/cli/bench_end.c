@@ -29,9 +29,12 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
 {
     struct err err = {0};
     AUTO_TEXT struct text csv = {0};
+    AUTO_TEXT struct text markdown = {0};
     bench_csv(bench, &csv);
+    bench_markdown(bench, &markdown);
     bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
-              (!end->csv_file || write_file(end->csv_file, &csv, &err));
+              (!end->csv_file || write_file(end->csv_file, &csv, &err)) &&
+              (!end->markdown_file || write_file(end->markdown_file, &markdown, &err));
     if (!ok)
         cli_error("%s", err.text);
     return ok;

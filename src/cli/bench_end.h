@@ -12,7 +12,7 @@ struct bench_end {
     const char *dir;
     const char *reference, *verdicts; /* as their options have them */
     const struct bench_until_options *until; /* NULL: the number of runs was fixed */
-    const char *json_file, *csv_file; /* NULL: none */
+    const char *json_file, *csv_file, *markdown_file; /* NULL: none */
     bool json, quiet;
 };
 

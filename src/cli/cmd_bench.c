@@ -23,6 +23,7 @@ enum {
     OPTION_RUNS,
     OPTION_UNTIL,
     OPTION_UNTIL_DECIDED,
+    OPTION_SCAN,
     OPTION_WARMUP,
     OPTION_PREPARE,
     OPTION_CONCLUDE,
@@ -39,6 +40,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_EXPORT_JSON,
     OPTION_EXPORT_CSV,
+    OPTION_EXPORT_MARKDOWN,
     OPTION_QUIET,
     OPTION_JSON,
     OPTION_CONTAINMENT,
@@ -64,6 +66,12 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_UNTIL_DECIDED] = {.long_name = "--until-decided",
                               .help = "more blocks until it is known which command is faster; with --until: whichever "
                                       "comes first"},
+    [OPTION_SCAN] = {.long_name = "--scan",
+                     .argument = "NAME=VALUES",
+                     .type = CLI_TEXT,
+                     .repeats = true,
+                     .help = "batch=16,32,64: a command with {batch} runs with each of these values; given again: with "
+                             "each combination"},
     [OPTION_WARMUP] = {.short_name = "-w",
                        .long_name = "--warmup",
                        .argument = "RUNS",
@@ -142,6 +150,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .argument = "FILE",
                            .type = CLI_FILE,
                            .help = "a row for each quantity of each command, into a file"},
+    [OPTION_EXPORT_MARKDOWN] = {.long_name = "--export-markdown",
+                                .argument = "FILE",
+                                .type = CLI_FILE,
+                                .help = "a table of the commands, as a README or a comment takes it, into a file"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the tables at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "all of it as JSON on standard output, and nothing else there"},
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
@@ -173,11 +185,11 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     return true;
 }
 
-static struct bench_wish make_wish(const struct cli_call *call)
+static struct bench_wish make_wish(const struct cli_call *call, const struct strv *commands)
 {
     const struct cli_value *values = call->values;
     return (struct bench_wish){
-        .commands = &call->operands,
+        .commands = commands,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
@@ -200,7 +212,8 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
     return bench_end_may_write(values[OPTION_EXPORT_JSON].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err);
+           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err) &&
+           bench_end_may_write(values[OPTION_EXPORT_MARKDOWN].text, err);
 }
 
 static void say_start(const struct cli_call *call, const struct bench_wish *wish)
@@ -257,6 +270,7 @@ static int run_and_show(const struct cli_call *call, struct run_means *means, co
         .until = until,
         .json_file = values[OPTION_EXPORT_JSON].text,
         .csv_file = values[OPTION_EXPORT_CSV].text,
+        .markdown_file = values[OPTION_EXPORT_MARKDOWN].text,
         .json = values[OPTION_JSON].given,
         .quiet = values[OPTION_QUIET].given,
     };
@@ -279,9 +293,12 @@ static int run(const struct cli_call *call)
     };
     if (!run_means_begin(&means_wish, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
-    struct bench_wish wish = make_wish(call);
+    AUTO_STRV struct strv commands = {0};
+    if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    struct bench_wish wish = make_wish(call, &commands);
     struct bench_until_options until;
-    if (!parse_until(call->values, call->operands.count, &until, &err) || !bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
+    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
     return run_and_show(call, &means, &wish, &input, is_until(call->values) ? &until : NULL);
 }
@@ -325,6 +342,7 @@ const struct cli_command cmd_bench = {
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
+    .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
     .exits = exits,
     .keeps_root = true,
     .run = run,

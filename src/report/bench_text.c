@@ -286,6 +286,81 @@ static void say_evidence(const struct page *page)
         text_add(page->out, "the first run stands out: --warmup 1 runs each command once before it counts\n");
 }
 
+/* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does not. */
+static void add_code(struct text *out, const char *command)
+{
+    AUTO_FREE char *shown_text = audit_text_fit(command, 0);
+    text_add(out, "| `` ");
+    for (const char *at = shown_text; *at; at++)
+        text_addf(out, *at == '|' ? "\\%c" : "%c", *at);
+    text_add(out, " `` |");
+}
+
+static void add_markdown_figure(const struct bench *bench, const struct bench_command *command, size_t quantity,
+                                struct text *out)
+{
+    const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
+    double times = is_small(bench, quantity) ? shown[quantity].small_times : 1;
+    if (!figure) {
+        text_add(out, " |");
+        return;
+    }
+    int decimals = decimals_of(figure, times);
+    text_addf(out, " %.*f", decimals, figure->mean.value * times);
+    if (figure->deviation.valid)
+        text_addf(out, " ± %.*f", decimals, figure->deviation.value * times);
+    if (quantity == 0)
+        text_addf(out, " | %.*f | %.*f", decimals, figure->lowest.value * times, decimals,
+                  figure->highest.value * times);
+    text_add(out, " |");
+}
+
+static void add_markdown_ratio(const struct bench *bench, size_t which, struct text *out)
+{
+    const struct bench_command *command = &bench->commands[which];
+    const struct bench_until_ratio *followed = &command->sequences[0];
+    const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[0]);
+    struct stats_interval interval = {followed->low, followed->high, followed->bounded ? STATS_ORDER : STATS_NONE};
+    bool is_reference = which == bench->reference, until = bench->until && followed->blocks;
+    if (!until && ratio)
+        interval = ratio->ratio.interval;
+    AUTO_FREE char *text = is_reference         ? mem_strdup("1")
+                           : !until && !ratio   ? mem_strdup("")
+                                                : figures_text_interval(until ? followed->ratio : ratio->ratio.ratio, &interval);
+    text_addf(out, " %s |", text);
+}
+
+void bench_markdown(const struct bench *bench, struct text *out)
+{
+    bool has[BENCH_QUANTITIES] = {true};
+    for (size_t i = 0; i < bench->count; i++)
+        for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+            has[k] = has[k] || bench_figure(&bench->commands[i], bench_quantities[k]);
+    const char *unit = is_small(bench, 0) ? shown[0].small_unit : shown[0].unit;
+    text_addf(out, "| command | n | time [%s] | min [%s] | max [%s] |", unit, unit, unit);
+    for (size_t k = 1; k < BENCH_QUANTITIES; k++)
+        if (has[k])
+            text_addf(out, " %s [%s] |", shown[k].label, shown[k].unit);
+    text_addf(out, "%s\n|:---|---:|---:|---:|---:|", bench->count > 1 ? " times as long (95 %) |" : "");
+    for (size_t k = 1; k < BENCH_QUANTITIES; k++)
+        text_add(out, has[k] ? "---:|" : "");
+    text_add(out, bench->count > 1 ? "---:|\n" : "\n");
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct bench_command *command = &bench->commands[i];
+        bool any = bench_figure(command, bench_quantities[0]);
+        add_code(out, command->command);
+        text_addf(out, " %zu |", command->group ? command->group->count : 0);
+        if (!any)
+            text_add(out, " | |");
+        for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+            if (has[k])
+                add_markdown_figure(bench, command, k, out);
+        if (bench->count > 1)
+            add_markdown_ratio(bench, i, out);
+        text_add_char(out, '\n');
+    }
+}
+
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out)
 {
     const struct page page = {bench, options, out};

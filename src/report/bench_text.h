@@ -18,6 +18,9 @@ struct bench_text_options {
     const char *program, *dir;
 };
 
+/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of times with its interval. */
+void bench_markdown(const struct bench *bench, struct text *out);
+
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
 
 #endif

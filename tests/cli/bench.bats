@@ -317,3 +317,67 @@ LOOK
         [[ $output == *"--until takes 0.01% to 100%, as in 1%: '$wrong'"* ]]
     done
 }
+
+@test "--scan runs a command with each value, and --export-markdown writes them as a table" {
+    bench -n 2 --pause 0 --json --scan 'batch=16,32' --scan 'x 1 2' 'sleep 0.{batch}' "sh -c 'true | echo {x}'" \
+        --export-markdown table.md >bench.json 2>err
+    python3 - <<'LOOK'
+import json
+got = json.load(open("bench.json"))["commands"]
+typed = ["sleep 0.16", "sleep 0.32", "sh -c 'true | echo 1'", "sh -c 'true | echo 2'"]
+assert [c["command"] for c in got] == typed and [c["n"] for c in got] == [2] * 4, got
+head, line, *rows = open("table.md").read().splitlines()
+assert head == "| command | n | time [ms] | min [ms] | max [ms] | times as long (95 %) |", head
+assert line == "|:---|---:|---:|---:|---:|---:|", line
+cells = [row.strip("|").replace("\\|", "BAR").split("|") for row in rows]
+assert [row[0] for row in cells] == [" `` " + t.replace("|", "BAR") + " `` " for t in typed], cells
+for row, command in zip(cells, got):
+    figure = [f for f in command["figures"] if f["name"] == "duration_s"][0]
+    mean, deviation = map(float, row[2].split("±"))
+    assert abs(mean - 1000 * figure["mean"]) <= 0.5 and abs(float(row[4]) - 1000 * figure["highest"]) <= 0.5, row
+assert cells[0][5] == " 1 " and float(cells[1][5].split("(")[0]) > 1.2, cells
+LOOK
+    run -2 bench --scan y=1 'sleep {x}'
+    [[ $output == *"--scan y: no command has {y}"* ]]
+    for wrong in x x= =1 ''; do
+        run -2 bench --scan "$wrong" 'sleep {x}'
+        [[ $output == *"--scan takes a name and values, as in batch=16,32,64: '$wrong'"* ]]
+    done
+}
+
+@test "words of one command that was not quoted are told so" {
+    run -2 bench python3 train.py
+    [[ $output == *"if these words are one command, quote them: $(basename "$TARE") bench 'python3 train.py'"* ]]
+    run -2 bench python3 train.py --lr 0.1
+    [[ $output == *"unknown option --lr; a command is one operand: quote it with its own options"* ]]
+    run -2 bench 'sleep 0' no-such-program-here # quoted: a mistake in a name
+    [[ $output != *"quote them"* ]]
+}
+
+@test "user and system time and peak memory are those of the command" {
+    cat >work.py <<'END'
+import resource, os, time
+held = b"x" * (96 << 20)
+while time.process_time() < 0.6: pass
+for _ in range(100000): os.stat("/")
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_utime, used.ru_stime, used.ru_maxrss * 1024)
+END
+    timeout -k 5 200 "$TARE" bench -o results -n 3 --pause 0 --json "$(command -v python3) work.py" >bench.json 2>err
+    timeout -k 5 200 "$TARE" bench -o text -n 1 --pause 0 "$(command -v python3) work.py" >out 2>err
+    grep -q "\"cgroup\": true" "$(bench_dir)"/A_bench_001/experiment.json || skip "jobs have no cgroup here, which tells user and system time apart"
+    python3 - "$(bench_dir)" <<'LOOK'
+import json, sys
+(command,) = json.load(open("bench.json"))["commands"]
+for run in command["runs"]:
+    user, system, peak = map(float, open(f"{sys.argv[1]}/{run['experiment_id']}/training.log").read().split())
+    for key, own in (("user_s", user), ("system_s", system)): # and the job's init, its start and its end
+        assert own - 0.02 <= run[key] <= own + 0.25, (key, own, run)
+    assert peak - (8 << 20) <= run["memory_peak_bytes"] <= peak + (64 << 20), (peak, run)
+for key in ("user_s", "system_s", "memory_peak_bytes"):
+    values = [run[key] for run in command["runs"]]
+    use = command["uses"][key]
+    assert abs(use["mean"] - sum(values) / 3) <= 1e-9 * use["mean"] and use["highest"] == max(values), (use, values)
+LOOK
+    grep -qE '^A: user [0-9.]+ m?s, system [0-9.]+ m?s, memory at most [0-9.]+ MiB$' out
+}
