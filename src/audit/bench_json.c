@@ -62,8 +62,8 @@ static json_t *sequences_json(const struct bench_command *command)
         json_t *item = json_object();
         json_set_count(item, "blocks", ratio->blocks);
         json_set_reading(item, "ratio", (struct reading){ratio->ratio, true});
-        json_set_reading(item, "low", (struct reading){ratio->low, ratio->bounded});
-        json_set_reading(item, "high", (struct reading){ratio->high, ratio->bounded});
+        json_set_reading(item, "low", (struct reading){ratio->low, ratio->has_low});
+        json_set_reading(item, "high", (struct reading){ratio->high, ratio->has_high});
         json_object_set_new(item, "sign", json_integer(ratio->sign));
         json_object_set_new(out, bench_quantities[i], item);
     }

@@ -56,20 +56,30 @@ static double alpha_of_pair(const struct bench_until *until)
     return alpha / (pairs < 1 ? 1 : pairs);
 }
 
+static const struct stats_sequence *pair_of(const struct bench_until *until, size_t a, size_t b)
+{
+    return &until->pairs[a < b ? a * until->commands + b : b * until->commands + a];
+}
+
+int bench_until_sign(const struct bench_until *until, size_t a, size_t b)
+{
+    return (a < b ? 1 : -1) * stats_sequence_sign(pair_of(until, a, b), alpha_of_pair(until));
+}
+
 struct bench_until_ratio bench_until_ratio(const struct bench_until *until, size_t a, size_t b)
 {
-    const struct stats_sequence *pair = &until->pairs[a < b ? a * until->commands + b : b * until->commands + a];
+    const struct stats_sequence *pair = pair_of(until, a, b);
     struct stats_sequence_interval found = stats_sequence_interval(pair, alpha_of_pair(until));
-    struct bench_until_ratio out = {.blocks = pair->count, .bounded = found.bounded};
+    struct bench_until_ratio out = {.blocks = pair->count};
     if (!found.any)
         return out;
     double way = a < b ? 1 : -1;
     out.ratio = exp(way * found.centre);
-    out.sign = (int)way * stats_sequence_sign(pair, alpha_of_pair(until));
-    if (out.bounded) {
-        out.low = exp(a < b ? found.low : -found.high);
-        out.high = exp(a < b ? found.high : -found.low);
-    }
+    out.sign = bench_until_sign(until, a, b);
+    out.has_low = a < b ? found.has_low : found.has_high;
+    out.has_high = a < b ? found.has_high : found.has_low;
+    out.low = out.has_low ? exp(a < b ? found.low : -found.high) : 0;
+    out.high = out.has_high ? exp(a < b ? found.high : -found.low) : 0;
     return out;
 }
 
@@ -85,13 +95,12 @@ static size_t find_fastest(const struct bench_until *until)
 static bool pair_is_enough(const struct bench_until *until, size_t a, size_t b,
                            const struct bench_until_options *options)
 {
-    const struct stats_sequence *pair = &until->pairs[a < b ? a * until->commands + b : b * until->commands + a];
-    if (options->decided && stats_sequence_sign(pair, alpha_of_pair(until)) != 0)
+    if (options->decided && bench_until_sign(until, a, b) != 0)
         return true;
     if (!(options->share > 0))
         return false;
     struct bench_until_ratio ratio = bench_until_ratio(until, a, b);
-    return ratio.bounded && log(ratio.high / ratio.low) / 2 <= log1p(options->share);
+    return ratio.has_low && ratio.has_high && log(ratio.high / ratio.low) / 2 <= log1p(options->share);
 }
 
 bool bench_until_enough(const struct bench_until *until, const struct bench_until_options *options)

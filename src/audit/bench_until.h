@@ -26,8 +26,8 @@ struct bench_until {
 /* What is known of a ratio. */
 struct bench_until_ratio {
     size_t blocks;          /* that both commands have a value in; 0: nothing is known */
-    double ratio, low, high; /* low and high: 0 where nothing bounds it yet */
-    bool bounded;
+    double ratio, low, high;
+    bool has_low, has_high; /* false: nothing bounds it on that side yet */
     int sign; /* 1: over 1, -1: under 1, 0: open */
 };
 
@@ -39,6 +39,9 @@ void bench_until_block(struct bench_until *until, const double *values);
 
 /* Of command b to command a; two of them. */
 struct bench_until_ratio bench_until_ratio(const struct bench_until *until, size_t a, size_t b);
+
+/* Its sign alone; of commands that are no pair, 0. */
+int bench_until_sign(const struct bench_until *until, size_t a, size_t b);
 
 /* Whether all that was asked for is known, of every command against the reference. */
 bool bench_until_enough(const struct bench_until *until, const struct bench_until_options *options);

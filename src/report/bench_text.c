@@ -172,6 +172,18 @@ static void say_ratio(const struct page *page, const struct bench_command *comma
     text_add(page->out, same ? ": cannot be told apart\n" : "\n");
 }
 
+/* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
+static char *followed_text(const struct bench_until_ratio *ratio)
+{
+    struct stats_interval interval = {ratio->low, ratio->high, STATS_ORDER};
+    if (ratio->has_low && ratio->has_high)
+        return figures_text_interval(ratio->ratio, &interval);
+    if (ratio->has_low || ratio->has_high)
+        return mem_printf("%.4g (%s %.4g)", ratio->ratio, ratio->has_low ? "over" : "under",
+                          ratio->has_low ? ratio->low : ratio->high);
+    return mem_printf("%.4g", ratio->ratio);
+}
+
 /* The ratios as they were followed from block to block. */
 static void say_sequences(const struct page *page, const struct bench_command *command, const char *name,
                           const char *reference)
@@ -182,8 +194,7 @@ static void say_sequences(const struct page *page, const struct bench_command *c
         const struct bench_until_ratio *ratio = &command->sequences[k];
         if (ratio->blocks == 0)
             continue;
-        struct stats_interval interval = {ratio->low, ratio->high, ratio->bounded ? STATS_ORDER : STATS_NONE};
-        AUTO_FREE char *text = figures_text_interval(ratio->ratio, &interval);
+        AUTO_FREE char *text = followed_text(ratio);
         bool told = ratio->sign != 0 && page->options->colour;
         text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[k].label, told ? "\x1b[1m" : "", text,
                   told ? "\x1b[0m" : "", ratio->sign == 0 ? ": cannot be told apart" : "");
@@ -320,13 +331,11 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
     const struct bench_command *command = &bench->commands[which];
     const struct bench_until_ratio *followed = &command->sequences[0];
     const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[0]);
-    struct stats_interval interval = {followed->low, followed->high, followed->bounded ? STATS_ORDER : STATS_NONE};
-    bool is_reference = which == bench->reference, until = bench->until && followed->blocks;
-    if (!until && ratio)
-        interval = ratio->ratio.interval;
-    AUTO_FREE char *text = is_reference         ? mem_strdup("1")
-                           : !until && !ratio   ? mem_strdup("")
-                                                : figures_text_interval(until ? followed->ratio : ratio->ratio.ratio, &interval);
+    bool until = bench->until && followed->blocks;
+    AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
+                           : until                   ? followed_text(followed)
+                           : ratio ? figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                                   : mem_strdup("");
     text_addf(out, " %s |", text);
 }
 

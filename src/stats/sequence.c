@@ -80,7 +80,7 @@ static bool refutes(const struct stats_sequence *sequence, double c, int side, d
     return log_mean(log_wealth) >= log_limit(alpha);
 }
 
-/* Where it is refuted at `from` and not at `to`: the last place that is not, seen from `to`. */
+/* Where it is refuted at `from` and not at `to`: the last place that is not, seen from `to`. Refuted nowhere: `from`. */
 static double limit_between(const struct stats_sequence *sequence, double from, double to, int side, double alpha)
 {
     for (int i = 0; i < BISECTIONS; i++) {
@@ -118,13 +118,11 @@ struct stats_sequence_interval stats_sequence_interval(const struct stats_sequen
         highest = fmax(highest, sequence->x[i]);
     }
     double far = (highest - lowest) + fabs(highest) + fabs(lowest) + 1;
-    out.bounded =
-        refutes(sequence, lowest - far, OVER, alpha) && refutes(sequence, highest + far, UNDER, alpha);
-    if (!out.bounded)
-        return out;
     int sign = stats_sequence_sign(sequence, alpha);
-    out.low = limit_between(sequence, lowest - far, highest + far, OVER, alpha);
-    out.high = limit_between(sequence, highest + far, lowest - far, UNDER, alpha);
+    out.has_low = sign > 0 || refutes(sequence, lowest - far, OVER, alpha);
+    out.has_high = sign < 0 || refutes(sequence, highest + far, UNDER, alpha);
+    out.low = out.has_low ? limit_between(sequence, lowest - far, highest + far, OVER, alpha) : 0;
+    out.high = out.has_high ? limit_between(sequence, highest + far, lowest - far, UNDER, alpha) : 0;
     out.low = sign > 0 ? fmax(out.low, 0) : out.low; /* what was refuted at a look before stays so */
     out.high = sign < 0 ? fmin(out.high, 0) : out.high;
     return out;

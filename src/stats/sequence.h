@@ -33,7 +33,7 @@ int stats_sequence_sign(const struct stats_sequence *sequence, double alpha);
 struct stats_sequence_interval {
     double centre;    /* Hodges and Lehmann's: the median of the means of all pairs */
     double low, high; /* holds the centre of symmetry at all looks with probability 1 - alpha */
-    bool bounded;     /* false: too few for one; low and high are then 0 */
+    bool has_low, has_high; /* false: too few to bound it on that side */
     bool any;         /* there is a centre: at least one difference */
 };
 struct stats_sequence_interval stats_sequence_interval(const struct stats_sequence *sequence, double alpha);
