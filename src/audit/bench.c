@@ -14,8 +14,7 @@ const char *const bench_uses[BENCH_USES] = {"user_s", "system_s", "memory_peak_b
 
 struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use)
 {
-    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s,
-                                               experiment->memory_peak_bytes};
+    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s, experiment->memory_peak_bytes};
     return values[use];
 }
 

@@ -17,18 +17,18 @@ struct bench_until_options {
 #define BENCH_UNTIL_FASTEST SIZE_MAX
 
 struct bench_until {
-    size_t commands, reference; /* BENCH_UNTIL_FASTEST, or its index */
+    size_t commands, reference;   /* BENCH_UNTIL_FASTEST, or its index */
     struct stats_sequence *pairs; /* of i < j at i * commands + j: ln(j / i) */
-    double *log_sums; /* of each command, over the blocks in which all have a value */
+    double *log_sums;             /* of each command, over the blocks in which all have a value */
     size_t blocks;
 };
 
 /* What is known of a ratio. */
 struct bench_until_ratio {
-    size_t blocks;          /* that both commands have a value in; 0: nothing is known */
+    size_t blocks; /* that both commands have a value in; 0: nothing is known */
     double ratio, low, high;
     bool has_low, has_high; /* false: nothing bounds it on that side yet */
-    int sign; /* 1: over 1, -1: under 1, 0: open */
+    int sign;               /* 1: over 1, -1: under 1, 0: open */
 };
 
 void bench_until_init(struct bench_until *until, size_t commands, size_t reference);

@@ -80,8 +80,8 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
 static int show(const struct bench_end *end, const struct bench *bench)
 {
     AUTO_TEXT struct text text = {0};
-    struct bench_frame frame = {end->dir, end->wish->seed, end->wish->runs, end->wish->warmup, end->verdicts,
-                                end->until};
+    struct bench_frame frame = {end->dir,          end->wish->seed, end->wish->runs,
+                                end->wish->warmup, end->verdicts,   end->until};
     json_t *json = bench_json(bench, &frame);
     json_print_pretty(json, &text);
     json_decref(json);

@@ -339,8 +339,8 @@ static void hint_quotes(const struct making *making, struct err *err)
         return;
     AUTO_FREE char *words = strv_join(commands, " ");
     size_t length = strlen(err->text);
-    snprintf(err->text + length, sizeof err->text - length, "; if these words are one command, quote them: %s bench '%s'",
-             TARE_NAME, words);
+    snprintf(err->text + length, sizeof err->text - length,
+             "; if these words are one command, quote them: %s bench '%s'", TARE_NAME, words);
 }
 
 bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err)

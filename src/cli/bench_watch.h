@@ -16,9 +16,9 @@ struct bench_watch {
     const struct bench_input *input; /* stays the caller's */
     struct bench_until_options options;
     struct bench_until until;
-    enum verdict worst;  /* the worst verdict that counts */
-    size_t *command;     /* of each experiment of the plan: the place of its command; SIZE_MAX: something else */
-    bool *ends_block;    /* of each experiment: a block ends with it */
+    enum verdict worst; /* the worst verdict that counts */
+    size_t *command;    /* of each experiment of the plan: the place of its command; SIZE_MAX: something else */
+    bool *ends_block;   /* of each experiment: a block ends with it */
     struct bench_watch_run *runs; /* of each command, in this block */
     bool enough;
     struct run_listener listener; /* to be given to the session */

@@ -61,8 +61,9 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_UNTIL] = {.long_name = "--until",
                       .argument = "PERCENT",
                       .type = CLI_TEXT,
-                      .help = "more blocks until each ratio of times is known to ± so much: 1%; --runs is then the most, "
-                              "1000 where it is not given"},
+                      .help =
+                          "more blocks until each ratio of times is known to ± so much: 1%; --runs is then the most, "
+                          "1000 where it is not given"},
     [OPTION_UNTIL_DECIDED] = {.long_name = "--until-decided",
                               .help = "more blocks until it is known which command is faster; with --until: whichever "
                                       "comes first"},
@@ -179,7 +180,8 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     size_t length = strlen(text);
     AUTO_FREE char *number = mem_strndup(text, length ? length - 1 : 0);
     double percent;
-    if (length < 2 || text[length - 1] != '%' || !number_parse(number, &percent) || !(percent >= 0.01 && percent <= 100))
+    if (length < 2 || text[length - 1] != '%' || !number_parse(number, &percent) ||
+        !(percent >= 0.01 && percent <= 100))
         return err_set(err, "--until takes 0.01%% to 100%%, as in 1%%: '%s'", text);
     out->share = percent / 100;
     return true;
@@ -298,7 +300,8 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "%s", err.text);
     struct bench_wish wish = make_wish(call, &commands);
     struct bench_until_options until;
-    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
+    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&wish, &input, &err) ||
+        !check(call->values, &input, &err))
         return cli_usage_error(call->command, "%s", err.text);
     return run_and_show(call, &means, &wish, &input, is_until(call->values) ? &until : NULL);
 }

@@ -24,8 +24,8 @@ struct host_job {
     double ticks_per_s, page_bytes;
     int64_t debt_ns; /* CPU time that samples have cost above the budget */
     struct reading cpu_s, user_s, system_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
-    int cpu_fd;                                                             /* cpu.stat of the cgroup, or -1 */
-    struct host_tree *tree;                                                 /* of what is no job; else NULL */
+    int cpu_fd;             /* cpu.stat of the cgroup, or -1 */
+    struct host_tree *tree; /* of what is no job; else NULL */
 };
 
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity)

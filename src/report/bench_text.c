@@ -334,8 +334,8 @@ static void add_markdown_ratio(const struct bench *bench, size_t which, struct t
     bool until = bench->until && followed->blocks;
     AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
                            : until                   ? followed_text(followed)
-                           : ratio ? figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
-                                   : mem_strdup("");
+                           : ratio                   ? figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                                                     : mem_strdup("");
     text_addf(out, " %s |", text);
 }
 

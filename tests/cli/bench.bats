@@ -305,12 +305,12 @@ LOOK
 }
 
 @test "--until ends when the ratio is known so well, whatever it is, or with --runs; both are said" {
-    bench --until 40% --pause 0 --seed 3 'sleep 0.2' 'sleep 0.2' >out 2>err
+    bench --until 40% --pause 0 --seed 3 'sleep 0.2' 'sleep 0.2' --conclude true >out 2>err
     blocks=$(sed -n 's/^--until 40%: reached by \([0-9]*\) blocks$/\1/p' out)
     [ "$blocks" -ge 7 ] && [ "$blocks" -lt 200 ]
     grep -q "^2 commands, at most 1000 runs each, in random blocks; seed 3$" out
     grep -q "^B against A, after each of $blocks blocks (95 % interval of all looks together):$" out
-    is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((2 * blocks))
+    is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((4 * blocks)) # the last one's conclusion is run, too
     ! grep -q 'did not run' out
     rm -r results
     bench --until 0.01% -n 3 --pause 0 true true >out 2>err

@@ -126,8 +126,7 @@ static double unequal_mean(struct machine *m, size_t command, double ratio)
 static double unequal_skew(struct machine *m, size_t command, double ratio)
 {
     /* The median is that of the other. */
-    return command == 1 ? 10 * ratio * (1 + 0.05 * (-log(1 - rng_unit(&m->rng)) - log(2)))
-                        : normal(m, command, ratio);
+    return command == 1 ? 10 * ratio * (1 + 0.05 * (-log(1 - rng_unit(&m->rng)) - log(2))) : normal(m, command, ratio);
 }
 
 static const struct shape shapes[] = {
@@ -175,9 +174,9 @@ static double t_quantile(size_t n)
 }
 
 struct told {
-    size_t claims, wrong_way; /* of the sequence */
-    double blocks;            /* until it was told, or the end; summed */
-    size_t peeks;             /* Student's t, looked at after each block from the third on, told a difference */
+    size_t claims, wrong_way;  /* of the sequence */
+    double blocks;             /* until it was told, or the end; summed */
+    size_t peeks;              /* Student's t, looked at after each block from the third on, told a difference */
     size_t fixed[LONGEST + 1]; /* Student's t after just so many blocks did */
 };
 
@@ -231,7 +230,8 @@ static bool check_false_claims(size_t benches, uint64_t seed)
     for (size_t i = 0; i < SHAPES; i++) {
         struct told *told = simulate(&shapes[i], 1, benches, 200, seed);
         double share = (double)told->claims / (double)benches;
-        printf("| %s | %.1f %% | %.0f %% |\n", shapes[i].name, 100 * share, 100 * (double)told->peeks / (double)benches);
+        printf("| %s | %.1f %% | %.0f %% |\n", shapes[i].name, 100 * share,
+               100 * (double)told->peeks / (double)benches);
         fflush(stdout);
         good = good && (!shapes[i].null || share <= 0.05);
         free(told);
@@ -267,7 +267,8 @@ static bool check_many(size_t benches, uint64_t seed)
             bench_until_fini(&until);
         }
         double share = (double)claims / (double)benches;
-        printf("| %s | %.1f %% |\n", r == 0 ? "each against the first" : "`--reference fastest`: all pairs", 100 * share);
+        printf("| %s | %.1f %% |\n", r == 0 ? "each against the first" : "`--reference fastest`: all pairs",
+               100 * share);
         fflush(stdout);
         good = good && share <= 0.05;
     }
