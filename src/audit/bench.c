@@ -1,11 +1,22 @@
 #include "audit/bench.h"
 
 #include "audit/judge.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
+#include "stats/describe.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w", "cpu_energy_j"};
+
+const char *const bench_uses[BENCH_USES] = {"user_s", "system_s", "memory_peak_bytes"};
+
+struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use)
+{
+    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s, experiment->memory_peak_bytes};
+    return values[use];
+}
 
 const struct figure *bench_figure(const struct bench_command *command, const char *quantity)
 {
@@ -57,6 +68,25 @@ static void take_half_widths(const struct dataset *dataset, struct bench_command
     command->cpu_half_width_j = mean_of(cpu, cpus);
 }
 
+static void take_use(const struct dataset *dataset, struct bench_command *command, size_t use)
+{
+    size_t count = command->group->count;
+    struct bench_use *out = &command->uses[use];
+    AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        struct reading value = bench_use_of(&dataset->items[command->group->items[i]], use);
+        if (!value.valid)
+            return;
+        values[i] = value.value;
+    }
+    if (count == 0)
+        return;
+    out->mean = stats_mean(values, count);
+    out->deviation = stats_deviation(values, count);
+    stats_sort(values, count);
+    out->highest = (struct reading){values[count - 1], true};
+}
+
 static void take_command(struct bench *bench, struct bench_command *command)
 {
     for (size_t i = 0; i < bench->dataset.count; i++) {
@@ -73,8 +103,11 @@ static void take_command(struct bench *bench, struct bench_command *command)
     for (size_t g = 0; g < bench->figures.count; g++)
         if (strcmp(bench->figures.groups[g].like->repo, command->name) == 0)
             command->group = &bench->figures.groups[g];
-    if (command->group)
-        take_half_widths(&bench->dataset, command);
+    if (!command->group)
+        return;
+    take_half_widths(&bench->dataset, command);
+    for (size_t use = 0; use < BENCH_USES; use++)
+        take_use(&bench->dataset, command, use);
 }
 
 /* Of those of which anything is known; else the first. */
@@ -127,6 +160,52 @@ static void compare(struct bench *bench, size_t which, const struct bench_option
     command->compared = versus_make(versus, NULL);
 }
 
+static size_t count_blocks(const struct bench *bench)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (experiment->judged && bench_is_of(bench, experiment) && experiment->block > most)
+            most = experiment->block;
+    }
+    return most;
+}
+
+/* The values of those that count, by block and command; NAN where there is none. Blocks from 0. */
+static double *make_blocks(const struct bench *bench, size_t blocks, const char *quantity)
+{
+    double *values = mem_array(blocks * bench->count + 1, sizeof *values);
+    for (size_t i = 0; i < blocks * bench->count; i++)
+        values[i] = NAN;
+    for (size_t c = 0; c < bench->count; c++) {
+        const struct figures_group *group = bench->commands[c].group;
+        for (size_t i = 0; group && i < group->count; i++) {
+            const struct dataset_experiment *experiment = &bench->dataset.items[group->items[i]];
+            struct reading value = figures_value(experiment, quantity);
+            if (value.valid && experiment->block > 0 && experiment->block <= blocks)
+                values[(experiment->block - 1) * bench->count + c] = value.value;
+        }
+    }
+    return values;
+}
+
+static void follow_sequence(struct bench *bench, size_t quantity, const struct bench_options *options)
+{
+    bool fastest = strcmp(options->reference, bench->commands[bench->reference].name) != 0 &&
+                   strcmp(options->reference, "fastest") == 0;
+    struct bench_until until;
+    AUTO_FREE double *values = make_blocks(bench, bench->blocks, bench_quantities[quantity]);
+    bench_until_init(&until, bench->count, fastest ? BENCH_UNTIL_FASTEST : bench->reference);
+    for (size_t block = 0; block < bench->blocks; block++)
+        bench_until_block(&until, values + block * bench->count);
+    for (size_t c = 0; c < bench->count; c++)
+        if (c != bench->reference)
+            bench->commands[c].sequences[quantity] = bench_until_ratio(&until, bench->reference, c);
+    if (quantity == 0) /* time */
+        bench->reached = bench_until_enough(&until, options->until);
+    bench_until_fini(&until);
+}
+
 bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
 {
     struct figures_options how = {.clean_only = options->clean_only,
@@ -149,6 +228,10 @@ bool bench_read(const struct bench_options *options, struct bench *out, struct e
         return false;
     for (size_t i = 0; i < out->count; i++)
         compare(out, i, options);
+    out->until = options->until != NULL;
+    out->blocks = count_blocks(out);
+    for (size_t q = 0; out->until && q < BENCH_QUANTITIES; q++)
+        follow_sequence(out, q, options);
     return true;
 }
 

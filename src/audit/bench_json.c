@@ -33,7 +33,50 @@ static json_t *run_json(const struct dataset_experiment *experiment)
     for (size_t i = 0; i < BENCH_QUANTITIES; i++)
         json_object_set_new(out, bench_quantities[i],
                             json_reading_or_null(figures_value(experiment, bench_quantities[i])));
+    for (size_t i = 0; i < BENCH_USES; i++)
+        json_object_set_new(out, bench_uses[i], json_reading_or_null(bench_use_of(experiment, i)));
     json_object_set_new(out, "evidence", evidence_json(experiment));
+    return out;
+}
+
+static json_t *uses_json(const struct bench_command *command)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < BENCH_USES; i++) {
+        json_t *item = json_object();
+        json_set_reading(item, "mean", command->uses[i].mean);
+        json_set_reading(item, "deviation", command->uses[i].deviation);
+        json_set_reading(item, "highest", command->uses[i].highest);
+        json_object_set_new(out, bench_uses[i], item);
+    }
+    return out;
+}
+
+static json_t *sequences_json(const struct bench_command *command)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < BENCH_QUANTITIES; i++) {
+        const struct bench_until_ratio *ratio = &command->sequences[i];
+        if (ratio->blocks == 0)
+            continue;
+        json_t *item = json_object();
+        json_set_count(item, "blocks", ratio->blocks);
+        json_set_reading(item, "ratio", (struct reading){ratio->ratio, true});
+        json_set_reading(item, "low", (struct reading){ratio->low, ratio->has_low});
+        json_set_reading(item, "high", (struct reading){ratio->high, ratio->has_high});
+        json_object_set_new(item, "sign", json_integer(ratio->sign));
+        json_object_set_new(out, bench_quantities[i], item);
+    }
+    return out;
+}
+
+static json_t *until_json(const struct bench *bench, const struct bench_until_options *until)
+{
+    json_t *out = json_object();
+    json_set_reading(out, "share", (struct reading){until->share, until->share > 0});
+    json_object_set_new(out, "decided", json_boolean(until->decided));
+    json_object_set_new(out, "reached", json_boolean(bench->reached));
+    json_set_count(out, "blocks", bench->blocks);
     return out;
 }
 
@@ -55,10 +98,13 @@ static json_t *command_json(const struct bench *bench, const struct bench_comman
             json_array_append_new(figures, figures_figure_json(figure));
     }
     json_object_set_new(out, "figures", figures);
+    json_object_set_new(out, "uses", uses_json(command));
     json_set_reading(out, "gpu_half_width_j", command->gpu_half_width_j);
     json_set_reading(out, "cpu_half_width_j", command->cpu_half_width_j);
     json_object_set_new(out, "against",
                         command->compared ? versus_json(&command->versus, (struct reading){0}) : json_null());
+    if (bench->until)
+        json_object_set_new(out, "until", command->sequences[0].blocks ? sequences_json(command) : json_null());
     for (size_t i = 0; i < bench->dataset.count; i++)
         if (strcmp(bench->dataset.items[i].repo, command->name) == 0 && bench->dataset.items[i].judged)
             json_array_append_new(runs, run_json(&bench->dataset.items[i]));
@@ -75,6 +121,8 @@ json_t *bench_json(const struct bench *bench, const struct bench_frame *frame)
     json_object_set_new(out, "runs", json_integer(frame->runs));
     json_object_set_new(out, "warmup", json_integer(frame->warmup));
     json_object_set_new(out, "verdicts", json_string(frame->verdicts));
+    if (frame->until)
+        json_object_set_new(out, "until", until_json(bench, frame->until));
     json_object_set_new(out, "reference", json_text_or_null(bench->commands[bench->reference].name));
     for (size_t i = 0; i < bench->count; i++)
         json_array_append_new(commands, command_json(bench, &bench->commands[i]));

@@ -13,6 +13,7 @@ struct bench_frame {
     uint64_t seed; /* of the order */
     int64_t runs, warmup;
     const char *verdicts; /* "usable" */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
 };
 
 /* A new reference; docs/bench.md says what is in it. */

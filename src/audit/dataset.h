@@ -139,6 +139,7 @@ struct dataset_experiment {
     bool judged;    /* it has ended and something of it can be judged */
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
+    struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
     struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;

@@ -48,7 +48,11 @@ static void take_gpu(struct dataset_experiment *experiment, const json_t *block)
 static void take_energy(struct dataset_experiment *experiment, const json_t *energy)
 {
     const json_t *package = json_get(energy, "cpu_package");
+    const json_t *host = json_get(energy, "host");
     take_gpu(experiment, json_get(energy, "gpu"));
+    experiment->user_s = number_of(host, "user_s");
+    experiment->system_s = number_of(host, "system_s");
+    experiment->memory_peak_bytes = number_of(host, "memory_peak_bytes");
     experiment->cpu_j = number_of(package, "joules");
     experiment->cpu_half_width_j = number_of(package, "half_width_j");
     experiment->dram_j = number_of(json_get(energy, "dram"), "joules");

@@ -29,9 +29,12 @@ static bool export(const struct bench_end *end, const struct bench *bench, const
 {
     struct err err = {0};
     AUTO_TEXT struct text csv = {0};
+    AUTO_TEXT struct text markdown = {0};
     bench_csv(bench, &csv);
+    bench_markdown(bench, &markdown);
     bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
-              (!end->csv_file || write_file(end->csv_file, &csv, &err));
+              (!end->csv_file || write_file(end->csv_file, &csv, &err)) &&
+              (!end->markdown_file || write_file(end->markdown_file, &markdown, &err));
     if (!ok)
         cli_error("%s", err.text);
     return ok;
@@ -60,6 +63,7 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
         .warmed = end->wish->warmup > 0,
         .clean_only = strcmp(end->verdicts, "clean") == 0,
         .all_verdicts = strcmp(end->verdicts, "all") == 0,
+        .until = end->until,
         .program = TARE_NAME,
         .dir = end->dir,
     };
@@ -76,7 +80,8 @@ static bool print(const struct bench_end *end, const struct bench *bench, const 
 static int show(const struct bench_end *end, const struct bench *bench)
 {
     AUTO_TEXT struct text text = {0};
-    struct bench_frame frame = {end->dir, end->wish->seed, end->wish->runs, end->wish->warmup, end->verdicts};
+    struct bench_frame frame = {end->dir,          end->wish->seed, end->wish->runs,
+                                end->wish->warmup, end->verdicts,   end->until};
     json_t *json = bench_json(bench, &frame);
     json_print_pretty(json, &text);
     json_decref(json);
@@ -98,6 +103,7 @@ int bench_end(const struct bench_end *end)
         .clean_only = strcmp(end->verdicts, "clean") == 0,
         .all_verdicts = strcmp(end->verdicts, "all") == 0,
         .seed = end->wish->seed,
+        .until = end->until,
     };
     bool read = bench_read(&options, &bench, &err);
     if (!read)

@@ -11,7 +11,8 @@ struct bench_end {
     const struct bench_input *input;
     const char *dir;
     const char *reference, *verdicts; /* as their options have them */
-    const char *json_file, *csv_file; /* NULL: none */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
+    const char *json_file, *csv_file, *markdown_file; /* NULL: none */
     bool json, quiet;
 };
 

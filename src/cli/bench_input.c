@@ -5,12 +5,14 @@
 #include "base/shell_words.h"
 #include "base/utf8.h"
 #include "plan/around.h"
+#include "tare_build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26 };
+enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26, MOST_COMMANDS = 1000 };
 
 /* What else is run for a command is a repository of its own, so that nothing takes its figures for the command's. */
 enum kind { WARMUP, PREPARE, CONCLUDE, KINDS };
@@ -265,6 +267,82 @@ static bool make_plan(const struct making *making, struct err *err)
     return surround(making, err);
 }
 
+/* Every place of what in text by value; fresh. */
+static char *replace(const char *text, const char *what, const char *value)
+{
+    AUTO_TEXT struct text out = {0};
+    for (const char *at; (at = strstr(text, what)); text = at + strlen(what)) {
+        text_add_bytes(&out, text, (size_t)(at - text));
+        text_add(&out, value);
+    }
+    text_add(&out, text);
+    return text_take(&out);
+}
+
+/* The commands so far with one scan more. */
+static bool scan_one(struct strv *commands, const char *scan, struct err *err)
+{
+    static const char between[] = ", ";
+    size_t length = strcspn(scan, "= ");
+    const char *values = scan + length + (scan[length] != '\0');
+    AUTO_FREE char *what = mem_printf("{%.*s}", (int)length, scan);
+    AUTO_STRV struct strv out = {0};
+    bool any = false;
+    values += strspn(values, between);
+    if (length == 0 || strpbrk(what + 1, "{") || !*values)
+        return err_set(err, "--scan takes a name and values, as in batch=16,32,64: '%s'", scan);
+    for (size_t i = 0; i < commands->count; i++) {
+        if (!strstr(commands->items[i], what)) {
+            strv_add(&out, commands->items[i]);
+            continue;
+        }
+        any = true;
+        for (const char *at = values; *at && out.count <= MOST_COMMANDS; at += strspn(at, between)) {
+            AUTO_FREE char *value = mem_strndup(at, strcspn(at, between));
+            strv_add_owned(&out, replace(commands->items[i], what, value));
+            at += strlen(value);
+        }
+    }
+    if (!any)
+        return err_set(err, "--scan %.*s: no command has %s", (int)length, scan, what);
+    if (out.count > MOST_COMMANDS)
+        return err_set(err, "--scan makes more than %d commands", MOST_COMMANDS);
+    strv_fini(commands);
+    *commands = out;
+    out = (struct strv){0};
+    return true;
+}
+
+bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err)
+{
+    bool ok = true;
+    strv_add_all(out, commands);
+    for (size_t i = 0; i < scans->count && ok; i++)
+        ok = scan_one(out, scans->items[i], err);
+    return ok;
+}
+
+/* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank in it. */
+static void hint_quotes(const struct making *making, struct err *err)
+{
+    const struct strv *commands = making->wish->commands;
+    struct err ignored = {0};
+    AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
+    bool all = true;
+    for (size_t i = 0; i < commands->count; i++) {
+        AUTO_FREE char *found = find_program(making, commands->items[i], &ignored);
+        all = all && found;
+        if (strpbrk(commands->items[i], " \t\n'\""))
+            return;
+    }
+    if (commands->count < 2 || !program || all)
+        return;
+    AUTO_FREE char *words = strv_join(commands, " ");
+    size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length,
+             "; if these words are one command, quote them: %s bench '%s'", TARE_NAME, words);
+}
+
 bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err)
 {
     AUTO_FREE char *cwd = getcwd(NULL, 0);
@@ -280,7 +358,10 @@ bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, st
         .cwd = cwd,
         .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
     };
+    out->concludes = wish->conclude->count > 0;
     bool ok = take_names(wish, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
+    if (!ok)
+        hint_quotes(&making, err);
     json_decref(making.repos);
     json_decref(making.entries);
     return ok;

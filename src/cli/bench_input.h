@@ -22,10 +22,16 @@ struct bench_input {
     struct run_input run;
     struct strv names;    /* of the commands; each is a repository of the registry */
     struct strv commands; /* as typed */
+    bool concludes;       /* something is run behind each run */
 };
 
 /* The repository's model, in ids and tables. */
 #define BENCH_MODEL "bench"
+
+/* "batch=16,32,64" or "batch 16 32 64": {batch} in a command is replaced by each value, for several scans by each combination; a
+ * command without it stays one. out: fresh commands, in the order of the commands and then of the values. False: a scan is not of that
+ * form, no command has its name, or there are too many. */
+bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err);
 
 /* False: err says what is wrong with which command. out must be freed in each case. */
 bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err);

@@ -1,7 +1,10 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
+#include "base/mem.h"
 #include "base/rng.h"
+#include "base/value.h"
 #include "cli/bench_end.h"
 #include "cli/bench_input.h"
+#include "cli/bench_watch.h"
 #include "cli/command.h"
 #include "cli/gpu_hold.h"
 #include "cli/message.h"
@@ -14,8 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RUNS_UNTIL = 1000 }; /* the most runs of a bench that goes on until something is known */
+
 enum {
     OPTION_RUNS,
+    OPTION_UNTIL,
+    OPTION_UNTIL_DECIDED,
+    OPTION_SCAN,
     OPTION_WARMUP,
     OPTION_PREPARE,
     OPTION_CONCLUDE,
@@ -32,6 +40,7 @@ enum {
     OPTION_OUTPUT,
     OPTION_EXPORT_JSON,
     OPTION_EXPORT_CSV,
+    OPTION_EXPORT_MARKDOWN,
     OPTION_QUIET,
     OPTION_JSON,
     OPTION_CONTAINMENT,
@@ -49,6 +58,21 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .high = 100000,
                      .default_text = "10",
                      .help = "how often each command runs: once in each block"},
+    [OPTION_UNTIL] = {.long_name = "--until",
+                      .argument = "PERCENT",
+                      .type = CLI_TEXT,
+                      .help =
+                          "more blocks until each ratio of times is known to ± so much: 1%; --runs is then the most, "
+                          "1000 where it is not given"},
+    [OPTION_UNTIL_DECIDED] = {.long_name = "--until-decided",
+                              .help = "more blocks until it is known which command is faster; with --until: whichever "
+                                      "comes first"},
+    [OPTION_SCAN] = {.long_name = "--scan",
+                     .argument = "NAME=VALUES",
+                     .type = CLI_TEXT,
+                     .repeats = true,
+                     .help = "batch=16,32,64: a command with {batch} runs with each of these values; given again: with "
+                             "each combination"},
     [OPTION_WARMUP] = {.short_name = "-w",
                        .long_name = "--warmup",
                        .argument = "RUNS",
@@ -127,6 +151,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                            .argument = "FILE",
                            .type = CLI_FILE,
                            .help = "a row for each quantity of each command, into a file"},
+    [OPTION_EXPORT_MARKDOWN] = {.long_name = "--export-markdown",
+                                .argument = "FILE",
+                                .type = CLI_FILE,
+                                .help = "a table of the commands, as a README or a comment takes it, into a file"},
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the tables at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "all of it as JSON on standard output, and nothing else there"},
     [OPTION_CONTAINMENT] = OPTION_ROW_CONTAINMENT("LAYER", "what holds a command's processes together"),
@@ -134,15 +162,40 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: stay root instead of becoming the caller"},
 };
 
-static struct bench_wish make_wish(const struct cli_call *call)
+static bool is_until(const struct cli_value *values)
+{
+    return values[OPTION_UNTIL].given || values[OPTION_UNTIL_DECIDED].given;
+}
+
+/* "1%", "0.5%". */
+static bool parse_until(const struct cli_value *values, size_t commands, struct bench_until_options *out,
+                        struct err *err)
+{
+    const char *text = values[OPTION_UNTIL].text;
+    *out = (struct bench_until_options){.decided = values[OPTION_UNTIL_DECIDED].given};
+    if (is_until(values) && commands < 2)
+        return err_set(err, "--until and --until-decided are about one command against another: name two or more");
+    if (!text)
+        return true;
+    size_t length = strlen(text);
+    AUTO_FREE char *number = mem_strndup(text, length ? length - 1 : 0);
+    double percent;
+    if (length < 2 || text[length - 1] != '%' || !number_parse(number, &percent) ||
+        !(percent >= 0.01 && percent <= 100))
+        return err_set(err, "--until takes 0.01%% to 100%%, as in 1%%: '%s'", text);
+    out->share = percent / 100;
+    return true;
+}
+
+static struct bench_wish make_wish(const struct cli_call *call, const struct strv *commands)
 {
     const struct cli_value *values = call->values;
     return (struct bench_wish){
-        .commands = &call->operands,
+        .commands = commands,
         .names = &values[OPTION_NAME].all,
         .prepare = &values[OPTION_PREPARE].all,
         .conclude = &values[OPTION_CONCLUDE].all,
-        .runs = values[OPTION_RUNS].integer,
+        .runs = is_until(values) && !values[OPTION_RUNS].given ? RUNS_UNTIL : values[OPTION_RUNS].integer,
         .warmup = values[OPTION_WARMUP].integer,
         .seed = values[OPTION_SEED].given ? (uint64_t)values[OPTION_SEED].integer : rng_fresh_seed(),
         .pause_s = values[OPTION_PAUSE].seconds,
@@ -161,7 +214,8 @@ static bool check(const struct cli_value *values, const struct bench_input *inpu
     if (strcmp(reference, "first") != 0 && strcmp(reference, "fastest") != 0 && !strv_has(&input->names, reference))
         return err_set(err, "--reference: there is no command '%s'", reference);
     return bench_end_may_write(values[OPTION_EXPORT_JSON].text, err) &&
-           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err);
+           bench_end_may_write(values[OPTION_EXPORT_CSV].text, err) &&
+           bench_end_may_write(values[OPTION_EXPORT_MARKDOWN].text, err);
 }
 
 static void say_start(const struct cli_call *call, const struct bench_wish *wish)
@@ -169,8 +223,9 @@ static void say_start(const struct cli_call *call, const struct bench_wish *wish
     if (call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given)
         return;
     AUTO_TEXT struct text text = {0};
-    text_addf(&text, "%zu command%s, %" PRId64 " run%s each", wish->commands->count,
-              wish->commands->count == 1 ? "" : "s", wish->runs, wish->runs == 1 ? "" : "s");
+    text_addf(&text, "%zu command%s, %s%" PRId64 " run%s each", wish->commands->count,
+              wish->commands->count == 1 ? "" : "s", is_until(call->values) ? "at most " : "", wish->runs,
+              wish->runs == 1 ? "" : "s");
     if (wish->warmup)
         text_addf(&text, " after %" PRId64 " to warm up", wish->warmup);
     text_addf(&text, "%s; seed %" PRIu64 "\n", wish->commands->count > 1 ? ", in random blocks" : "", wish->seed);
@@ -178,7 +233,7 @@ static void say_start(const struct cli_call *call, const struct bench_wish *wish
 }
 
 static int run_session_of(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
-                          const struct bench_input *input, char **run_dir)
+                          const struct bench_input *input, const struct run_listener *watch, char **run_dir)
 {
     const struct cli_value *values = call->values;
     struct session_wish session = {
@@ -189,6 +244,7 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
         .governing = &means->governing,
         .quiet = values[OPTION_QUIET].given || values[OPTION_JSON].given,
         .kind = "bench",
+        .watch = watch,
         .stop_at_failure = !wish->ignore_failure,
         .leaves_closing = true,
         .run_dir = run_dir,
@@ -198,20 +254,25 @@ static int run_session_of(const struct cli_call *call, struct run_means *means, 
 }
 
 static int run_and_show(const struct cli_call *call, struct run_means *means, const struct bench_wish *wish,
-                        const struct bench_input *input)
+                        const struct bench_input *input, const struct bench_until_options *until)
 {
     const struct cli_value *values = call->values;
     AUTO_FREE char *dir = NULL;
     say_start(call, wish);
-    int code = run_session_of(call, means, wish, input, &dir);
+    AUTO(bench_watch_fini) struct bench_watch watch = {0};
+    if (until)
+        bench_watch_init(&watch, input, values[OPTION_REFERENCE].text, values[OPTION_VERDICTS].text, until);
+    int code = run_session_of(call, means, wish, input, until ? &watch.listener : NULL, &dir);
     struct bench_end end = {
         .wish = wish,
         .input = input,
         .dir = dir,
         .reference = values[OPTION_REFERENCE].text,
         .verdicts = values[OPTION_VERDICTS].text,
+        .until = until,
         .json_file = values[OPTION_EXPORT_JSON].text,
         .csv_file = values[OPTION_EXPORT_CSV].text,
+        .markdown_file = values[OPTION_EXPORT_MARKDOWN].text,
         .json = values[OPTION_JSON].given,
         .quiet = values[OPTION_QUIET].given,
     };
@@ -234,10 +295,15 @@ static int run(const struct cli_call *call)
     };
     if (!run_means_begin(&means_wish, &means, &err))
         return cli_failed(CLI_BROKEN, &err);
-    struct bench_wish wish = make_wish(call);
-    if (!bench_input_make(&wish, &input, &err) || !check(call->values, &input, &err))
+    AUTO_STRV struct strv commands = {0};
+    if (!bench_input_scan(&call->operands, &call->values[OPTION_SCAN].all, &commands, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    return run_and_show(call, &means, &wish, &input);
+    struct bench_wish wish = make_wish(call, &commands);
+    struct bench_until_options until;
+    if (!parse_until(call->values, commands.count, &until, &err) || !bench_input_make(&wish, &input, &err) ||
+        !check(call->values, &input, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    return run_and_show(call, &means, &wish, &input, is_until(call->values) ? &until : NULL);
 }
 
 static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
@@ -279,6 +345,7 @@ const struct cli_command cmd_bench = {
     .operand_min = 1,
     .operand_max = SIZE_MAX,
     .operand_name = "COMMAND",
+    .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
     .exits = exits,
     .keeps_root = true,
     .run = run,

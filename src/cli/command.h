@@ -66,6 +66,7 @@ struct cli_command {
     size_t operand_min, operand_max; /* how many operands there may be; SIZE_MAX: any number */
     const char *operand_name;        /* "SETTINGS.json", or NULL */
     const char *foreign_options; /* whose options may stand behind "--": "sbatch"; NULL: nobody's */
+    const char *unknown_option_hint; /* behind "unknown option --x" where no name is near; NULL: nothing */
     bool stops_at_operand; /* exec: the first operand ends the options, the rest is kept; "--" does so always */
     bool keeps_root; /* under sudo: begins as root, for what only root can do, and becomes the caller itself (caller.h). All others
                       * are the caller before they run, and read and write what the caller may */

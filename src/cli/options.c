@@ -238,8 +238,9 @@ static bool unknown_option(const struct parser *parser, const char *arg)
     AUTO_FREE char *nearest = problem_nearest(arg, names, count);
     free(names);
     const char *foreign = *nearest ? NULL : parser->command->foreign_options;
-    return err_set(parser->err, "unknown option %s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
-                   foreign ? foreign : "", foreign ? " stand behind --" : "");
+    const char *hint = *nearest ? NULL : parser->command->unknown_option_hint;
+    return err_set(parser->err, "unknown option %s%s%s%s%s%s%s", arg, nearest, foreign ? "; options of " : "",
+                   foreign ? foreign : "", foreign ? " stand behind --" : "", hint ? "; " : "", hint ? hint : "");
 }
 
 static bool take_arguments(struct parser *parser, struct strv *operands)

@@ -149,7 +149,8 @@ static void say_start(const struct session *session, size_t left)
         text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
     } else {
         clock_format_duration(estimate_pauses(plan, NULL), pauses);
-        text_addf(&text, ", pauses %s in all; results in %s\n", pauses, session->dir_path);
+        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->wish->watch ? " at most" : "", pauses,
+                  session->dir_path);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
     if (lanes)
@@ -175,12 +176,43 @@ static bool plan_follows_gpu_memory(const struct plan *plan)
     return false;
 }
 
+struct listeners {
+    struct progress *progress;
+    const struct run_listener *watch; /* or NULL */
+};
+
+static void tell_event(void *context, const struct event *event)
+{
+    const struct listeners *listeners = context;
+    progress_event(listeners->progress, event);
+    if (listeners->watch)
+        listeners->watch->event(listeners->watch->context, event);
+}
+
+static bool tell_tick(void *context)
+{
+    const struct listeners *listeners = context;
+    return progress_tick(listeners->progress);
+}
+
+static bool has_enough(const struct run_listener *watch)
+{
+    return watch && watch->enough(watch->context);
+}
+
+static bool ask_enough(void *context)
+{
+    const struct listeners *listeners = context;
+    return has_enough(listeners->watch);
+}
+
 static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
 {
     AUTO_FREE char *preload = NULL;
     if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
         return err_wrap(err, "the settings ask for GPU memory to be followed");
     struct progress *progress = make_progress(session);
+    struct listeners listeners = {progress, session->wish->watch};
     size_t left = skip_done(session, progress);
     say_start(session, left);
     meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
@@ -205,7 +237,7 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .lane_count = session->pool.lane_count,
         .governor = &session->wish->governing->of_run,
         .gpu_locks = gpu_hold_of_run(session->gpus),
-        .listener = {progress_event, progress_tick, progress},
+        .listener = {tell_event, tell_tick, &listeners, ask_enough},
         .preload = preload,
         .resumed = session->wish->resume_dir != NULL,
         .again = session->wish->rerun ? &session->again : NULL,
@@ -253,14 +285,14 @@ static void write_page(const struct session *session)
         message_printf("report: %s/report.html\n", session->dir_path);
 }
 
-static int exit_code(const struct run_summary *summary, const struct results *results)
+static int exit_code(const struct run_summary *summary, const struct results *results, bool enough)
 {
     if (summary->outcome == RUN_INTERRUPTED)
         return 128 + summary->signal_number;
     if (summary->outcome == RUN_BROKEN)
         return CLI_BROKEN;
     for (size_t i = 0; i < results->count; i++)
-        if (results->items[i].outcome != OUTCOME_SUCCEEDED)
+        if (results->items[i].outcome != OUTCOME_SUCCEEDED && !(enough && results->items[i].outcome == OUTCOME_NONE))
             return CLI_SOME_FAILED;
     return CLI_OK;
 }
@@ -292,7 +324,7 @@ static int run_and_close(struct session *session)
     if (!read && code == CLI_OK)
         code = broken(session, &later);
     if (code == CLI_OK)
-        code = exit_code(&summary, &results);
+        code = exit_code(&summary, &results, has_enough(session->wish->watch));
     results_fini(&results);
     return code;
 }

@@ -12,6 +12,7 @@
 struct cli_value;
 struct governing;
 struct host_meter;
+struct run_listener;
 
 struct session_wish {
     const struct run_input *input; /* a new run of this plan in output, or NULL: */
@@ -28,6 +29,7 @@ struct session_wish {
     const char *gpus;    /* over what the plan says; NULL: as it says */
     bool quiet, json;
     const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
+    const struct run_listener *watch; /* hears all events, too; where it has enough, what did not begin is no failure; or NULL */
     bool stop_at_failure;    /* nothing more begins when an experiment has failed */
     bool leaves_closing;     /* the caller says how it ended: no closing table, no word of the page */
     char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */

@@ -119,6 +119,8 @@ static json_t *host_json(const struct gauge_result *result)
 {
     json_t *json = json_object();
     set(json, "cpu_s", result->job.cpu_s);
+    set(json, "user_s", result->job.user_s);
+    set(json, "system_s", result->job.system_s);
     set_bytes(json, "memory_peak_bytes", result->job.memory_peak_bytes);
     set_bytes(json, "read_bytes", result->job.read_bytes);
     set_bytes(json, "written_bytes", result->job.written_bytes);

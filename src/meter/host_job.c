@@ -23,9 +23,9 @@ struct host_job {
     struct job_identity identity;
     double ticks_per_s, page_bytes;
     int64_t debt_ns; /* CPU time that samples have cost above the budget */
-    struct reading cpu_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
-    int cpu_fd;                                                             /* cpu.stat of the cgroup, or -1 */
-    struct host_tree *tree;                                                 /* of what is no job; else NULL */
+    struct reading cpu_s, user_s, system_s, peak_bytes, read_bytes, written_bytes, processes; /* the highest so far */
+    int cpu_fd;             /* cpu.stat of the cgroup, or -1 */
+    struct host_tree *tree; /* of what is no job; else NULL */
 };
 
 struct host_job *host_job_new(const char *sysroot, const struct job_identity *identity)
@@ -184,6 +184,28 @@ static void raise_to(struct reading *so_far, double value)
         *so_far = (struct reading){value, true};
 }
 
+static void raise_to_usec(struct reading *so_far, const char *stat, size_t length, const char *key)
+{
+    uint64_t usec = 0;
+    if (proc_keyed_number(stat, length, key, &usec))
+        raise_to(so_far, (double)usec / 1e6);
+}
+
+/* All three of one reading of cpu.stat. */
+static void cpu_tell(struct host_job *job, struct host_job_figures *out)
+{
+    char stat[4096];
+    ssize_t length = job->cpu_fd >= 0 ? pread(job->cpu_fd, stat, sizeof stat, 0) : -1;
+    if (length > 0) {
+        raise_to_usec(&job->cpu_s, stat, (size_t)length, "usage_usec");
+        raise_to_usec(&job->user_s, stat, (size_t)length, "user_usec");
+        raise_to_usec(&job->system_s, stat, (size_t)length, "system_usec");
+    }
+    out->cpu_s = job->cpu_s;
+    out->user_s = job->user_s;
+    out->system_s = job->system_s;
+}
+
 static void memory_tell(struct host_job *job, const struct charged *charged, const struct sums *sums,
                         struct host_job_figures *out)
 {
@@ -245,7 +267,7 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
         add_tree(&sums);
     if (charged.cpu || sums.members > 0)
         raise_to(&job->cpu_s, charged.cpu ? charged.cpu_s : sums.cpu_s);
-    out->cpu_s = job->cpu_s;
+    cpu_tell(job, out);
     processes_tell(job, (struct reading){(double)sums.processes, charged.cpu || sums.members > 0}, out);
     memory_tell(job, &charged, &sums, out);
     io_tell(job, &charged, &sums, out);
@@ -253,15 +275,10 @@ void host_job_sample(struct host_job *job, struct host_job_figures *out)
 
 bool host_job_sample_cpu(struct host_job *job, struct host_job_figures *out)
 {
-    char bytes[4096];
-    uint64_t usec = 0;
-    ssize_t length = job->cpu_fd >= 0 ? pread(job->cpu_fd, bytes, sizeof bytes, 0) : -1;
-    if (length > 0 && proc_keyed_number(bytes, (size_t)length, "usage_usec", &usec))
-        raise_to(&job->cpu_s, (double)usec / 1e6);
-    else if (job->cpu_fd < 0 || !job->cpu_s.valid)
+    if (job->cpu_fd < 0)
         return false;
-    out->cpu_s = job->cpu_s;
-    return true;
+    cpu_tell(job, out);
+    return out->cpu_s.valid;
 }
 
 bool host_job_tick(struct host_job *job, struct host_job_figures *out)

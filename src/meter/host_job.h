@@ -9,6 +9,7 @@
 /* Absent is not zero. */
 struct host_job_figures {
     struct reading cpu_s;             /* since the job began; never falls */
+    struct reading user_s, system_s;  /* of cpu_s, in programs and in the kernel; of a cgroup alone */
     struct reading memory_bytes;      /* now */
     struct reading memory_peak_bytes; /* the highest so far: of the kernel, or of our samples; at the end not less than that of
                                          the largest process, whom no sample may have met */

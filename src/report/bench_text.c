@@ -134,6 +134,31 @@ static void say_half_width(const struct page *page, const struct bench_command *
               100 * half_width.value / figure->mean.value);
 }
 
+static void add_seconds(struct text *out, const char *label, const struct bench_use *use)
+{
+    double times = use->mean.value < 1 ? 1000 : 1;
+    if (!use->mean.valid)
+        return;
+    text_addf(out, "%s%s %.*f", out->length ? ", " : "", label, times > 1 ? 1 : 2, use->mean.value * times);
+    if (use->deviation.valid)
+        text_addf(out, " ± %.*f", times > 1 ? 1 : 2, use->deviation.value * times);
+    text_add(out, times > 1 ? " ms" : " s");
+}
+
+static void say_uses(const struct page *page, const struct bench_command *command)
+{
+    AUTO_TEXT struct text uses = {0};
+    const struct reading *peak = &command->uses[2].highest;
+    add_seconds(&uses, "user", &command->uses[0]);
+    add_seconds(&uses, "system", &command->uses[1]);
+    if (peak->valid)
+        text_addf(&uses, "%smemory at most %.1f MiB", uses.length ? ", " : "", peak->value / 1048576);
+    if (uses.length == 0)
+        return;
+    AUTO_FREE char *name = audit_text_fit(command->name, page->options->width ? MOST_NAME : 0);
+    text_addf(page->out, "%s: %s\n", name, text_get(&uses));
+}
+
 static void say_ratio(const struct page *page, const struct bench_command *command, size_t quantity)
 {
     const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[quantity]);
@@ -147,10 +172,54 @@ static void say_ratio(const struct page *page, const struct bench_command *comma
     text_add(page->out, same ? ": cannot be told apart\n" : "\n");
 }
 
+/* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
+static char *followed_text(const struct bench_until_ratio *ratio)
+{
+    struct stats_interval interval = {ratio->low, ratio->high, STATS_ORDER};
+    if (ratio->has_low && ratio->has_high)
+        return figures_text_interval(ratio->ratio, &interval);
+    if (ratio->has_low || ratio->has_high)
+        return mem_printf("%.4g (%s %.4g)", ratio->ratio, ratio->has_low ? "over" : "under",
+                          ratio->has_low ? ratio->low : ratio->high);
+    return mem_printf("%.4g", ratio->ratio);
+}
+
+/* The ratios as they were followed from block to block. */
+static void say_sequences(const struct page *page, const struct bench_command *command, const char *name,
+                          const char *reference)
+{
+    text_addf(page->out, "%s against %s, after each of %zu blocks (95 %% interval of all looks together):\n", name,
+              reference, command->sequences[0].blocks);
+    for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
+        const struct bench_until_ratio *ratio = &command->sequences[k];
+        if (ratio->blocks == 0)
+            continue;
+        AUTO_FREE char *text = followed_text(ratio);
+        bool told = ratio->sign != 0 && page->options->colour;
+        text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[k].label, told ? "\x1b[1m" : "", text,
+                  told ? "\x1b[0m" : "", ratio->sign == 0 ? ": cannot be told apart" : "");
+    }
+}
+
+static void say_until(const struct page *page)
+{
+    const struct bench_until_options *until = page->options->until;
+    if (until->share > 0)
+        text_addf(page->out, "--until %.3g%%%s", 100 * until->share, until->decided ? " --until-decided" : "");
+    else
+        text_add(page->out, "--until-decided");
+    text_addf(page->out, page->bench->reached ? ": reached by %zu block%s\n" : ": not reached by %zu block%s\n",
+              page->bench->blocks, page->bench->blocks == 1 ? "" : "s");
+}
+
 static void say_comparison(const struct page *page, const struct bench_command *command)
 {
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
     AUTO_FREE char *reference = audit_text_fit(page->bench->commands[page->bench->reference].name, 0);
+    if (page->options->until && command->sequences[0].blocks) {
+        say_sequences(page, command, name, reference);
+        return;
+    }
     size_t blocks = command->compared ? versus_blocks(&command->versus) : 0;
     if (!command->compared) {
         text_addf(page->out, "%s against %s: too few runs count\n", name, reference);
@@ -179,11 +248,13 @@ static void say_count(const struct page *page, const struct bench_command *comma
     add_part(&why, command->contaminated, page->options->all_verdicts ? "contaminated (counted)" : "contaminated");
     add_part(&why, command->suspect, page->options->clean_only ? "suspect" : "suspect (counted)");
     add_part(&why, command->unverified, page->options->clean_only ? "unverified" : "unverified (counted)");
-    add_part(&why, command->planned - command->ran, "did not run");
+    if (!page->bench->reached)
+        add_part(&why, command->planned - command->ran, "did not run");
     if (why.length == 0)
         return;
     AUTO_FREE char *name = audit_text_fit(command->name, 0);
-    text_addf(page->out, "%s: %zu of %zu runs count: %s\n", name, counted, command->planned, text_get(&why));
+    text_addf(page->out, "%s: %zu of %zu runs count: %s\n", name, counted,
+              page->bench->reached ? command->ran : command->planned, text_get(&why));
 }
 
 static void say_run(const struct page *page, const struct dataset_experiment *experiment)
@@ -226,6 +297,79 @@ static void say_evidence(const struct page *page)
         text_add(page->out, "the first run stands out: --warmup 1 runs each command once before it counts\n");
 }
 
+/* Whatever is in it stays in its cell: a code span takes a bar as it is written, but a table does not. */
+static void add_code(struct text *out, const char *command)
+{
+    AUTO_FREE char *shown_text = audit_text_fit(command, 0);
+    text_add(out, "| `` ");
+    for (const char *at = shown_text; *at; at++)
+        text_addf(out, *at == '|' ? "\\%c" : "%c", *at);
+    text_add(out, " `` |");
+}
+
+static void add_markdown_figure(const struct bench *bench, const struct bench_command *command, size_t quantity,
+                                struct text *out)
+{
+    const struct figure *figure = bench_figure(command, bench_quantities[quantity]);
+    double times = is_small(bench, quantity) ? shown[quantity].small_times : 1;
+    if (!figure) {
+        text_add(out, " |");
+        return;
+    }
+    int decimals = decimals_of(figure, times);
+    text_addf(out, " %.*f", decimals, figure->mean.value * times);
+    if (figure->deviation.valid)
+        text_addf(out, " ± %.*f", decimals, figure->deviation.value * times);
+    if (quantity == 0)
+        text_addf(out, " | %.*f | %.*f", decimals, figure->lowest.value * times, decimals,
+                  figure->highest.value * times);
+    text_add(out, " |");
+}
+
+static void add_markdown_ratio(const struct bench *bench, size_t which, struct text *out)
+{
+    const struct bench_command *command = &bench->commands[which];
+    const struct bench_until_ratio *followed = &command->sequences[0];
+    const struct versus_quantity *ratio = bench_ratio(command, bench_quantities[0]);
+    bool until = bench->until && followed->blocks;
+    AUTO_FREE char *text = which == bench->reference ? mem_strdup("1")
+                           : until                   ? followed_text(followed)
+                           : ratio                   ? figures_text_interval(ratio->ratio.ratio, &ratio->ratio.interval)
+                                                     : mem_strdup("");
+    text_addf(out, " %s |", text);
+}
+
+void bench_markdown(const struct bench *bench, struct text *out)
+{
+    bool has[BENCH_QUANTITIES] = {true};
+    for (size_t i = 0; i < bench->count; i++)
+        for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+            has[k] = has[k] || bench_figure(&bench->commands[i], bench_quantities[k]);
+    const char *unit = is_small(bench, 0) ? shown[0].small_unit : shown[0].unit;
+    text_addf(out, "| command | n | time [%s] | min [%s] | max [%s] |", unit, unit, unit);
+    for (size_t k = 1; k < BENCH_QUANTITIES; k++)
+        if (has[k])
+            text_addf(out, " %s [%s] |", shown[k].label, shown[k].unit);
+    text_addf(out, "%s\n|:---|---:|---:|---:|---:|", bench->count > 1 ? " times as long (95 %) |" : "");
+    for (size_t k = 1; k < BENCH_QUANTITIES; k++)
+        text_add(out, has[k] ? "---:|" : "");
+    text_add(out, bench->count > 1 ? "---:|\n" : "\n");
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct bench_command *command = &bench->commands[i];
+        bool any = bench_figure(command, bench_quantities[0]);
+        add_code(out, command->command);
+        text_addf(out, " %zu |", command->group ? command->group->count : 0);
+        if (!any)
+            text_add(out, " | |");
+        for (size_t k = 0; k < BENCH_QUANTITIES; k++)
+            if (has[k])
+                add_markdown_figure(bench, command, k, out);
+        if (bench->count > 1)
+            add_markdown_ratio(bench, i, out);
+        text_add_char(out, '\n');
+    }
+}
+
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out)
 {
     const struct page page = {bench, options, out};
@@ -233,12 +377,15 @@ void bench_text(const struct bench *bench, const struct bench_text_options *opti
     say_figures(&page);
     for (size_t i = 0; i < bench->count; i++) {
         const struct bench_command *command = &bench->commands[i];
+        say_uses(&page, command);
         say_half_width(&page, command, "GPU", command->gpu_half_width_j, "gpu_energy_j");
         say_half_width(&page, command, "CPU", command->cpu_half_width_j, "cpu_energy_j");
     }
     for (size_t i = 0; i < bench->count; i++)
         if (i != bench->reference)
             say_comparison(&page, &bench->commands[i]);
+    if (options->until)
+        say_until(&page);
     for (size_t i = 0; i < bench->count; i++)
         say_count(&page, &bench->commands[i]);
     say_evidence(&page);

@@ -14,8 +14,12 @@ struct bench_text_options {
     bool colour;
     bool warmed;     /* there were runs to warm up */
     bool clean_only, all_verdicts; /* which runs count; neither: all but contaminated ones */
+    const struct bench_until_options *until; /* NULL: the number of runs was fixed */
     const char *program, *dir;
 };
+
+/* A Markdown table, a row for each command: time, energies where they are known, and the ratio of times with its interval. */
+void bench_markdown(const struct bench *bench, struct text *out);
 
 void bench_text(const struct bench *bench, const struct bench_text_options *options, struct text *out);
 

@@ -52,7 +52,8 @@ static bool is_wanted(const struct runner *runner, size_t number)
 
 static const struct plan_experiment *next_one(struct runner *runner)
 {
-    if (runner->stopped)
+    const struct run_listener *listener = &runner->request->listener;
+    if (runner->stopped || (listener->enough && listener->enough(listener->context)))
         return NULL;
     for (; runner->next < runner->plan->count; runner->next++) {
         const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];

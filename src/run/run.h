@@ -18,6 +18,7 @@ struct run_listener {
     void (*event)(void *context, const struct event *event);
     bool (*tick)(void *context);
     void *context;
+    bool (*enough)(void *context); /* true: nothing more begins. Asked when an experiment has ended and its events were told; may be NULL */
 };
 
 struct again; /* run/again.h */

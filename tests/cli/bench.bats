@@ -73,6 +73,7 @@ $(job_holds 512 80)
 sleep 3
 END
     chmod +x load.sh
+    export TARE_TIME_SCALE=0.1 # tare's own waits alone
     bench -n 3 --pause 0 --seed 3 --json 'sleep 1.5' 'sleep 3' ./load.sh --command-name short --command-name long \
         --command-name loads >bench.json 2>err
     python3 - <<'LOOK'
@@ -102,6 +103,7 @@ touch ready
 until [ -e go ]; do sleep 0.1; done
 END
     chmod +x second.sh
+    export TARE_TIME_SCALE=0.1 # tare's own waits alone
     start_program bench --containment sweep -o results -n 4 --pause 0 --preflight go-on --json 'sleep 0.5' ./second.sh \
         --export-csv bench.csv
     wait_until test -e ready
@@ -134,20 +136,20 @@ assert bad == sys.argv[1], bad' "$id"
 
 @test "the same seed gives the same order, another one another" {
     order() { cut -d, -f1 "$(bench_dir)/summary.csv" && rm -r results; }
-    bench -q -n 8 --pause 0 --seed 5 true false -i >/dev/null 2>&1
+    bench -q -n 3 --pause 0 --seed 5 true false 'sleep 0' -i >/dev/null 2>&1
     order >one
-    bench -q -n 8 --pause 0 --seed 5 true false -i >/dev/null 2>&1
+    bench -q -n 3 --pause 0 --seed 5 true false 'sleep 0' -i >/dev/null 2>&1
     order >two
-    bench -n 8 --pause 0 true false -i >out 2>/dev/null
-    seed=$(sed -n 's/^2 commands, 8 runs each, in random blocks; seed \([0-9]*\)$/\1/p' out)
+    bench -n 3 --pause 0 true false 'sleep 0' -i >out 2>/dev/null
+    seed=$(sed -n 's/^3 commands, 3 runs each, in random blocks; seed \([0-9]*\)$/\1/p' out)
     order >three
-    bench -q -n 8 --pause 0 --seed "$seed" true false -i >/dev/null 2>&1
+    bench -q -n 3 --pause 0 --seed "$seed" true false 'sleep 0' -i >/dev/null 2>&1
     order >four
-    bench -q -n 8 --pause 0 --seed 6 true false -i >/dev/null 2>&1
+    bench -q -n 3 --pause 0 --seed 6 true false 'sleep 0' -i >/dev/null 2>&1
     order >five
     is "$(cat two)" "$(cat one)"
     is "$(cat four)" "$(cat three)"
-    [ "$(wc -l <one)" -eq 17 ]
+    [ "$(wc -l <one)" -eq 10 ]
     run cmp -s one five
     [ "$status" -eq 1 ]
 }
@@ -258,4 +260,129 @@ LOOK
     grep -qE '^  time +[0-9.]+ \([0-9.]+ to [0-9.]+\) times' out
     grep -q "^seed 9; results in $(bench_dir)\$" out
     [ -s "$(bench_dir)/report.html" ]
+}
+
+@test "--until-decided stops when it is known which is faster, and its interval is that of an independent computation" {
+    bench --until-decided --runs 40 --pause 0 --seed 2 --json 'sleep 0.02' 'sleep 0.4' >bench.json 2>err
+    python3 - "$(bench_dir)" <<'LOOK'
+import csv, json, math, sys
+got = json.load(open("bench.json"))
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+blocks = [dict((row["repository"], float(row["duration_seconds"])) for row in rows[i:i + 2]) for i in range(0, len(rows), 2)]
+assert 7 <= len(blocks) < 40 and len(rows) == 2 * len(blocks), len(rows)
+x = [math.log(block["B"] / block["A"]) for block in blocks]
+
+def wealth(x, side): # signed sequential ranks (Reynolds 1975), four bets on the sign of each
+    total = 0
+    for bet, share in ((0.15, 0.2), (0.4, 0.3), (1, 0.3), (2.5, 0.2)):
+        product = share
+        for i, own in enumerate(x):
+            rank = sorted(map(abs, x[:i + 1])).index(abs(own)) + 1
+            product *= 1 + math.tanh(bet * side * math.copysign(math.sqrt(3) * (rank - 0.5) / (i + 1), own))
+        total += product
+    return total
+
+told = [n for n in range(1, len(x) + 1) if wealth(x[:n], 1) >= 40]
+assert told == [len(x)], (told, len(x)) # the first look at which it is told is the last
+until = got["until"]
+assert until == {"share": None, "decided": True, "reached": True, "blocks": len(x)}, until
+ratio = got["commands"][1]["until"]["duration_s"]
+assert ratio["sign"] == 1 and ratio["blocks"] == len(x) and got["commands"][0]["until"] is None
+means = sorted((a + b) / 2 for i, a in enumerate(x) for b in x[:i + 1])
+half = len(means) // 2
+centre = means[half] if len(means) % 2 else (means[half - 1] + means[half]) / 2
+# The interval ends at means of pairs: the outermost at which neither side has 40 times what it began with.
+between = [means[0] - 1] + [(a + b) / 2 for a, b in zip(means, means[1:])] + [means[-1] + 1]
+held = [wealth([v - c for v in x], 1) < 40 and wealth([v - c for v in x], -1) < 40 for c in between]
+low = None if held[0] else means[held.index(True) - 1]
+high = None if held[-1] else means[len(held) - 1 - held[::-1].index(True)]
+for found, expected in (("ratio", centre), ("low", low), ("high", high)):
+    if expected is None:
+        assert ratio[found] is None, (found, ratio)
+    else:
+        assert abs(math.log(ratio[found]) - expected) < 1e-9, (found, ratio, math.exp(expected))
+LOOK
+}
+
+@test "--until ends when the ratio is known so well, whatever it is, or with --runs; both are said" {
+    bench --until 40% --pause 0 --seed 3 'sleep 0.2' 'sleep 0.2' --conclude true >out 2>err
+    blocks=$(sed -n 's/^--until 40%: reached by \([0-9]*\) blocks$/\1/p' out)
+    [ "$blocks" -ge 7 ] && [ "$blocks" -lt 200 ]
+    grep -q "^2 commands, at most 1000 runs each, in random blocks; seed 3$" out
+    grep -q "^B against A, after each of $blocks blocks (95 % interval of all looks together):$" out
+    is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((4 * blocks)) # the last one's conclusion is run, too
+    ! grep -q 'did not run' out
+    rm -r results
+    bench --until 0.01% -n 3 --pause 0 true true >out 2>err
+    grep -q '^--until 0.01%: not reached by 3 blocks$' out
+    run -2 bench --until 1% true
+    [[ $output == *"--until and --until-decided are about one command against another: name two or more"* ]]
+    for wrong in 1 % 0% 101% x%; do
+        run -2 bench --until "$wrong" true true
+        [[ $output == *"--until takes 0.01% to 100%, as in 1%: '$wrong'"* ]]
+    done
+}
+
+@test "--scan runs a command with each value, and --export-markdown writes them as a table" {
+    bench -n 2 --pause 0 --json --scan 'batch=16,32' --scan 'x 1 2' 'sleep 0.{batch}' "sh -c 'true | echo {x}'" \
+        --export-markdown table.md >bench.json 2>err
+    python3 - <<'LOOK'
+import json
+got = json.load(open("bench.json"))["commands"]
+typed = ["sleep 0.16", "sleep 0.32", "sh -c 'true | echo 1'", "sh -c 'true | echo 2'"]
+assert [c["command"] for c in got] == typed and [c["n"] for c in got] == [2] * 4, got
+head, line, *rows = open("table.md").read().splitlines()
+assert head == "| command | n | time [ms] | min [ms] | max [ms] | times as long (95 %) |", head
+assert line == "|:---|---:|---:|---:|---:|---:|", line
+cells = [row.strip("|").replace("\\|", "BAR").split("|") for row in rows]
+assert [row[0] for row in cells] == [" `` " + t.replace("|", "BAR") + " `` " for t in typed], cells
+for row, command in zip(cells, got):
+    figure = [f for f in command["figures"] if f["name"] == "duration_s"][0]
+    mean, deviation = map(float, row[2].split("±"))
+    assert abs(mean - 1000 * figure["mean"]) <= 0.5 and abs(float(row[4]) - 1000 * figure["highest"]) <= 0.5, row
+assert cells[0][5] == " 1 " and float(cells[1][5].split("(")[0]) > 1.2, cells
+LOOK
+    run -2 bench --scan y=1 'sleep {x}'
+    [[ $output == *"--scan y: no command has {y}"* ]]
+    for wrong in x x= =1 ''; do
+        run -2 bench --scan "$wrong" 'sleep {x}'
+        [[ $output == *"--scan takes a name and values, as in batch=16,32,64: '$wrong'"* ]]
+    done
+}
+
+@test "words of one command that was not quoted are told so" {
+    run -2 bench python3 train.py
+    [[ $output == *"if these words are one command, quote them: $(basename "$TARE") bench 'python3 train.py'"* ]]
+    run -2 bench python3 train.py --lr 0.1
+    [[ $output == *"unknown option --lr; a command is one operand: quote it with its own options"* ]]
+    run -2 bench 'sleep 0' no-such-program-here # quoted: a mistake in a name
+    [[ $output != *"quote them"* ]]
+}
+
+@test "user and system time and peak memory are those of the command" {
+    cat >work.py <<'END'
+import resource, os, time
+held = b"x" * (96 << 20)
+while time.process_time() < 0.6: pass
+for _ in range(100000): os.stat("/")
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_utime, used.ru_stime, used.ru_maxrss * 1024)
+END
+    timeout -k 5 200 "$TARE" bench -o results -n 3 --pause 0 --json "$(command -v python3) work.py" >bench.json 2>err
+    timeout -k 5 200 "$TARE" bench -o text -n 1 --pause 0 "$(command -v python3) work.py" >out 2>err
+    grep -q "\"cgroup\": true" "$(bench_dir)"/A_bench_001/experiment.json || skip "jobs have no cgroup here, which tells user and system time apart"
+    python3 - "$(bench_dir)" <<'LOOK'
+import json, sys
+(command,) = json.load(open("bench.json"))["commands"]
+for run in command["runs"]:
+    user, system, peak = map(float, open(f"{sys.argv[1]}/{run['experiment_id']}/training.log").read().split())
+    for key, own in (("user_s", user), ("system_s", system)): # and the job's init, its start and its end
+        assert own - 0.02 <= run[key] <= own + 0.25, (key, own, run)
+    assert peak - (8 << 20) <= run["memory_peak_bytes"] <= peak + (64 << 20), (peak, run)
+for key in ("user_s", "system_s", "memory_peak_bytes"):
+    values = [run[key] for run in command["runs"]]
+    use = command["uses"][key]
+    assert abs(use["mean"] - sum(values) / 3) <= 1e-9 * use["mean"] and use["highest"] == max(values), (use, values)
+LOOK
+    grep -qE '^A: user [0-9.]+ m?s, system [0-9.]+ m?s, memory at most [0-9.]+ MiB$' out
 }

@@ -52,7 +52,7 @@ static bool on_tick(void *context)
 
 static void listen(struct world *world, struct trigger *trigger)
 {
-    world->listener = (struct run_listener){on_event, on_tick, trigger};
+    world->listener = (struct run_listener){.event = on_event, .tick = on_tick, .context = trigger};
 }
 
 static struct plan_experiment *add_talking(struct world *world, const char *script)
