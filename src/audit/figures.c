@@ -77,46 +77,54 @@ static size_t values_of(const struct dataset *dataset, const struct figures_grou
     return n;
 }
 
-/* Of the finite ones; sorts them. */
-static void describe(struct figure *figure, double *values, struct rng *rng)
+/* What a quantity can be: energies, powers, times and losses are over 0; a metric whose name says so is a share. */
+static enum stats_scale scale_of(const struct figure *figure, const double *sorted)
 {
+    double lowest = sorted[0], highest = sorted[figure->n - 1];
+    if (lowest < 0)
+        return STATS_ANY;
+    if (!figure->is_metric)
+        return STATS_POSITIVE;
+    if (goal_is_share(figure->name) && highest <= 100)
+        return highest <= 1 ? STATS_SHARE : STATS_PERCENT;
+    return figure->goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
+}
+
+/* Of the finite ones; sorts them. */
+static void describe(struct figure *figure, double *values)
+{
+    stats_sort(values, figure->n);
+    enum stats_scale scale = scale_of(figure, values);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
-    figure->mean_interval = stats_mean_interval(values, figure->n, rng);
-    figure->median_interval = stats_median_interval(values, figure->n);
-    stats_sort(values, figure->n);
+    figure->mean_interval = stats_mean_interval(values, figure->n, scale, &figure->mean_why);
+    figure->median_interval = stats_median_interval_on(values, figure->n, scale, &figure->median_why);
     figure->lowest = (struct reading){values[0], true};
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
-/* The values of a quantity, each times scale, under a name. */
+/* The values of a quantity, each times so much, under a name. */
 static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
-                       double scale, bool is_metric, uint64_t seed)
+                       double times, bool is_metric)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
     figure.n = values_of(dataset, group, of, values, &figure.not_finite);
     for (size_t i = 0; i < figure.n; i++)
-        values[i] *= scale;
-    struct rng rng;
+        values[i] *= times;
     if (figure.n == 0 && figure.not_finite == 0)
         return;
-    /* Each figure has its own stream, so that none depends on which others there are. */
-    AUTO_FREE char *stream =
-        mem_printf("%s %s %d %s", group->like->repo, group->like->model, group->like->parallel, name);
-    rng_seed_named(&rng, seed, stream);
     figure.name = mem_strdup(name);
     if (figure.n)
-        describe(&figure, values, &rng);
+        describe(&figure, values);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
     group->figures[group->figure_count++] = figure;
 }
 
-static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric,
-                       uint64_t seed)
+static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric)
 {
-    add_scaled(dataset, group, name, name, 1, is_metric, seed);
+    add_scaled(dataset, group, name, name, 1, is_metric);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -128,11 +136,10 @@ static void add_figures(const struct dataset *dataset, struct figures_group *gro
                         const struct figures_options *options)
 {
     AUTO_STRV struct strv metrics = {0};
-    uint64_t seed = options->seed;
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
-        add_figure(dataset, group, quantities[i], false, seed);
+        add_figure(dataset, group, quantities[i], false);
         if (options->carbon_g_per_kwh.valid && strcmp(quantities[i], "gpu_energy_kwh") == 0)
-            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false, seed);
+            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false);
     }
     for (size_t i = 0; i < group->count; i++)
         for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
@@ -140,7 +147,7 @@ static void add_figures(const struct dataset *dataset, struct figures_group *gro
     if (metrics.count)
         qsort(metrics.items, metrics.count, sizeof *metrics.items, compare_names);
     for (size_t i = 0; i < metrics.count; i++)
-        add_figure(dataset, group, metrics.items[i], true, seed);
+        add_figure(dataset, group, metrics.items[i], true);
 }
 
 static struct reading by_name(const struct dataset_experiment *experiment, const void *name)

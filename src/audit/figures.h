@@ -10,7 +10,7 @@
 struct figures_options {
     bool clean_only;   /* else all that are not contaminated */
     bool all_verdicts; /* contaminated ones too */
-    uint64_t seed;     /* of the bootstrap */
+    uint64_t seed;     /* of the random orders that effects are tested by */
     double precision;  /* half-width wanted of the mean energy, as a share of it: 0.05 */
     struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
 };
@@ -25,6 +25,7 @@ struct figure {
     enum goal goal;    /* of a metric */
     struct reading mean, median, deviation, lowest, highest;
     struct stats_interval mean_interval, median_interval;
+    const char *mean_why, *median_why; /* why there is none; NULL: there is one, or no value */
 };
 
 /* A hyperparameter against a quantity. */

@@ -27,8 +27,12 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
     json_set_reading(out, "mean", figure->mean);
     json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
+    if (figure->mean_why)
+        json_object_set_new(out, "mean_interval_missing", json_string(figure->mean_why));
     json_set_reading(out, "median", figure->median);
     json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
+    if (figure->median_why)
+        json_object_set_new(out, "median_interval_missing", json_string(figure->median_why));
     json_set_reading(out, "deviation", figure->deviation);
     json_set_reading(out, "lowest", figure->lowest);
     json_set_reading(out, "highest", figure->highest);

@@ -17,6 +17,9 @@ bool goal_parse(const char *text, enum goal *out); /* text may be NULL; false: n
  * Unknown: no word says it, two words contradict each other, or one turns the meaning round ("neg_log_loss"). */
 enum goal goal_of_name(const char *metric);
 
+/* Whether it is a share, from 0 to 1 or to 100 %, by the same words: accuracy, recall, F1, IoU, top1; no loss, no error. */
+bool goal_is_share(const char *metric);
+
 /* What the registry said of it, else what its name says. */
 enum goal goal_of(enum goal said, const char *metric);
 

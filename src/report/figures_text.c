@@ -1,6 +1,7 @@
 #include "report/figures_text.h"
 
 #include "base/mem.h"
+#include "base/strv.h"
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 static const double significant = 0.05;
-/* WIDE: so many columns have room for the median's interval too. */
+/* WIDE: so many columns have room for the mean's interval too. */
 enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110, NOT_FINITE = 12 };
 static const struct stats_interval none = {.method = STATS_NONE};
 
@@ -86,15 +87,15 @@ static void figure_table(const struct page *page, const struct figures_group *gr
     table_add_column(table, "n", true);
     if (diverged)
         table_add_column(table, "not finite", true);
-    table_add_column(table, "mean (95 % interval)", true);
-    table_add_column(table, wide ? "median (95 % interval)" : "median", true);
+    table_add_column(table, wide ? "mean (95 % interval)" : "mean", true);
+    table_add_column(table, "median (95 % interval)", true);
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
         AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
         AUTO_FREE char *n = mem_printf("%zu", figure->n);
         AUTO_FREE char *not_finite = mem_printf("%zu", figure->not_finite);
-        AUTO_FREE char *mean = cell(figure->mean, &figure->mean_interval);
-        AUTO_FREE char *median = cell(figure->median, wide ? &figure->median_interval : &none);
+        AUTO_FREE char *mean = cell(figure->mean, wide ? &figure->mean_interval : &none);
+        AUTO_FREE char *median = cell(figure->median, &figure->median_interval);
         table_add_row(table);
         table_add_cell(table, name, NULL);
         table_add_cell(table, n, NULL);
@@ -105,6 +106,29 @@ static void figure_table(const struct page *page, const struct figures_group *gr
     }
     table_print(table, page->out);
     table_free(table);
+}
+
+/* Each reason once, with the quantities that have none for it: "no interval of the mean of a, b: ...". */
+static void say_missing(const struct page *page, const struct figures_group *group, bool of_mean)
+{
+    AUTO_STRV struct strv reasons = {0};
+    for (size_t i = 0; i < group->figure_count; i++) {
+        const char *why = of_mean ? group->figures[i].mean_why : group->figures[i].median_why;
+        if (why)
+            strv_add_once(&reasons, why);
+    }
+    for (size_t r = 0; r < reasons.count; r++) {
+        size_t n = 0;
+        text_addf(page->out, "no interval of the %s of ", of_mean ? "mean" : "median");
+        for (size_t i = 0; i < group->figure_count; i++) {
+            const char *why = of_mean ? group->figures[i].mean_why : group->figures[i].median_why;
+            if (!why || strcmp(why, reasons.items[r]) != 0)
+                continue;
+            AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
+            text_addf(page->out, "%s%s", n++ ? ", " : "", name);
+        }
+        text_addf(page->out, ": %s\n", reasons.items[r]);
+    }
 }
 
 static void say_spread(const struct page *page, const struct figures_group *group)
@@ -189,6 +213,8 @@ void figures_text(const struct dataset *dataset, const struct figures *figures,
         if (group->count == 0)
             continue;
         figure_table(&page, group);
+        say_missing(&page, group, true);
+        say_missing(&page, group, false);
         say_spread(&page, group);
         say_effects(&page, group);
         say_front(&page, group);
