@@ -94,7 +94,7 @@ static enum stats_scale scale_of(const struct figure *figure, const double *sort
 static void describe(struct figure *figure, double *values)
 {
     stats_sort(values, figure->n);
-    enum stats_scale scale = scale_of(figure, values);
+    enum stats_scale scale = figure->scale = scale_of(figure, values);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
@@ -183,35 +183,78 @@ static void add_spreads(const struct dataset *dataset, struct figures_group *gro
         group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
 }
 
-static void make_group(const struct dataset *dataset, const size_t *order, size_t count,
+static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
                        const struct figures_options *options, struct figures *out)
 {
     out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
     struct figures_group *group = &out->groups[out->count++];
-    *group = (struct figures_group){0};
+    *group = (struct figures_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
     add_figures(dataset, group, options);
     add_spreads(dataset, group, options->precision);
     figures_add_front(dataset, group);
-    figures_add_effects(dataset, group);
+    figures_add_effects(dataset, group, options->seed);
 }
 
-/* Defaults, which are alike, and random draws are two things: each mode of a model is a group. */
+/* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
+ * all others, at least two, are there once each. Draws do not repeat, so these are the defaults. NULL: it is not so. */
+static char *repeated_key(const struct dataset *dataset, const size_t *order, size_t count)
+{
+    AUTO_STRV struct strv keys = {0};
+    const char *repeated = NULL;
+    size_t sets = 0, single = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!dataset->items[order[i]].mode)
+            strv_add_owned(&keys, audit_params_key_with_seeds(&dataset->items[order[i]]));
+    if (keys.count)
+        qsort(keys.items, keys.count, sizeof *keys.items, compare_names);
+    for (size_t from = 0, to; from < keys.count; from = to) {
+        for (to = from + 1; to < keys.count && strcmp(keys.items[from], keys.items[to]) == 0;)
+            to++;
+        if (to - from > 1) {
+            repeated = keys.items[from];
+            sets++;
+        } else {
+            single++;
+        }
+    }
+    return sets == 1 && single >= 2 ? mem_strdup(repeated) : NULL;
+}
+
+static const char *hyperparameters_of(const struct dataset_experiment *experiment, const char *default_key)
+{
+    if (experiment->mode)
+        return strcmp(experiment->mode, "default") == 0 ? "default" : "drawn";
+    if (!default_key)
+        return NULL;
+    AUTO_FREE char *key = audit_params_key_with_seeds(experiment);
+    return strcmp(key, default_key) == 0 ? "default" : "drawn";
+}
+
+/* Defaults, which are alike, and random draws are two things: each mode of a model is a group, and of parallel ones, or
+ * ones whose mode is not known, so are the two. */
 static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
                        const struct figures_options *options, struct figures *out)
 {
+    static const char *const kinds[] = {NULL, "default", "drawn"};
     AUTO_STRV struct strv modes = {0};
     AUTO_FREE size_t *members = mem_array(count + 1, sizeof *members);
-    for (size_t i = 0; i < count; i++)
+    AUTO_FREE const char **kind = mem_array(count + 1, sizeof *kind);
+    AUTO_FREE char *default_key = repeated_key(dataset, order, count);
+    for (size_t i = 0; i < count; i++) {
         strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
-    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
-    for (size_t m = 0; m < modes.count; m++) {
-        size_t n = 0;
-        for (size_t i = 0; i < count; i++)
-            if (strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
-                members[n++] = order[i];
-        make_group(dataset, members, n, options, out);
+        kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
+    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    for (size_t m = 0; m < modes.count; m++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            size_t n = 0;
+            for (size_t i = 0; i < count; i++)
+                if (kind[i] == kinds[k] && strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
+                    members[n++] = order[i];
+            if (n)
+                make_group(dataset, members, n, kinds[k], options, out);
+        }
 }
 
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
@@ -231,10 +274,8 @@ void figures_fini(struct figures *figures)
         struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
-        for (size_t i = 0; i < group->effect_count; i++)
-            free(group->effects[i].param);
+        figures_fini_effects(group);
         free(group->figures);
-        free(group->effects);
         free(group->items);
         free(group->front);
     }

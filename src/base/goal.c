@@ -25,9 +25,9 @@ static const char *const more[] = {
     "tpr",      "tnr",        "f1",     "r2",    "sensitivity", "specificity", "fscore", "reward", NULL};
 
 /* Those of them that lie between 0 and 1, or 0 and 100 %. */
-static const char *const shares[] = {"accuracy", "accuracies",  "acc",         "macc", "auc",    "auroc",  "auprc",
-                                     "aupr",     "ap",          "map",         "iou",  "miou",   "dice",   "recall",
-                                     "f1",       "precision",   "ndcg",        "mrr",  "tpr",    "tnr",    "fpr",
+static const char *const shares[] = {"accuracy", "accuracies",  "acc",         "macc",   "auc",  "auroc", "auprc",
+                                     "aupr",     "ap",          "map",         "iou",    "miou", "dice",  "recall",
+                                     "f1",       "precision",   "ndcg",        "mrr",    "tpr",  "tnr",   "fpr",
                                      "fnr",      "sensitivity", "specificity", "fscore", NULL};
 
 /* A word that says it with a number behind it: top1, rank-5, hits@10. */

@@ -9,7 +9,7 @@ enum goal { GOAL_UNKNOWN, GOAL_MINIMIZE, GOAL_MAXIMIZE };
 
 /* "minimize", "maximize"; NULL: unknown. */
 const char *goal_name(enum goal goal);
-extern const char *const goal_names[]; /* those two, and NULL */
+extern const char *const goal_names[];             /* those two, and NULL */
 bool goal_parse(const char *text, enum goal *out); /* text may be NULL; false: neither of the two */
 
 /* By whole words of the name, whatever their case: they end at what is no letter or digit, between letters and digits,

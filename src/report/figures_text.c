@@ -24,7 +24,9 @@ static char *group_name(const struct figures_group *group)
 {
     const struct dataset_experiment *like = group->like;
     bool said = like->parallel || like->mode;
-    return mem_printf("%s %s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "");
+    bool more = group->hyperparameters && (like->parallel || !like->mode);
+    return mem_printf("%s %s%s%s%s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "",
+                      more ? ", " : "", more ? group->hyperparameters : "", more ? " hyperparameters" : "");
 }
 
 static char *digits(double value, int count)
@@ -150,6 +152,19 @@ static void say_spread(const struct page *page, const struct figures_group *grou
                   group->repeats);
 }
 
+/* A line for each level: "   16 to 32  n 4  17200 (17100 to 17400)". */
+static void say_curve(const struct page *page, const struct figure_effect *effect)
+{
+    for (size_t i = 0; i < effect->level_count; i++) {
+        const struct figure_level *level = &effect->levels[i];
+        AUTO_FREE char *from = digits(level->from, 4);
+        AUTO_FREE char *to = digits(level->to, 4);
+        AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
+        AUTO_FREE char *median = figures_text_interval(level->median, &level->interval);
+        text_addf(page->out, "  %22s  n %-3zu  %s\n", range, level->n, median);
+    }
+}
+
 static void say_effects(const struct page *page, const struct figures_group *group)
 {
     bool colour = page->options->colour, any = false;
@@ -164,6 +179,7 @@ static void say_effects(const struct page *page, const struct figures_group *gro
         if (effect->rank.interval.method != STATS_NONE)
             text_addf(page->out, " (%.2f to %.2f)", effect->rank.interval.low, effect->rank.interval.high);
         text_addf(page->out, ", p %.2g corrected\n", effect->p_adjusted);
+        say_curve(page, effect);
         any = true;
     }
     if (group->effect_count && !any)

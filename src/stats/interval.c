@@ -65,7 +65,7 @@ static double skewness_of(const double *x, size_t n, double mean)
 struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale, const char **why)
 {
     if (n < STATS_MEAN_LEAST)
-        return refuse(why, "the mean of fewer than 30 values: those that are one in ten may all be missing");
+        return refuse(why, "fewer than 30 values: those that are one in ten may all be missing");
     if (why)
         *why = NULL;
     double mean = stats_mean(x, n).value, deviation = stats_deviation(x, n).value;

@@ -87,6 +87,19 @@ assert effects["batch_size", "accuracy"]["p_corrected"] < 0.01
 END
 }
 
+@test "intervals, ranks, p values and Holm's equal those of scipy and statsmodels; defaults are no draws, seeds no effects" {
+    python3 -c 'import scipy, statsmodels' 2> /dev/null || skip "python3-scipy or python3-statsmodels is missing"
+    python3 "$BATS_TEST_DIRNAME/stats_reference.py" make results
+    "$TARE" stats results --verdicts all --json > stats.json
+    python3 "$BATS_TEST_DIRNAME/stats_reference.py" check results stats.json
+    "$TARE" stats results --verdicts all > stats.txt
+    grep -q '^demo draws, default hyperparameters$' stats.txt
+    grep -q '^no interval of the median of gpu_energy_j, .*: fewer than 3 values$' stats.txt
+    grep -Eq '^ +0\.001  n 10   [0-9.]+ \([0-9.]+ to [0-9.]+\)$' stats.txt
+    run -1 grep -E 'seed (raises|lowers)' stats.txt
+    [ "$("$TARE" stats results --verdicts all --csv | grep -c ',drawn$')" -eq 5 ] # energy in J and kWh, power, duration, accuracy
+}
+
 @test "--verdicts takes contaminated experiments in" {
     study results 1
     "$TARE" stats results --json --verdicts all > stats.json
@@ -406,7 +419,7 @@ assert repo["goals"] == {"loss": "minimize", "answer_f1": "maximize", "plain": N
     python3 - "$(run_dir)" <<'END'
 import csv, json, sys
 groups = json.load(open("stats.json"))["groups"]
-assert [(g["mode"], g["experiments"]) for g in groups] == [("default", 9), ("mutation", 2)], groups
+assert [(g["mode"], g["hyperparameters"], g["experiments"]) for g in groups] == [("default", "default", 9), ("mutation", "drawn", 2)], groups
 assert {r["mode"] for r in csv.DictReader(open("stats.csv", newline=""))} == {"default", "mutation"}
 exported = [r["mode"] for r in csv.DictReader(open("experiments.csv", newline=""))]
 assert exported == [r["mode"] for r in csv.DictReader(open(sys.argv[1] + "/summary.csv", newline=""))] == ["default"] * 9 + ["mutation"] * 2
