@@ -110,26 +110,34 @@ static void figure_table(const struct page *page, const struct figures_group *gr
     table_free(table);
 }
 
-/* Each reason once, with the quantities that have none for it: "no interval of the mean of a, b: ...". */
+static const char *reason_of(const struct figure *figure, bool of_mean)
+{
+    return of_mean ? figure->mean_why : figure->median_why;
+}
+
+/* Each reason once, with the quantities that have none for it: "no interval of the median of a, b: ..."; of all of them
+ * "no interval of any median: ...". */
 static void say_missing(const struct page *page, const struct figures_group *group, bool of_mean)
 {
     AUTO_STRV struct strv reasons = {0};
-    for (size_t i = 0; i < group->figure_count; i++) {
-        const char *why = of_mean ? group->figures[i].mean_why : group->figures[i].median_why;
-        if (why)
-            strv_add_once(&reasons, why);
-    }
+    const char *what = of_mean ? "mean" : "median";
+    for (size_t i = 0; i < group->figure_count; i++)
+        if (reason_of(&group->figures[i], of_mean))
+            strv_add_once(&reasons, reason_of(&group->figures[i], of_mean));
     for (size_t r = 0; r < reasons.count; r++) {
-        size_t n = 0;
-        text_addf(page->out, "no interval of the %s of ", of_mean ? "mean" : "median");
+        AUTO_TEXT struct text names = {0};
+        bool all = true;
         for (size_t i = 0; i < group->figure_count; i++) {
-            const char *why = of_mean ? group->figures[i].mean_why : group->figures[i].median_why;
-            if (!why || strcmp(why, reasons.items[r]) != 0)
+            const char *why = reason_of(&group->figures[i], of_mean);
+            if (!why || strcmp(why, reasons.items[r]) != 0) {
+                all = false;
                 continue;
+            }
             AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
-            text_addf(page->out, "%s%s", n++ ? ", " : "", name);
+            text_addf(&names, "%s%s", names.length ? ", " : "", name);
         }
-        text_addf(page->out, ": %s\n", reasons.items[r]);
+        text_addf(page->out, "no interval of %s %s%s%s: %s\n", all ? "any" : "the", what, all ? "" : " of ",
+                  all ? "" : names.data, reasons.items[r]);
     }
 }
 

@@ -4,9 +4,10 @@ median's ranks by scipy's distributions, p values by scipy's own test, Holm by s
 trying one number after another.
 
 The folder is a study's summary.csv: for each n one model, whose energies are lognormal and whose accuracies are near 100 %;
-model "draws" with hyperparameters drawn at random, two seeds each, and five runs with the defaults; model "grid" with one
-hyperparameter of three values."""
+model "draws" with hyperparameters drawn at random, two seeds each, and five runs with the defaults; model "pairs" is
+parallel, with three runs of the defaults and six draws; model "grid" has one hyperparameter of three values."""
 import csv
+import itertools
 import json
 import math
 import os
@@ -27,7 +28,8 @@ def rows():
         nonlocal number
         number += 1
         at = f"2025-11-{1 + number // 1440:02}T{number // 60 % 24:02}:{number % 60:02}:00.000000"
-        return dict(zip(COLUMNS, (f"demo_{model}_{number:03}", at, "demo", model, "True", 60.0, 0, lr, epochs, seed,
+        end = "_parallel" if model == "pairs" else ""
+        return dict(zip(COLUMNS, (f"demo_{model}_{number:03}{end}", at, "demo", model, "True", 60.0, 0, lr, epochs, seed,
                                   accuracy, loss, energy, energy / 60)))
     for n in COUNTS:
         for _ in range(n):
@@ -39,6 +41,8 @@ def rows():
         for seed in (1, 2):
             yield row("draws", 100 * epochs * math.exp(draw.gauss(0, 0.1)), lr=lr, epochs=epochs, seed=seed,
                       accuracy=90 + math.log10(lr) + draw.gauss(0, 1))
+    for lr in (0.1, 0.1, 0.1, 0.2, 0.5, 0.3, 0.7, 0.9, 0.6):
+        yield row("pairs", 1000 + 100 * lr + draw.gauss(0, 20), lr=lr)
     for number_ in range(30):
         yield row("grid", 1000 + draw.gauss(0, 100), lr=(0.1, 0.01, 0.001)[number_ % 3], seed=number_, loss=1 / (1 + number_))
 
@@ -122,13 +126,21 @@ def check(path, given):
             for interval in (figures[name]["mean_interval"], figures[name]["median_interval"]):
                 assert not interval or (interval["low"] >= 0 and interval["high"] <= highest), (n, name, interval)
     # The defaults are a group of their own and no draw; seeds are repeats, not effects.
-    assert {(g["model"], g["hyperparameters"]): g["n"] for g in groups if g["model"] in ("draws", "grid")} == {
-        ("draws", "default"): 5, ("draws", "drawn"): 80, ("grid", None): 30}
+    assert {(g["model"], g["hyperparameters"]): g["n"] for g in groups if g["model"] in ("draws", "pairs", "grid")} == {
+        ("draws", "default"): 5, ("draws", "drawn"): 80, ("pairs", "default"): 3, ("pairs", "drawn"): 6, ("grid", None): 30}
     effects = {(g["model"], e["hyperparameter"], e["on"]): e for g in groups for e in g["effects"]}
     assert set(effects) == {("draws", p, q) for p in ("lr", "epochs") for q in ("gpu_energy_j", "accuracy")} | {
-        ("grid", "lr", "gpu_energy_j"), ("grid", "lr", "loss")}, set(effects)
+        ("pairs", "lr", "gpu_energy_j"), ("grid", "lr", "gpu_energy_j"), ("grid", "lr", "loss")}, set(effects)
+    # Of few runs all orders are tried.
+    from scipy import stats
+    mine = [r for r in table if r["model"] == "pairs"][3:]
+    lr, energy = [float(r["hyperparam_lr"]) for r in mine], [float(r["energy_gpu_total_joules"]) for r in mine]
+    rho, orders = stats.spearmanr(lr, energy)[0], list(itertools.permutations(energy))
+    far = sum(abs(stats.spearmanr(lr, order)[0]) >= abs(rho) - 1e-9 for order in orders)
+    near(effects["pairs", "lr", "gpu_energy_j"]["rho"], rho)
+    near(effects["pairs", "lr", "gpu_energy_j"]["p"], far / len(orders))
     sets = {}
-    for row in table[sum(COUNTS) + 5:-30]:
+    for row in table[sum(COUNTS) + 5:-39]:
         sets.setdefault((float(row["hyperparam_lr"]), int(row["hyperparam_epochs"])), []).append(row)
     for at, param in enumerate(("lr", "epochs")):
         for name, column in (("gpu_energy_j", "energy_gpu_total_joules"), ("accuracy", "perf_accuracy")):
@@ -136,7 +148,6 @@ def check(path, given):
             assert (effect["n"], effect["runs"]) == (40, 80), effect
             check_rank(effect, [key[at] for key in sets], [statistics.mean(float(r[column]) for r in rows_) for rows_ in sets.values()])
     # Vangel's interval of a coefficient of variation, and the repeats by trying one n after another.
-    from scipy import stats
     default = next(g for g in groups if (g["model"], g["hyperparameters"]) == ("draws", "default"))
     watts = [float(r["energy_gpu_avg_watts"]) for r in table[sum(COUNTS):sum(COUNTS) + 5]]
     cv = statistics.stdev(watts) / statistics.mean(watts)
