@@ -86,9 +86,8 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
     }
     bool rests = power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
     if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
-        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED,
-                      "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W", early.value, power.value,
-                      rests ? "where the GPU rests at" : "where most begin at",
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
+                      early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
                       rests ? levels->rest_w : levels->start_w);
     else
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
@@ -147,11 +146,10 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
         /* One that comes and goes is not always there when an experiment begins. */
         for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
             if (!states[places[k].index].busy)
-                dataset_check(
-                    &dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
-                    "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
-                    "may come and go",
-                    dataset->items[places[busy].index].id, experiment->id);
+                dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                              "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
+                              "may come and go",
+                              dataset->items[places[busy].index].id, experiment->id);
         busy = i;
     }
 }

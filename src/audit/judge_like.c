@@ -11,8 +11,7 @@
 
 /* Two others at least; what a hyperparameter may do to a figure over its whole range before there are data, as a share. */
 enum { LIKE_LEAST = 3 };
-static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4,
-                    effect_free = 0.7, effect_little = 0.01;
+static const double noise_share[LIKE_FIGURES] = {LIMIT_NOISE, LIMIT_NOISE, LIMIT_NOISE}, noise_df = 4, effect_free = 0.7, effect_little = 0.01;
 
 static struct reading figure_of(const struct dataset_experiment *experiment, enum like_figure figure)
 {
@@ -137,7 +136,8 @@ static void make_design(struct kind *kind)
     }
     /* Close up the rows. */
     for (size_t i = 0; i < kind->count; i++)
-        memmove(kind->x + i * kind->covariates, kind->x + i * STATS_FIT_COVARIATES, kind->covariates * sizeof *kind->x);
+        memmove(kind->x + i * kind->covariates, kind->x + i * STATS_FIT_COVARIATES,
+                kind->covariates * sizeof *kind->x);
 }
 
 /* Those of the kind that have the figure, as a fit wants them. */
@@ -232,8 +232,7 @@ static void predict(const struct kind *kind, enum like_figure figure)
     take_sample(kind, figure, &sample);
     AUTO_FREE struct stats_prediction *out = mem_array(sample.in.count + 1, sizeof *out);
     if (sample.in.count)
-        stats_fit_predict(&sample.in,
-                          (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
+        stats_fit_predict(&sample.in, (struct stats_noise){noise_share[figure] * noise_share[figure] * noise_df, noise_df}, out);
     for (size_t i = 0; i < sample.in.count; i++) {
         struct judge_figure *like = &kind->states[kind->items[sample.of[i]]].like[figure];
         like->prediction = out[i];
@@ -324,8 +323,8 @@ void judge_like(const struct dataset *dataset, struct judge_state *states)
         for (size_t i = from; i < to; i++) {
             items[i] = keyed[i].index;
             if (i == from || strcmp(keyed[i].key, keyed[i - 1].key) != 0)
-                kinds[kind_count++] =
-                    (struct kind){.dataset = dataset, .states = states, .items = items + i, .incomplete = incomplete};
+                kinds[kind_count++] = (struct kind){
+                    .dataset = dataset, .states = states, .items = items + i, .incomplete = incomplete};
             kinds[kind_count - 1].count++;
         }
     }

@@ -310,8 +310,7 @@ static bool read_perf(struct dataset_experiment *experiment, int dir, const char
         return false;
     perf_parse(text_get(&text), text.length, out);
     if (text.length && text_get(&text)[text.length - 1] != '\n')
-        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s is cut off: its last line has no end",
-                         name);
+        dataset_evidence(experiment, "file_damaged", none, none, "energy/%s is cut off: its last line has no end", name);
     return true;
 }
 

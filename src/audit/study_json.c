@@ -25,8 +25,8 @@ static void differ(struct dataset_experiment *experiment, const char *cell, cons
                    unsigned quantities)
 {
     static const struct reading none = {0};
-    dataset_evidence(experiment, "values_differ", none, none,
-                     "%.100s is %.60s in summary.csv and %.60s in experiment.json", cell, left, right);
+    dataset_evidence(experiment, "values_differ", none, none, "%.100s is %.60s in summary.csv and %.60s in experiment.json",
+                     cell, left, right);
     dataset_evidence_touches(experiment, quantities);
 }
 
