@@ -77,46 +77,54 @@ static size_t values_of(const struct dataset *dataset, const struct figures_grou
     return n;
 }
 
-/* Of the finite ones; sorts them. */
-static void describe(struct figure *figure, double *values, struct rng *rng)
+/* What a quantity can be: energies, powers, times and losses are over 0; a metric whose name says so is a share. */
+static enum stats_scale scale_of(const struct figure *figure, const double *sorted)
 {
+    double lowest = sorted[0], highest = sorted[figure->n - 1];
+    if (lowest < 0)
+        return STATS_ANY;
+    if (!figure->is_metric)
+        return STATS_POSITIVE;
+    if (goal_is_share(figure->name) && highest <= 100)
+        return highest <= 1 ? STATS_SHARE : STATS_PERCENT;
+    return figure->goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
+}
+
+/* Of the finite ones; sorts them. */
+static void describe(struct figure *figure, double *values)
+{
+    stats_sort(values, figure->n);
+    enum stats_scale scale = figure->scale = scale_of(figure, values);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
-    figure->mean_interval = stats_mean_interval(values, figure->n, rng);
-    figure->median_interval = stats_median_interval(values, figure->n);
-    stats_sort(values, figure->n);
+    figure->mean_interval = stats_mean_interval(values, figure->n, scale, &figure->mean_why);
+    figure->median_interval = stats_median_interval_on(values, figure->n, scale, &figure->median_why);
     figure->lowest = (struct reading){values[0], true};
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
-/* The values of a quantity, each times scale, under a name. */
+/* The values of a quantity, each times so much, under a name. */
 static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
-                       double scale, bool is_metric, uint64_t seed)
+                       double times, bool is_metric)
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
     figure.n = values_of(dataset, group, of, values, &figure.not_finite);
     for (size_t i = 0; i < figure.n; i++)
-        values[i] *= scale;
-    struct rng rng;
+        values[i] *= times;
     if (figure.n == 0 && figure.not_finite == 0)
         return;
-    /* Each figure has its own stream, so that none depends on which others there are. */
-    AUTO_FREE char *stream =
-        mem_printf("%s %s %d %s", group->like->repo, group->like->model, group->like->parallel, name);
-    rng_seed_named(&rng, seed, stream);
     figure.name = mem_strdup(name);
     if (figure.n)
-        describe(&figure, values, &rng);
+        describe(&figure, values);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
     group->figures[group->figure_count++] = figure;
 }
 
-static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric,
-                       uint64_t seed)
+static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric)
 {
-    add_scaled(dataset, group, name, name, 1, is_metric, seed);
+    add_scaled(dataset, group, name, name, 1, is_metric);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -128,11 +136,10 @@ static void add_figures(const struct dataset *dataset, struct figures_group *gro
                         const struct figures_options *options)
 {
     AUTO_STRV struct strv metrics = {0};
-    uint64_t seed = options->seed;
     for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
-        add_figure(dataset, group, quantities[i], false, seed);
+        add_figure(dataset, group, quantities[i], false);
         if (options->carbon_g_per_kwh.valid && strcmp(quantities[i], "gpu_energy_kwh") == 0)
-            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false, seed);
+            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false);
     }
     for (size_t i = 0; i < group->count; i++)
         for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
@@ -140,7 +147,7 @@ static void add_figures(const struct dataset *dataset, struct figures_group *gro
     if (metrics.count)
         qsort(metrics.items, metrics.count, sizeof *metrics.items, compare_names);
     for (size_t i = 0; i < metrics.count; i++)
-        add_figure(dataset, group, metrics.items[i], true, seed);
+        add_figure(dataset, group, metrics.items[i], true);
 }
 
 static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
@@ -176,35 +183,78 @@ static void add_spreads(const struct dataset *dataset, struct figures_group *gro
         group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
 }
 
-static void make_group(const struct dataset *dataset, const size_t *order, size_t count,
+static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
                        const struct figures_options *options, struct figures *out)
 {
     out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
     struct figures_group *group = &out->groups[out->count++];
-    *group = (struct figures_group){0};
+    *group = (struct figures_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
     add_figures(dataset, group, options);
     add_spreads(dataset, group, options->precision);
     figures_add_front(dataset, group);
-    figures_add_effects(dataset, group);
+    figures_add_effects(dataset, group, options->seed);
 }
 
-/* Defaults, which are alike, and random draws are two things: each mode of a model is a group. */
+/* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
+ * all others, at least two, are there once each. Draws do not repeat, so these are the defaults. NULL: it is not so. */
+static char *repeated_key(const struct dataset *dataset, const size_t *order, size_t count)
+{
+    AUTO_STRV struct strv keys = {0};
+    const char *repeated = NULL;
+    size_t sets = 0, single = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!dataset->items[order[i]].mode)
+            strv_add_owned(&keys, audit_params_key_with_seeds(&dataset->items[order[i]]));
+    if (keys.count)
+        qsort(keys.items, keys.count, sizeof *keys.items, compare_names);
+    for (size_t from = 0, to; from < keys.count; from = to) {
+        for (to = from + 1; to < keys.count && strcmp(keys.items[from], keys.items[to]) == 0;)
+            to++;
+        if (to - from > 1) {
+            repeated = keys.items[from];
+            sets++;
+        } else {
+            single++;
+        }
+    }
+    return sets == 1 && single >= 2 ? mem_strdup(repeated) : NULL;
+}
+
+static const char *hyperparameters_of(const struct dataset_experiment *experiment, const char *default_key)
+{
+    if (experiment->mode)
+        return strcmp(experiment->mode, "default") == 0 ? "default" : "drawn";
+    if (!default_key)
+        return NULL;
+    AUTO_FREE char *key = audit_params_key_with_seeds(experiment);
+    return strcmp(key, default_key) == 0 ? "default" : "drawn";
+}
+
+/* Defaults, which are alike, and random draws are two things: each mode of a model is a group, and of parallel ones, or
+ * ones whose mode is not known, so are the two. */
 static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
                        const struct figures_options *options, struct figures *out)
 {
+    static const char *const kinds[] = {NULL, "default", "drawn"};
     AUTO_STRV struct strv modes = {0};
     AUTO_FREE size_t *members = mem_array(count + 1, sizeof *members);
-    for (size_t i = 0; i < count; i++)
+    AUTO_FREE const char **kind = mem_array(count + 1, sizeof *kind);
+    AUTO_FREE char *default_key = repeated_key(dataset, order, count);
+    for (size_t i = 0; i < count; i++) {
         strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
-    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
-    for (size_t m = 0; m < modes.count; m++) {
-        size_t n = 0;
-        for (size_t i = 0; i < count; i++)
-            if (strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
-                members[n++] = order[i];
-        make_group(dataset, members, n, options, out);
+        kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
+    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    for (size_t m = 0; m < modes.count; m++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            size_t n = 0;
+            for (size_t i = 0; i < count; i++)
+                if (kind[i] == kinds[k] && strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
+                    members[n++] = order[i];
+            if (n)
+                make_group(dataset, members, n, kinds[k], options, out);
+        }
 }
 
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
@@ -224,10 +274,8 @@ void figures_fini(struct figures *figures)
         struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
-        for (size_t i = 0; i < group->effect_count; i++)
-            free(group->effects[i].param);
+        figures_fini_effects(group);
         free(group->figures);
-        free(group->effects);
         free(group->items);
         free(group->front);
     }

@@ -8,10 +8,10 @@
 #include "stats/compare.h"
 
 struct figures_options {
-    bool clean_only;   /* else all that are not contaminated */
-    bool all_verdicts; /* contaminated ones too */
-    uint64_t seed;     /* of the bootstrap */
-    double precision;  /* half-width wanted of the mean energy, as a share of it: 0.05 */
+    bool clean_only;                 /* else all that are not contaminated */
+    bool all_verdicts;               /* contaminated ones too */
+    uint64_t seed;                   /* of the random orders that effects are tested by */
+    double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
     struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
 };
 
@@ -23,23 +23,38 @@ struct figure {
     size_t n;          /* finite values: what the rest is of */
     size_t not_finite; /* NaN or infinite: a training that diverged */
     enum goal goal;    /* of a metric */
+    enum stats_scale scale;
     struct reading mean, median, deviation, lowest, highest;
     struct stats_interval mean_interval, median_interval;
+    const char *mean_why, *median_why; /* why there is none; NULL: there is one, or no value */
+};
+
+/* A quantity where a hyperparameter has one value, or one of a range of values. */
+struct figure_level {
+    double from, to; /* the least and the greatest value there */
+    size_t n;
+    double median;
+    struct stats_interval interval; /* of that level alone */
 };
 
 /* A hyperparameter against a quantity. */
 struct figure_effect {
     char *param;
-    const char *target; /* "gpu_energy_j" or the quality's name (borrowed from the group's figures) */
-    size_t n;
+    const char *target; /* "gpu_energy_j" or the metric's name (borrowed from the group's figures) */
+    size_t n;           /* points: runs; where other hyperparameters differ, too, sets of runs alike but for the seed */
+    size_t runs;        /* behind them */
     struct stats_rank rank;
-    double p_adjusted; /* Holm, over all effects of the dataset */
+    double p_adjusted;           /* Holm, over all effects of the dataset */
+    struct figure_level *levels; /* ascending */
+    size_t level_count;
 };
 
 struct figures_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
+    /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
+    const char *hyperparameters;
     size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
-    size_t *items; /* indices of those that count: successes that were not left out */
+    size_t *items;                             /* indices of those that count: successes that were not left out */
     size_t count;
     struct figure *figures;
     size_t figure_count;

@@ -5,7 +5,8 @@
 #include "audit/figures.h"
 
 void figures_add_front(const struct dataset *dataset, struct figures_group *group);
-void figures_add_effects(const struct dataset *dataset, struct figures_group *group);
+void figures_add_effects(const struct dataset *dataset, struct figures_group *group, uint64_t seed);
+void figures_fini_effects(struct figures_group *group);
 void figures_adjust_effects(struct figures *figures);
 
 #endif

@@ -27,8 +27,12 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
     json_set_reading(out, "mean", figure->mean);
     json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
+    if (figure->mean_why)
+        json_object_set_new(out, "mean_interval_missing", json_string(figure->mean_why));
     json_set_reading(out, "median", figure->median);
     json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
+    if (figure->median_why)
+        json_object_set_new(out, "median_interval_missing", json_string(figure->median_why));
     json_set_reading(out, "deviation", figure->deviation);
     json_set_reading(out, "lowest", figure->lowest);
     json_set_reading(out, "highest", figure->highest);
@@ -45,16 +49,31 @@ static json_t *spread_json(const struct audit_spread *spread, bool mixed)
     return out;
 }
 
-static json_t *effect_json(const struct figure_effect *effect)
+static json_t *level_json(const struct figure_level *level)
 {
     json_t *out = json_object();
+    json_object_set_new(out, "from", json_real(level->from));
+    json_object_set_new(out, "to", json_real(level->to));
+    json_set_count(out, "n", level->n);
+    json_object_set_new(out, "median", json_real(level->median));
+    json_object_set_new(out, "interval", figures_interval_json(&level->interval));
+    return out;
+}
+
+static json_t *effect_json(const struct figure_effect *effect)
+{
+    json_t *out = json_object(), *curve = json_array();
     json_object_set_new(out, "hyperparameter", json_text_or_null(effect->param));
     json_object_set_new(out, "on", json_text_or_null(effect->target));
     json_set_count(out, "n", effect->n);
+    json_set_count(out, "runs", effect->runs);
     json_object_set_new(out, "rho", json_real(effect->rank.rho));
     json_object_set_new(out, "interval", figures_interval_json(&effect->rank.interval));
     json_object_set_new(out, "p", json_real(effect->rank.p));
     json_object_set_new(out, "p_corrected", json_real(effect->p_adjusted));
+    for (size_t i = 0; i < effect->level_count; i++)
+        json_array_append_new(curve, level_json(&effect->levels[i]));
+    json_object_set_new(out, "curve", curve);
     return out;
 }
 
@@ -78,6 +97,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
     json_object_set_new(out, "model", json_text_or_null(group->like->model));
     json_object_set_new(out, "mode", json_string(dataset_mode(group->like)));
+    json_object_set_new(out, "hyperparameters", json_text_or_null(group->hyperparameters));
     json_set_count(out, "experiments", group->total);
     json_set_count(out, "failed", group->failed);
     json_set_count(out, "not_ended", group->not_ended);
@@ -147,7 +167,7 @@ static void add_interval(struct text *out, const struct stats_interval *interval
 void figures_csv(const struct figures *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
-                  "median_method,deviation,lowest,highest,not_finite,goal\n");
+                  "median_method,deviation,lowest,highest,not_finite,goal,hyperparameters\n");
     for (size_t g = 0; g < figures->count; g++) {
         const struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
@@ -166,6 +186,7 @@ void figures_csv(const struct figures *figures, struct text *out)
             add_number(out, figure->highest.value, figure->highest.valid);
             text_addf(out, ",%zu", figure->not_finite);
             add_cell(out, figure->goal == GOAL_UNKNOWN ? "" : goal_name(figure->goal));
+            add_cell(out, group->hyperparameters ? group->hyperparameters : "");
             text_add_char(out, '\n');
         }
     }

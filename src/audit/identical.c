@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_seed(const char *name)
+bool audit_is_seed(const char *name)
 {
     return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0 || strcmp(name, "manual_seed") == 0;
 }
@@ -20,13 +20,13 @@ static int compare_params(const void *a, const void *b)
 }
 
 /* Lengths stand before what they are of. */
-char *audit_params_key(const struct dataset_experiment *experiment)
+static char *params_key(const struct dataset_experiment *experiment, bool seeds)
 {
     AUTO_TEXT struct text key = {0};
     AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
     size_t count = 0;
     for (size_t i = 0; i < experiment->param_count; i++)
-        if (!is_seed(experiment->params[i].name))
+        if (seeds || !audit_is_seed(experiment->params[i].name))
             params[count++] = &experiment->params[i];
     qsort(params, count, sizeof *params, compare_params);
     for (size_t i = 0; i < count; i++) {
@@ -34,6 +34,16 @@ char *audit_params_key(const struct dataset_experiment *experiment)
         text_addf(&key, "%zu:%s%zu:%s", strlen(params[i]->name), params[i]->name, strlen(value), value);
     }
     return text_take(&key);
+}
+
+char *audit_params_key(const struct dataset_experiment *experiment)
+{
+    return params_key(experiment, false);
+}
+
+char *audit_params_key_with_seeds(const struct dataset_experiment *experiment)
+{
+    return params_key(experiment, true);
 }
 
 struct keyed {

@@ -8,7 +8,7 @@
 typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
 
 struct audit_spread {
-    struct reading cv; /* within the sets of identical runs, pooled by their degrees of freedom */
+    struct reading cv;   /* within the sets of identical runs, pooled by their degrees of freedom */
     size_t values, sets; /* sets of at least two */
     size_t freedom;      /* degrees of freedom behind cv */
 };
@@ -18,7 +18,11 @@ struct audit_spread {
 struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
                                     audit_figure *figure, const void *context);
 
+/* Whether a hyperparameter by its name is a seed: runs that differ by it alone are repeats. */
+bool audit_is_seed(const char *name);
+
 /* The same text for the same hyperparameters but for the seed, and for no others; fresh. */
 char *audit_params_key(const struct dataset_experiment *experiment);
+char *audit_params_key_with_seeds(const struct dataset_experiment *experiment);
 
 #endif

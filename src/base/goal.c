@@ -24,6 +24,12 @@ static const char *const more[] = {
     "chrf",     "rouge",      "meteor", "cider", "recall",      "precision",   "ndcg",   "mrr",    "mcc",
     "tpr",      "tnr",        "f1",     "r2",    "sensitivity", "specificity", "fscore", "reward", NULL};
 
+/* Those of them that lie between 0 and 1, or 0 and 100 %. */
+static const char *const shares[] = {"accuracy", "accuracies",  "acc",         "macc",   "auc",  "auroc", "auprc",
+                                     "aupr",     "ap",          "map",         "iou",    "miou", "dice",  "recall",
+                                     "f1",       "precision",   "ndcg",        "mrr",    "tpr",  "tnr",   "fpr",
+                                     "fnr",      "sensitivity", "specificity", "fscore", NULL};
+
 /* A word that says it with a number behind it: top1, rank-5, hits@10. */
 static const char *const more_numbered[] = {"top", "rank", "hit", "hits", NULL};
 
@@ -133,6 +139,20 @@ enum goal goal_of_name(const char *metric)
     if (is_loss)
         return GOAL_MINIMIZE;
     return is_less == is_more ? GOAL_UNKNOWN : is_less ? GOAL_MINIMIZE : GOAL_MAXIMIZE;
+}
+
+bool goal_is_share(const char *metric)
+{
+    struct word words[MOST_WORDS];
+    size_t count = split(metric, words);
+    bool is_share = false;
+    for (size_t i = 0; i < count; i++) {
+        if (listed(words[i].letters, turned) || says(words, count, i, losses))
+            return false;
+        is_share |= says(words, count, i, shares) ||
+                    (i + 1 < count && words[i + 1].number && listed(words[i].letters, more_numbered));
+    }
+    return is_share;
 }
 
 enum goal goal_of(enum goal said, const char *metric)

@@ -40,7 +40,7 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .low = 0,
                      .high = 9007199254740991.0,
                      .default_text = "1",
-                     .help = "of the bootstrap"},
+                     .help = "of the random orders that p values above 9 runs are of"},
     [OPTION_CARBON] =
         OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds gpu_co2e_g, what the GPU energies are worth"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
@@ -87,7 +87,8 @@ static const char *const usage[] = {"stats DIR... [options]", NULL};
 static const char *const description[] = {
     "For each model and mode of results folders, of this program or in the study's layout: mean and median of energy, "
     "power, duration and each metric with 95 % intervals; how far identical runs differ; which hyperparameter moves "
-    "energy and which moves quality; the runs that no other beats in both; how many repeats would do.",
+    "energy or a metric, with the median and its interval at each of its values; the runs that no other beats in both; "
+    "how many repeats would do. Defaults and random draws are kept apart.",
     "Only successful trainings count, and none whose measurement is contaminated ('audit' says which). docs/stats.md "
     "says how each figure is made.",
     NULL};

@@ -62,10 +62,10 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     AUTO_FREE char *mean = figure->deviation.valid ? mem_printf("%.*f ± %.*f", decimals, figure->mean.value * times,
                                                                 decimals, figure->deviation.value * times)
                                                    : mem_printf("%.*f", decimals, figure->mean.value * times);
-    AUTO_FREE char *interval = figure->mean_interval.method == STATS_NONE
+    AUTO_FREE char *interval = figure->median_interval.method == STATS_NONE
                                    ? mem_strdup("")
-                                   : mem_printf("%.*f–%.*f", decimals, figure->mean_interval.low * times, decimals,
-                                                figure->mean_interval.high * times);
+                                   : mem_printf("%.*f–%.*f", decimals, figure->median_interval.low * times, decimals,
+                                                figure->median_interval.high * times);
     AUTO_FREE char *median = mem_printf("%.*f", decimals, figure->median.value * times);
     AUTO_FREE char *range =
         mem_printf("%.*f–%.*f", decimals, figure->lowest.value * times, decimals, figure->highest.value * times);
@@ -75,8 +75,8 @@ static void add_figure_row(const struct page *page, struct table *table, const s
     table_add_cell(table, small ? shown[quantity].small_unit : shown[quantity].unit, NULL);
     table_add_cell(table, n, NULL);
     table_add_cell(table, mean, NULL);
-    table_add_cell(table, interval, NULL);
     table_add_cell(table, median, NULL);
+    table_add_cell(table, interval, NULL);
     table_add_cell(table, range, NULL);
     *named = true;
 }
@@ -102,7 +102,7 @@ static void say_commands(const struct page *page)
 
 static void say_figures(const struct page *page)
 {
-    static const char *const titles[] = {"n", "mean ± sd", "95 % of mean", "median", "range"};
+    static const char *const titles[] = {"n", "mean ± sd", "median", "95 % of median", "range"};
     struct table *table = table_new(page->options->colour);
     bool any = false;
     table_add_column(table, "", false);

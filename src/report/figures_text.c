@@ -1,6 +1,7 @@
 #include "report/figures_text.h"
 
 #include "base/mem.h"
+#include "base/strv.h"
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 static const double significant = 0.05;
-/* WIDE: so many columns have room for the median's interval too. */
+/* WIDE: so many columns have room for the mean's interval too. */
 enum { FEWEST_NAME = 16, OTHERS = 58, OTHERS_WIDE = 90, WIDE = 110, NOT_FINITE = 12 };
 static const struct stats_interval none = {.method = STATS_NONE};
 
@@ -23,7 +24,9 @@ static char *group_name(const struct figures_group *group)
 {
     const struct dataset_experiment *like = group->like;
     bool said = like->parallel || like->mode;
-    return mem_printf("%s %s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "");
+    bool more = group->hyperparameters && (like->parallel || !like->mode);
+    return mem_printf("%s %s%s%s%s%s%s", like->repo, like->model, said ? ", " : "", said ? dataset_mode(like) : "",
+                      more ? ", " : "", more ? group->hyperparameters : "", more ? " hyperparameters" : "");
 }
 
 static char *digits(double value, int count)
@@ -86,15 +89,15 @@ static void figure_table(const struct page *page, const struct figures_group *gr
     table_add_column(table, "n", true);
     if (diverged)
         table_add_column(table, "not finite", true);
-    table_add_column(table, "mean (95 % interval)", true);
-    table_add_column(table, wide ? "median (95 % interval)" : "median", true);
+    table_add_column(table, wide ? "mean (95 % interval)" : "mean", true);
+    table_add_column(table, "median (95 % interval)", true);
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
         AUTO_FREE char *name = audit_text_fit(figure->name, name_columns);
         AUTO_FREE char *n = mem_printf("%zu", figure->n);
         AUTO_FREE char *not_finite = mem_printf("%zu", figure->not_finite);
-        AUTO_FREE char *mean = cell(figure->mean, &figure->mean_interval);
-        AUTO_FREE char *median = cell(figure->median, wide ? &figure->median_interval : &none);
+        AUTO_FREE char *mean = cell(figure->mean, wide ? &figure->mean_interval : &none);
+        AUTO_FREE char *median = cell(figure->median, &figure->median_interval);
         table_add_row(table);
         table_add_cell(table, name, NULL);
         table_add_cell(table, n, NULL);
@@ -105,6 +108,37 @@ static void figure_table(const struct page *page, const struct figures_group *gr
     }
     table_print(table, page->out);
     table_free(table);
+}
+
+static const char *reason_of(const struct figure *figure, bool of_mean)
+{
+    return of_mean ? figure->mean_why : figure->median_why;
+}
+
+/* Each reason once, with the quantities that have none for it: "no interval of the median of a, b: ..."; of all of them
+ * "no interval of any median: ...". */
+static void say_missing(const struct page *page, const struct figures_group *group, bool of_mean)
+{
+    AUTO_STRV struct strv reasons = {0};
+    const char *what = of_mean ? "mean" : "median";
+    for (size_t i = 0; i < group->figure_count; i++)
+        if (reason_of(&group->figures[i], of_mean))
+            strv_add_once(&reasons, reason_of(&group->figures[i], of_mean));
+    for (size_t r = 0; r < reasons.count; r++) {
+        AUTO_TEXT struct text names = {0};
+        bool all = true;
+        for (size_t i = 0; i < group->figure_count; i++) {
+            const char *why = reason_of(&group->figures[i], of_mean);
+            if (!why || strcmp(why, reasons.items[r]) != 0) {
+                all = false;
+                continue;
+            }
+            AUTO_FREE char *name = audit_text_fit(group->figures[i].name, 30);
+            text_addf(&names, "%s%s", names.length ? ", " : "", name);
+        }
+        text_addf(page->out, "no interval of %s %s%s%s: %s\n", all ? "any" : "the", what, all ? "" : " of ",
+                  all ? "" : names.data, reasons.items[r]);
+    }
 }
 
 static void say_spread(const struct page *page, const struct figures_group *group)
@@ -126,6 +160,19 @@ static void say_spread(const struct page *page, const struct figures_group *grou
                   group->repeats);
 }
 
+/* A line for each level: "   16 to 32  n 4  17200 (17100 to 17400)". */
+static void say_curve(const struct page *page, const struct figure_effect *effect)
+{
+    for (size_t i = 0; i < effect->level_count; i++) {
+        const struct figure_level *level = &effect->levels[i];
+        AUTO_FREE char *from = digits(level->from, 4);
+        AUTO_FREE char *to = digits(level->to, 4);
+        AUTO_FREE char *range = level->to > level->from ? mem_printf("%s to %s", from, to) : mem_strdup(from);
+        AUTO_FREE char *median = figures_text_interval(level->median, &level->interval);
+        text_addf(page->out, "  %22s  n %-3zu  %s\n", range, level->n, median);
+    }
+}
+
 static void say_effects(const struct page *page, const struct figures_group *group)
 {
     bool colour = page->options->colour, any = false;
@@ -140,6 +187,7 @@ static void say_effects(const struct page *page, const struct figures_group *gro
         if (effect->rank.interval.method != STATS_NONE)
             text_addf(page->out, " (%.2f to %.2f)", effect->rank.interval.low, effect->rank.interval.high);
         text_addf(page->out, ", p %.2g corrected\n", effect->p_adjusted);
+        say_curve(page, effect);
         any = true;
     }
     if (group->effect_count && !any)
@@ -189,6 +237,8 @@ void figures_text(const struct dataset *dataset, const struct figures *figures,
         if (group->count == 0)
             continue;
         figure_table(&page, group);
+        say_missing(&page, group, true);
+        say_missing(&page, group, false);
         say_spread(&page, group);
         say_effects(&page, group);
         say_front(&page, group);

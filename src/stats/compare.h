@@ -2,6 +2,7 @@
 #ifndef TARE_STATS_COMPARE_H
 #define TARE_STATS_COMPARE_H
 
+#include "base/rng.h"
 #include "stats/interval.h"
 
 struct stats_ratio {
@@ -19,18 +20,20 @@ struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const d
 struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n);
 
 struct stats_rank {
-    double rho;                     /* Spearman's, ties at their mean rank */
-    double p;                       /* two-sided: all orders tried for n <= 9, else by Student's t */
-    struct stats_interval interval; /* Fisher's z with the variance of Bonett and Wright (2000); n >= 5 */
-    bool valid;                     /* n >= 3, neither constant */
+    double rho; /* Spearman's, ties at their mean rank */
+    double p;   /* two-sided, of orders of y: all of them for n <= 9, else random ones; never 0 */
+    struct stats_interval
+        interval; /* Fisher's z with the variance of Bonett and Wright (2000); n >= 5, none at 1, -1 */
+    bool valid;   /* n >= 3, neither constant */
 };
 struct stats_rank stats_spearman(const double *x, const double *y, size_t n);
+struct stats_rank stats_spearman_seeded(const double *x, const double *y, size_t n, struct rng *rng);
 
 /* Adjusts p values, each in its place, for being many: the chance of any false one (Holm, 1979). */
 void stats_adjust_holm(double *p, size_t n);
 
 struct stats_change {
-    size_t first; /* index of the first value behind the change */
+    size_t first;         /* index of the first value behind the change */
     double before, after; /* means */
     double p;
     bool found; /* p < 0.05 */

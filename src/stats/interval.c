@@ -12,74 +12,68 @@ static const double tail = (1 - STATS_CONFIDENCE) / 2;
 
 const char *stats_method_name(enum stats_method method)
 {
-    static const char *const names[] = {NULL, "t", "bca", "order", "chi2", "fieller", "fisher"};
+    static const char *const names[] = {NULL, "t", "hall", "order", "chi2", "fieller", "fisher"};
     return names[method];
 }
 
-static double mean_of(const double *x, size_t n)
+static const struct {
+    double low, high;
+} bounds[] = {
+    [STATS_ANY] = {-HUGE_VAL, HUGE_VAL},
+    [STATS_POSITIVE] = {0, HUGE_VAL},
+    [STATS_SHARE] = {0, 1},
+    [STATS_PERCENT] = {0, 100},
+};
+
+static struct stats_interval refuse(const char **why, const char *reason)
 {
-    return stats_mean(x, n).value;
+    if (why)
+        *why = reason;
+    return (struct stats_interval){0};
 }
 
-/* What leaving out one value at a time tells of the skewness: Efron's acceleration. */
-static double acceleration(const double *x, size_t n)
+static double to_scale(double x, enum stats_scale scale)
 {
-    AUTO_FREE double *without = mem_array(n, sizeof *without);
-    AUTO_FREE double *rest = mem_array(n, sizeof *rest);
-    double mean = 0, squares = 0, cubes = 0;
+    return scale == STATS_ANY ? x : scale == STATS_POSITIVE ? log(x) : log(x / (bounds[scale].high - x));
+}
+
+static double from_scale(double y, enum stats_scale scale)
+{
+    return scale == STATS_ANY ? y : scale == STATS_POSITIVE ? exp(y) : bounds[scale].high / (1 + exp(-y));
+}
+
+/* Where Hall's t is this one (Hall, J. R. Statist. Soc. B 54, 1992, section 2): its cubic, inverted. */
+static double hall_inverse(double t, double skewness, double n)
+{
+    if (fabs(skewness) < 1e-9)
+        return t / sqrt(n);
+    return 3 / skewness * (cbrt(1 + skewness * (t / sqrt(n) - skewness / (6 * n))) - 1);
+}
+
+/* The third central moment over the second's power, both with the divisor n. */
+static double skewness_of(const double *x, size_t n, double mean)
+{
+    double squares = 0, cubes = 0;
     for (size_t i = 0; i < n; i++) {
-        memcpy(rest, x, i * sizeof *x);
-        memcpy(rest + i, x + i + 1, (n - i - 1) * sizeof *x);
-        without[i] = mean_of(rest, n - 1);
-        mean += without[i] / (double)n;
+        double away = x[i] - mean;
+        squares += away * away / (double)n;
+        cubes += away * away * away / (double)n;
     }
-    for (size_t i = 0; i < n; i++) {
-        double away = mean - without[i];
-        squares += away * away;
-        cubes += away * away * away;
-    }
-    return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
+    return squares > 0 ? cubes / pow(squares, 1.5) : 0;
 }
 
-/* The share of the resampled figures below the sample's own, ties counted half, kept off 0 and 1. */
-static double share_below(const double *figures, double own)
+struct stats_interval stats_mean_interval(const double *x, size_t n, enum stats_scale scale, const char **why)
 {
-    double below = 0.5;
-    for (size_t i = 0; i < STATS_RESAMPLES; i++)
-        below += figures[i] < own ? 1.0 : figures[i] == own ? 0.5 : 0.0;
-    return below / (STATS_RESAMPLES + 1.0);
-}
-
-/* BCa (Efron 1987) of the mean, its tails widened for small samples as Hesterberg (2015, section 3.3) does for percentiles. */
-static struct stats_interval bootstrap(const double *x, size_t n, struct rng *rng)
-{
-    AUTO_FREE double *figures = mem_array(STATS_RESAMPLES, sizeof *figures);
-    AUTO_FREE double *drawn = mem_array(n, sizeof *drawn);
-    for (size_t i = 0; i < STATS_RESAMPLES; i++) {
-        for (size_t k = 0; k < n; k++)
-            drawn[k] = x[rng_below(rng, n)];
-        figures[i] = mean_of(drawn, n);
-    }
-    double bias = special_normal_quantile(share_below(figures, mean_of(x, n)));
-    double skew = acceleration(x, n);
-    /* A resample's deviation is sqrt((n-1)/n) of what it should be, and the normal's quantile is below Student's. */
-    double wide = sqrt((double)n / (double)(n - 1)) * special_t_quantile(1 - tail, (double)(n - 1));
-    double low = special_normal_cdf(bias + (bias - wide) / (1 - skew * (bias - wide)));
-    double high = special_normal_cdf(bias + (bias + wide) / (1 - skew * (bias + wide)));
-    stats_sort(figures, STATS_RESAMPLES);
-    return (struct stats_interval){stats_quantile(figures, STATS_RESAMPLES, low),
-                                   stats_quantile(figures, STATS_RESAMPLES, high), STATS_BOOTSTRAP};
-}
-
-struct stats_interval stats_mean_interval(const double *x, size_t n, struct rng *rng)
-{
-    if (n < 2)
-        return (struct stats_interval){0};
-    if (n >= STATS_BOOTSTRAP_LEAST)
-        return bootstrap(x, n, rng);
-    double mean = stats_mean(x, n).value;
-    double half = special_t_quantile(1 - tail, (double)(n - 1)) * stats_deviation(x, n).value / sqrt((double)n);
-    return (struct stats_interval){mean - half, mean + half, STATS_T};
+    if (n < STATS_MEAN_LEAST)
+        return refuse(why, "fewer than 30 values: those that are one in ten may all be missing");
+    if (why)
+        *why = NULL;
+    double mean = stats_mean(x, n).value, deviation = stats_deviation(x, n).value;
+    double t = special_t_quantile(1 - tail, (double)(n - 1)), half = t * deviation / sqrt((double)n);
+    double skewness = skewness_of(x, n, mean);
+    double low = fmin(mean - half, mean - deviation * hall_inverse(t, skewness, (double)n));
+    double high = fmax(mean + half, mean - deviation * hall_inverse(-t, skewness, (double)n));
+    return (struct stats_interval){fmax(low, bounds[scale].low), fmin(high, bounds[scale].high), STATS_HALL};
 }
 
 /* The largest rank k with P(Binomial(n, 1/2) < k) <= tail: the k-th value from each end is a bound. 0: none. */
@@ -106,6 +100,27 @@ struct stats_interval stats_median_interval(const double *x, size_t n)
     memcpy(sorted, x, n * sizeof *x);
     stats_sort(sorted, n);
     return (struct stats_interval){sorted[rank - 1], sorted[n - rank], STATS_ORDER};
+}
+
+struct stats_interval stats_median_interval_on(const double *x, size_t n, enum stats_scale scale, const char **why)
+{
+    if (why)
+        *why = NULL;
+    if (n >= STATS_ORDER_LEAST)
+        return stats_median_interval(x, n);
+    if (n < STATS_MEDIAN_LEAST)
+        return refuse(why, "fewer than 3 values");
+    double scaled[STATS_ORDER_LEAST];
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] <= bounds[scale].low || x[i] >= bounds[scale].high)
+            return refuse(why, "fewer than 6 values, and one at the end of what is possible");
+        scaled[i] = to_scale(x[i], scale);
+    }
+    double mean = stats_mean(scaled, n).value, deviation = stats_deviation(scaled, n).value;
+    if (!(deviation > 1e-12 * fabs(mean)))
+        return refuse(why, "fewer than 6 values, all equal: nothing is known of their spread");
+    double half = special_t_quantile(1 - tail, (double)(n - 1)) * deviation / sqrt((double)n);
+    return (struct stats_interval){from_scale(mean - half, scale), from_scale(mean + half, scale), STATS_T};
 }
 
 struct stats_interval stats_cv_interval(double cv, size_t n)

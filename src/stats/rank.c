@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MOST_ORDERS = 9 }; /* 9! = 362,880 */
+enum { MOST_ORDERS = 9 /* 9! = 362,880 */, MOST_SHUFFLES = 19999, ENOUGH = 1000 };
 
 struct ranked {
     double value;
@@ -75,23 +75,36 @@ static double exact_p(const double *x, const double *given, size_t n)
     return (double)far / (double)all;
 }
 
-static double student_p(double rho, size_t n)
+/* The same of random orders of y, this one among them: until ENOUGH go as far, or MOST_SHUFFLES were tried (Besag and
+ * Clifford 1991). Never 0. */
+static double shuffled_p(const double *x, double *y, size_t n, struct rng *rng)
 {
-    if (fabs(rho) >= 1)
-        return 0;
-    double df = (double)(n - 2);
-    return 2 * special_t_cdf(-fabs(rho) * sqrt(df / (1 - rho * rho)), df);
+    double limit = fabs(product(x, y, n)) * (1 - 1e-12);
+    size_t far = 0, tried = 0;
+    while (tried < MOST_SHUFFLES) {
+        for (size_t i = n; i > 1; i--) {
+            size_t other = rng_below(rng, i);
+            double kept = y[i - 1];
+            y[i - 1] = y[other];
+            y[other] = kept;
+        }
+        tried++;
+        far += fabs(product(x, y, n)) >= limit;
+        if (far == ENOUGH)
+            return (double)far / (double)tried;
+    }
+    return (double)(far + 1) / (double)(tried + 1);
 }
 
 static struct stats_interval fisher(double rho, size_t n)
 {
-    if (n < 5 || fabs(rho) >= 1)
+    if (n < 5 || fabs(rho) >= 1 - 1e-12)
         return (struct stats_interval){0};
     double half = special_normal_quantile(0.5 + STATS_CONFIDENCE / 2) * sqrt((1 + rho * rho / 2) / (double)(n - 3));
     return (struct stats_interval){tanh(atanh(rho) - half), tanh(atanh(rho) + half), STATS_FISHER};
 }
 
-struct stats_rank stats_spearman(const double *x, const double *y, size_t n)
+struct stats_rank stats_spearman_seeded(const double *x, const double *y, size_t n, struct rng *rng)
 {
     if (n < 3)
         return (struct stats_rank){0};
@@ -102,9 +115,16 @@ struct stats_rank stats_spearman(const double *x, const double *y, size_t n)
     struct stats_rank out = {.valid = true};
     out.rho = product(a, b, n) / sqrt(product(a, a, n) * product(b, b, n));
     out.rho = fmin(1, fmax(-1, out.rho));
-    out.p = n <= MOST_ORDERS ? exact_p(a, b, n) : student_p(out.rho, n);
     out.interval = fisher(out.rho, n);
+    out.p = n <= MOST_ORDERS ? exact_p(a, b, n) : shuffled_p(a, b, n, rng);
     return out;
+}
+
+struct stats_rank stats_spearman(const double *x, const double *y, size_t n)
+{
+    struct rng rng;
+    rng_seed(&rng, 1);
+    return stats_spearman_seeded(x, y, n, &rng);
 }
 
 void stats_adjust_holm(double *p, size_t n)

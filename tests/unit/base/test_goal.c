@@ -141,6 +141,21 @@ static void what_was_said_goes_before_the_name(void **state)
     assert_string_equal(goal_name(GOAL_MINIMIZE), "minimize");
 }
 
+static void shares_are_told_by_the_same_words(void **state)
+{
+    (void)state;
+    static const char *const shares[] = {"accuracy", "val_acc", "top1",      "rank-5",
+                                         "mAP50",    "mIoU",    "answer_f1", "testRecall"};
+    static const char *const others[] = {"loss", "dice_loss", "top1_error", "neg_accuracy", "wer", "psnr",
+                                         "bleu", "reward",    "x"};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (!goal_is_share(shares[i]))
+            fail_msg("%s is no share", shares[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (goal_is_share(others[i]))
+            fail_msg("%s is a share", others[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +165,7 @@ int main(void)
         cmocka_unit_test(what_no_word_says_or_two_contradict_is_unknown),
         cmocka_unit_test(a_name_of_any_length_is_read),
         cmocka_unit_test(what_was_said_goes_before_the_name),
+        cmocka_unit_test(shares_are_told_by_the_same_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

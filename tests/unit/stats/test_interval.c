@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void near(double value, double expected, double tolerance)
 {
@@ -35,30 +36,6 @@ static void between(const char *what, double coverage, double least, double most
     printf("# %s: %.1f %%\n", what, 100 * coverage);
     if (coverage < least || coverage > most)
         fail_msg("%s: %.3f is not within %.3f and %.3f", what, coverage, least, most);
-}
-
-static double coverage_of_mean(size_t n, bool skewed, int rounds)
-{
-    struct rng data, boot;
-    int held = 0;
-    rng_seed(&data, 7);
-    rng_seed(&boot, 8);
-    for (int i = 0; i < rounds; i++) {
-        double x[64];
-        for (size_t k = 0; k < n; k++)
-            x[k] = skewed ? exponential(&data) : 100 + 5 * rng_normal(&data);
-        held += holds(stats_mean_interval(x, n, &boot), skewed ? 1 : 100);
-    }
-    return (double)held / rounds;
-}
-
-static void intervals_of_means_hold_the_truth_as_often_as_they_say(void **state)
-{
-    (void)state;
-    between("normal, 3 values, t", coverage_of_mean(3, false, 4000), 0.935, 0.965);
-    between("normal, 8 values, bca", coverage_of_mean(8, false, 500), 0.91, 0.98);
-    between("normal, 20 values, bca", coverage_of_mean(20, false, 400), 0.92, 0.98);
-    between("exponential, 30 values, bca", coverage_of_mean(30, true, 400), 0.90, 0.98);
 }
 
 static void intervals_of_medians_hold_the_truth_at_least_as_often(void **state)
@@ -95,36 +72,73 @@ static void the_ranks_of_the_medians_bounds_are_those_of_the_tables(void **state
     near(twenty.high, 15, 0);
 }
 
-/* Student (1908), additional hours of sleep by laevohysocyamine less hyoscyamine: mean 1.58, deviation 1.230 (n =
- * 10). */
-static void the_interval_of_a_few_values_is_students(void **state)
+/* Logarithms 0, ln 2, 2 ln 2: mean and deviation ln 2; t(2) = 4.302653. Logits of 0.2, 0.5 and 0.8: -ln 4, 0, ln 4. */
+static void the_median_of_a_few_values_is_students_on_their_scale(void **state)
 {
     (void)state;
-    const double first_five[] = {1.2, 2.4, 1.3, 1.3, 0.0};
-    struct rng rng;
-    rng_seed(&rng, 1);
-    struct stats_interval interval = stats_mean_interval(first_five, 5, &rng);
-    /* Mean 1.24, squares 2.892, so deviation 0.850294; t(4) = 2.776445. */
-    assert_int_equal(interval.method, STATS_T);
-    near(interval.low, 1.24 - 2.776445105198 * sqrt(2.892 / 4 / 5), 1e-9);
-    near(interval.high, 1.24 + 2.776445105198 * sqrt(2.892 / 4 / 5), 1e-9);
-    assert_int_equal(stats_mean_interval(first_five, 1, &rng).method, STATS_NONE);
+    const double energies[] = {4, 1, 2}, shares[] = {0.2, 0.8, 0.5}, percent[] = {20, 80, 50}, zero[] = {1, 0, 2};
+    const char *why = "";
+    struct stats_interval energy = stats_median_interval_on(energies, 3, STATS_POSITIVE, &why);
+    assert_null(why);
+    assert_int_equal(energy.method, STATS_T);
+    near(log(energy.low / 2), -4.302652729696 * M_LN2 / sqrt(3), 1e-9);
+    near(log(energy.high / 2), 4.302652729696 * M_LN2 / sqrt(3), 1e-9);
+    struct stats_interval share = stats_median_interval_on(shares, 3, STATS_SHARE, NULL),
+                          same = stats_median_interval_on(percent, 3, STATS_PERCENT, NULL);
+    near(log(share.high / (1 - share.high)), 4.302652729696 * log(4) / sqrt(3), 1e-9);
+    near(same.high, 100 * share.high, 1e-9);
+    near(same.low, 100 * share.low, 1e-9);
+    near(stats_median_interval_on(shares, 3, STATS_ANY, NULL).high, 0.5 + 4.302652729696 * 0.3 / sqrt(3), 1e-9);
+    assert_int_equal(stats_median_interval_on(zero, 3, STATS_POSITIVE, &why).method, STATS_NONE);
+    assert_string_equal(why, "fewer than 6 values, and one at the end of what is possible");
+    assert_int_equal(stats_median_interval_on(energies, 2, STATS_POSITIVE, &why).method, STATS_NONE);
+    assert_string_equal(why, "fewer than 3 values");
+    assert_int_equal(stats_median_interval_on((const double[]){7, 7, 7, 7}, 4, STATS_POSITIVE, &why).method,
+                     STATS_NONE);
+    assert_non_null(strstr(why, "all equal"));
 }
 
-static void the_same_seed_gives_the_same_interval(void **state)
+/* Hall's t of a mean m away by w deviations: w + g w^2 / 3 + g^2 w^3 / 27 + g / 6 n, which at his bounds is Student's t
+ * over the root of n. */
+static double halls_t(double w, double g, double n)
+{
+    return w + g * w * w / 3 + g * g * w * w * w / 27 + g / (6 * n);
+}
+
+static void the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider(void **state)
 {
     (void)state;
-    const double x[] = {0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0};
-    struct rng a, b;
-    rng_seed(&a, 5);
-    rng_seed(&b, 5);
-    struct stats_interval first = stats_mean_interval(x, 10, &a), second = stats_mean_interval(x, 10, &b);
-    assert_int_equal(first.method, STATS_BOOTSTRAP);
-    near(first.low, second.low, 0);
-    near(first.high, second.high, 0);
-    /* Student's own interval of these, his first column, is -0.53 to 2.03 (mean 0.75, deviation 1.789). */
-    near(first.low, -0.53, 0.25);
-    near(first.high, 2.03, 0.35);
+    double x[30], cubes = 0, squares = 0;
+    const char *why = NULL;
+    for (int i = 0; i < 30; i++)
+        x[i] = i < 27 ? 100 + i % 9 : 300;
+    double mean = (27 * 104 + 900) / 30.0, t = 2.045229642132703; /* t(29) */
+    for (int i = 0; i < 30; i++) {
+        squares += (x[i] - mean) * (x[i] - mean);
+        cubes += pow(x[i] - mean, 3);
+    }
+    double deviation = sqrt(squares / 29), skewness = cubes / 30 / pow(squares / 30, 1.5);
+    struct stats_interval interval = stats_mean_interval(x, 30, STATS_POSITIVE, &why);
+    assert_null(why);
+    assert_int_equal(interval.method, STATS_HALL);
+    near(interval.low, mean - t * deviation / sqrt(30), 1e-9); /* skewed to the right: below, Student's is the wider */
+    near(halls_t((mean - interval.high) / deviation, skewness, 30), -t / sqrt(30), 1e-9);
+    assert_true(interval.high > mean + t * deviation / sqrt(30));
+    assert_int_equal(stats_mean_interval(x, 29, STATS_POSITIVE, &why).method, STATS_NONE);
+    assert_non_null(strstr(why, "fewer than 30 values"));
+}
+
+static void no_interval_of_a_mean_leaves_what_is_possible(void **state)
+{
+    (void)state;
+    double energies[30] = {0}, percent[30];
+    energies[0] = 1;
+    for (int i = 0; i < 30; i++)
+        percent[i] = i ? 100 : 0;
+    assert_true(stats_mean_interval(energies, 30, STATS_ANY, NULL).low < 0);
+    near(stats_mean_interval(energies, 30, STATS_POSITIVE, NULL).low, 0, 0);
+    assert_true(stats_mean_interval(percent, 30, STATS_ANY, NULL).high > 100);
+    near(stats_mean_interval(percent, 30, STATS_PERCENT, NULL).high, 100, 0);
 }
 
 static void intervals_of_a_coefficient_of_variation_hold_it(void **state)
@@ -180,11 +194,11 @@ static void repeats_are_as_many_as_the_tables_of_t_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_of_means_hold_the_truth_as_often_as_they_say),
         cmocka_unit_test(intervals_of_medians_hold_the_truth_at_least_as_often),
         cmocka_unit_test(the_ranks_of_the_medians_bounds_are_those_of_the_tables),
-        cmocka_unit_test(the_interval_of_a_few_values_is_students),
-        cmocka_unit_test(the_same_seed_gives_the_same_interval),
+        cmocka_unit_test(the_median_of_a_few_values_is_students_on_their_scale),
+        cmocka_unit_test(the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider),
+        cmocka_unit_test(no_interval_of_a_mean_leaves_what_is_possible),
         cmocka_unit_test(intervals_of_a_coefficient_of_variation_hold_it),
         cmocka_unit_test(intervals_of_ratios_hold_the_truth),
         cmocka_unit_test(repeats_are_as_many_as_the_tables_of_t_say),
