@@ -3,7 +3,7 @@
 
 Each simulated comparison is two results folders with a known ratio, compared by the program ($TARE). Told of each design: how often
 a difference is claimed for any quantity where there is none (--most: fail above this share of all), and how often the interval
-holds the true ratio (--least: fail below it). Both limits are widened by three standard errors of the simulation."""
+holds the true ratio (--least: fail below it), and how often strata are told to differ, of which no design has any that do. Both limits are widened by three standard errors of the simulation."""
 import argparse
 import json
 import math
@@ -116,7 +116,7 @@ def one(tare, design, seed, factor):
 
 
 def rates(tare, design, count, seed, pool):
-    """null comparisons with any claim, intervals that hold the ratio, intervals"""
+    """null comparisons with any claim, intervals that hold the ratio, intervals, comparisons whose strata are told to differ"""
     null = list(pool.map(lambda k: one(tare, design, f"{seed} null {k}", 1.0), range(count)))
     changed = list(pool.map(lambda k: one(tare, design, f"{seed} changed {k}", 1.1), range(count)))
     claims = sum(any(q["told_apart"] for q in got["quantities"]) for got in null)
@@ -127,7 +127,8 @@ def rates(tare, design, count, seed, pool):
             if quantity["name"] in QUANTITIES and quantity["interval"]:
                 held += quantity["interval"]["low"] <= truth <= quantity["interval"]["high"]
                 intervals += 1
-    return claims, held, intervals
+    told = sum(any(q["heterogeneity"] and q["heterogeneity"]["p_corrected"] <= 0.05 for q in got["quantities"]) for got in null + changed)
+    return claims, held, intervals, told
 
 
 def main():
@@ -138,16 +139,16 @@ def main():
     parser.add_argument("--most", type=float)
     parser.add_argument("--least", type=float)
     options = parser.parse_args()
-    tare, total = os.environ.get("TARE", "tare"), [0, 0, 0]
-    print(f"| design ({options.count} null comparisons each) | a difference is claimed | the interval holds the ratio |\n| --- | --- | --- |")
+    tare, total = os.environ.get("TARE", "tare"), [0, 0, 0, 0]
+    print(f"| design ({options.count} null comparisons each) | a difference is claimed | the interval holds the ratio | strata are told to differ |\n| --- | --- | --- | --- |")
     with ThreadPoolExecutor(options.jobs) as pool:
         for text, design in DESIGNS:
             found = rates(tare, design, options.count, options.seed, pool)
             total = [a + b for a, b in zip(total, found)]
-            print(f"| {text} | {100 * found[0] / options.count:.1f} % | {100 * found[1] / found[2]:.1f} % |", flush=True)
+            print(f"| {text} | {100 * found[0] / options.count:.1f} % | {100 * found[1] / found[2]:.1f} % | {50 * found[3] / options.count:.1f} % |", flush=True)
     count, failed = options.count * len(DESIGNS), False
     false, held = total[0] / count, total[1] / total[2]
-    print(f"| all {count} null comparisons and {total[2]} intervals | {100 * false:.1f} % | {100 * held:.1f} % |")
+    print(f"| all {count} null comparisons and {total[2]} intervals | {100 * false:.1f} % | {100 * held:.1f} % | {50 * total[3] / count:.1f} % |")
     if options.most is not None:
         failed |= false > options.most + 3 * math.sqrt(options.most * (1 - options.most) / count)
     if options.least is not None:
