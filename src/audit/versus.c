@@ -165,9 +165,10 @@ static void compare_per_epoch(const struct versus *versus, struct rows *rows, st
             return;
         rows->y[i] -= log(count.value);
     }
-    stats_effect(&(struct stats_effect_input){.count = rows->count, .y = rows->y, .is_b = rows->is_b,
-                                              .stratum = rows->stratum, .strata = versus->strata},
-                 &out->per_epoch);
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = rows->count, .y = rows->y, .is_b = rows->is_b, .stratum = rows->stratum, .strata = versus->strata},
+        &out->per_epoch);
 }
 
 static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
@@ -180,11 +181,8 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
     out->b_mean = stats_mean(rows.plain[1], out->b_count);
     if (rows.count == 0 || !rows.positive)
         return;
-    struct stats_effect_input in = {.count = rows.count,
-                                    .y = rows.y,
-                                    .is_b = rows.is_b,
-                                    .stratum = rows.stratum,
-                                    .strata = versus->strata};
+    struct stats_effect_input in = {
+        .count = rows.count, .y = rows.y, .is_b = rows.is_b, .stratum = rows.stratum, .strata = versus->strata};
     stats_effect(&in, &out->raw);
     if (rows.covariates) {
         in.x = rows.x;

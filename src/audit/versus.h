@@ -23,13 +23,13 @@ enum versus_condition {
 const char *versus_condition_name(enum versus_condition condition); /* "temperature_start_c" */
 
 struct versus_side {
-    char *text;          /* as given */
+    char *text; /* as given */
     char *path;
     struct strv keys, values; /* of the selector; keys: repo, model, mode or a hyperparameter */
-    size_t *items;       /* indices of those that count: successes that are not contaminated */
+    size_t *items;            /* indices of those that count: successes that are not contaminated */
     size_t count, left_out;
-    size_t *stratum;     /* of items: below versus.strata; SIZE_MAX: the other side has nothing in it */
-    size_t used_count;   /* that are in a stratum */
+    size_t *stratum;   /* of items: below versus.strata; SIZE_MAX: the other side has nothing in it */
+    size_t used_count; /* that are in a stratum */
     struct reading conditions[VERSUS_CONDITIONS]; /* means of the used that know it */
 };
 
@@ -43,9 +43,9 @@ enum versus_role {
 struct versus_factor {
     char *name; /* "model", a hyperparameter, a fact of places, "block" of the plan */
     enum versus_role role;
-    bool logs;             /* a covariate of which the logarithm is taken: all values are over 0 */
-    bool apart;            /* of numbers: the sides' ranges do not overlap */
-    char *values[2];       /* one value of each side, where it is confounded */
+    bool logs;       /* a covariate of which the logarithm is taken: all values are over 0 */
+    bool apart;      /* of numbers: the sides' ranges do not overlap */
+    char *values[2]; /* one value of each side, where it is confounded */
 };
 
 struct versus_quantity {
@@ -56,18 +56,18 @@ struct versus_quantity {
     struct stats_effect adjusted;  /* and for the covariates; not valid: there are none, or it cannot be told */
     struct stats_effect per_epoch; /* within strata, of the quantity over the epochs; where those differ */
     struct stats_ratio ratio;      /* the figure to go by: versus_effect's */
-    double p; /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
-    double heterogeneity_p; /* the same of versus_effect's q_p */
-    bool heterogeneous;     /* at most 5 % */
+    double p;                      /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
+    double heterogeneity_p;        /* the same of versus_effect's q_p */
+    bool heterogeneous;            /* at most 5 % */
 };
 
 struct versus {
     struct versus_side sides[2];
-    struct dataset dataset; /* of both */
+    struct dataset dataset;        /* of both */
     bool clean_only, all_verdicts; /* which verdicts count; neither: all but contaminated ones */
     struct versus_quantity quantities[VERSUS_QUANTITIES];
-    size_t strata;   /* at least 1 */
-    size_t tests;    /* quantities that p was corrected for */
+    size_t strata; /* at least 1 */
+    size_t tests;  /* quantities that p was corrected for */
     struct versus_factor *factors;
     size_t factor_count;
     bool order_confounded; /* the groups did not interleave in time */
@@ -104,7 +104,7 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh);
 struct versus_claim {
     char *text; /* as written */
     size_t quantity;
-    bool above;  /* the ratio is to be over the bound */
+    bool above; /* the ratio is to be over the bound */
     double bound;
 };
 struct versus_claims {

@@ -37,9 +37,9 @@ static bool parse_claim(const char *text, struct versus_claim *out, struct err *
     if (!text[name])
         return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%", text);
     if (out->quantity == VERSUS_QUANTITIES)
-        return err_set(err,
-                       "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j)",
-                       (int)name, text);
+        return err_set(
+            err, "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j)",
+            (int)name, text);
     return parse_bound(bound, &out->bound) ||
            err_set(err, "'%s' is not a ratio: 0.95, or 95%%, or as a change -5%%", bound);
 }
@@ -70,7 +70,7 @@ enum versus_outcome versus_claim_check(const struct versus *versus, const struct
     const struct stats_effect *effect = versus_effect(&versus->quantities[claim->quantity]);
     if (!effect->valid || !effect->has_error)
         return VERSUS_OPEN;
-    bool below = effect->interval.high < claim->bound, above = effect->interval.low > claim->bound;
+    bool below = effect->interval.high<claim->bound, above = effect->interval.low> claim->bound;
     if (claim->above ? above : below)
         return VERSUS_HELD;
     return (claim->above ? below : above) ? VERSUS_REFUTED : VERSUS_OPEN;

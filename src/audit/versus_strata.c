@@ -23,7 +23,7 @@ struct pool {
 struct column {
     char *name;
     size_t *value;
-    struct strv values; /* from 1: the text of each */
+    struct strv values;     /* from 1: the text of each */
     struct reading *number; /* NULL: it is no number */
 };
 
@@ -55,13 +55,15 @@ static int compare_texts(const void *a, const void *b)
 /* What is always compared within: "repo\nmodel\nmode", less what the sides were chosen by. */
 static char *base_of(const struct versus *versus, const struct dataset_experiment *experiment)
 {
-    return mem_printf(
-        "%s %s%s", versus_selected_by(versus, "repo") || versus_selected_by(versus, "repository") ? "" : experiment->repo,
-        versus_selected_by(versus, "model") ? "" : experiment->model,
-        versus_selected_by(versus, "mode") || !experiment->parallel ? "" : " (parallel)");
+    return mem_printf("%s %s%s",
+                      versus_selected_by(versus, "repo") || versus_selected_by(versus, "repository") ? ""
+                                                                                                     : experiment->repo,
+                      versus_selected_by(versus, "model") ? "" : experiment->model,
+                      versus_selected_by(versus, "mode") || !experiment->parallel ? "" : " (parallel)");
 }
 
-typedef char *value_of_fn(const struct versus *versus, const struct dataset_experiment *experiment, const void *context);
+typedef char *value_of_fn(const struct versus *versus, const struct dataset_experiment *experiment,
+                          const void *context);
 
 static char *fact_of(const struct versus *versus, const struct dataset_experiment *experiment, const void *fact)
 {
@@ -69,14 +71,16 @@ static char *fact_of(const struct versus *versus, const struct dataset_experimen
     return mem_strdup(experiment->facts[*(const enum dataset_fact *)fact]);
 }
 
-static char *background_of(const struct versus *versus, const struct dataset_experiment *experiment, const void *context)
+static char *background_of(const struct versus *versus, const struct dataset_experiment *experiment,
+                           const void *context)
 {
     (void)versus;
     (void)context;
     return mem_strdup(experiment->background);
 }
 
-static char *plan_block_of(const struct versus *versus, const struct dataset_experiment *experiment, const void *context)
+static char *plan_block_of(const struct versus *versus, const struct dataset_experiment *experiment,
+                           const void *context)
 {
     (void)versus;
     (void)context;
@@ -201,10 +205,10 @@ static struct versus_factor *add_factor(struct versus *versus, const char *name,
 
 /* How a factor is spread over those that are compared. */
 struct spread {
-    bool varies;         /* within a stratum */
-    bool constant[2];    /* one value in all of a side */
-    size_t value[2];     /* that one */
-    bool labels;         /* no two have the same */
+    bool varies;      /* within a stratum */
+    bool constant[2]; /* one value in all of a side */
+    size_t value[2];  /* that one */
+    bool labels;      /* no two have the same */
 };
 
 static struct spread spread_of(const struct pool *pool, const struct column *column)
@@ -283,8 +287,7 @@ static bool take_base(struct pool *pool, struct err *err)
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
     pool->base[0] = kept.of[0];
     pool->base[1] = kept.of[1];
-    return kept.strata > 0 ||
-           refuse(pool, &column, "to compare two models, choose each: A:model=... B:model=...", err);
+    return kept.strata > 0 || refuse(pool, &column, "to compare two models, choose each: A:model=... B:model=...", err);
 }
 
 /* A factor of names (text, or a place): compared within what both sides have of it. */

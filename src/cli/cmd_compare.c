@@ -22,8 +22,9 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_EXPECT] = {.long_name = "--expect",
                        .argument = "CLAIMS",
                        .type = CLI_TEXT,
-                       .help = "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, "
-                               "refuted or open by its interval; exit code 0, 1 or 4"},
+                       .help =
+                           "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, "
+                           "refuted or open by its interval; exit code 0, 1 or 4"},
     [OPTION_SAMPLE_SIZE] = {.long_name = "--sample-size",
                             .argument = "PERCENT",
                             .type = CLI_TEXT,
@@ -88,8 +89,8 @@ static void answer_text(const struct versus *versus, const struct questions *que
         const struct versus_quantity *quantity = &versus->quantities[i];
         size_t needs = versus_sample_size(versus, quantity, questions->share.value);
         if (needs)
-            text_addf(out, "%s: %zu experiments a side find a difference of %.4g %% (power 80 %%)\n", quantity->name, needs,
-                      100 * questions->share.value);
+            text_addf(out, "%s: %zu experiments a side find a difference of %.4g %% (power 80 %%)\n", quantity->name,
+                      needs, 100 * questions->share.value);
     }
 }
 
@@ -171,19 +172,21 @@ static const char *const description[] = {
     "and "
     "B are results folders, of this program or in the study's layout; behind a colon, what to take of them: "
     "results:model=resnet20, results:batch_size=32,mode=parallel.",
-    "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as far as "
-    "both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too much for that "
-    "are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What is mixed in different "
-    "ways and shares nothing is refused. Contaminated and failed experiments are left out. p values are corrected for the "
+    "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as "
+    "far as "
+    "both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too much for "
+    "that "
+    "are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What is mixed in "
+    "different "
+    "ways and shares nothing is refused. Contaminated and failed experiments are left out. p values are corrected for "
+    "the "
     "number of quantities (Holm).",
     NULL};
 
-static const char *const exits[] = {"0", "compared; every claim of --expect held",
-                                    "1", "a claim of --expect is refuted",
-                                    "2", "a mistake in the options, or nothing to compare",
-                                    "3", "a folder cannot be read",
-                                    "4", "no claim of --expect is refuted, one is open",
-                                    NULL};
+static const char *const exits[] = {
+    "0", "compared; every claim of --expect held",          "1", "a claim of --expect is refuted",
+    "2", "a mistake in the options, or nothing to compare", "3", "a folder cannot be read",
+    "4", "no claim of --expect is refuted, one is open",    NULL};
 
 const struct cli_command cmd_compare = {
     .name = "compare",

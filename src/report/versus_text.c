@@ -121,7 +121,8 @@ static void say_strata(const struct versus *versus, struct text *out)
         const struct stats_effect *effect = versus_effect(quantity);
         if (quantity->heterogeneous)
             text_addf(out,
-                      "%s: the strata differ in the ratio, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): one ratio "
+                      "%s: the strata differ in the ratio, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): "
+                      "one ratio "
                       "does not describe all of them\n",
                       quantity->name, effect->lowest, effect->highest, quantity->heterogeneity_p, 100 * effect->i2);
     }
@@ -133,8 +134,9 @@ static void say_adjustment(const struct versus *versus, struct text *out)
     AUTO_FREE char *names = names_of(versus, VERSUS_COVARIATE, true);
     AUTO_FREE char *mixed = names_of(versus, VERSUS_MIXED, false);
     if (*names && shown_of(versus).adjusted)
-        text_addf(out, "adjusted: by the linear model ln(quantity) = stratum + side + slopes * (%s); p is of the adjusted "
-                       "ratio\n",
+        text_addf(out,
+                  "adjusted: by the linear model ln(quantity) = stratum + side + slopes * (%s); p is of the adjusted "
+                  "ratio\n",
                   names);
     else if (*names)
         text_addf(out, "not adjusted for %s: it cannot be separated from the sides\n", names);
@@ -150,8 +152,9 @@ static void say_adjustment(const struct versus *versus, struct text *out)
         text_addf(out, "%s confounded: %s in all of A, %s in all of B; its effect is part of the ratio\n", safe, a, b);
     }
     if (*mixed)
-        text_addf(out, "mixed: %s differ%s within the groups, too few experiments to adjust for it; that is in the "
-                       "intervals\n",
+        text_addf(out,
+                  "mixed: %s differ%s within the groups, too few experiments to adjust for it; that is in the "
+                  "intervals\n",
                   mixed, strchr(mixed, ',') ? "" : "s");
 }
 

@@ -15,11 +15,11 @@ static const double singular = 1e-7, saturated = 1e-9, no_difference = 1e-12;
 struct model {
     const struct stats_effect_input *in;
     size_t columns;
-    double *q;                /* count rows of columns */
-    double *y;                /* less its stratum's mean */
-    double *size;             /* of each stratum */
+    double *q;    /* count rows of columns */
+    double *y;    /* less its stratum's mean */
+    double *size; /* of each stratum */
     double r[COLUMNS][COLUMNS];
-    double along[COLUMNS];    /* q'y */
+    double along[COLUMNS]; /* q'y */
     bool dropped[COLUMNS];
 };
 

@@ -12,11 +12,11 @@
 /* y = a level of its stratum + effect (where it is of side b) + sum of slope[k] * x[k] + noise. */
 struct stats_effect_input {
     size_t count;
-    const double *y;       /* logarithms */
+    const double *y; /* logarithms */
     const bool *is_b;
     const size_t *stratum; /* below strata */
     size_t strata;
-    const double *x;       /* count rows of covariates; NULL: none */
+    const double *x; /* count rows of covariates; NULL: none */
     size_t covariates;
 };
 
@@ -38,7 +38,7 @@ struct stats_effect {
     /* Whether the strata agree in the effect: Cochran's Q (1954) with the variance within the cells, by F. */
     bool has_heterogeneity; /* two strata or more, and cells with more than one experiment */
     double q, q_df, q_p;
-    double i2;              /* Higgins and Thompson (2002): the share of the differences between strata that is not noise */
+    double i2; /* Higgins and Thompson (2002): the share of the differences between strata that is not noise */
     double lowest, highest; /* ratios of single strata */
 };
 

@@ -79,7 +79,8 @@ static void covariates_that_say_nothing_new_are_dropped(void **state)
     const bool is_b[] = {false, false, true, true, false};
     const size_t stratum[] = {0, 0, 0, 0, 0};
     struct stats_effect out;
-    struct stats_effect_input in = {.count = 5, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1, .x = x, .covariates = 3};
+    struct stats_effect_input in = {
+        .count = 5, .y = y, .is_b = is_b, .stratum = stratum, .strata = 1, .x = x, .covariates = 3};
     stats_effect(&in, &out);
     assert_true(out.valid && !out.dropped[0] && out.dropped[1] && out.dropped[2]);
     near(out.log_ratio, 1, 1e-12);
