@@ -1,18 +1,15 @@
 #include "audit/versus.h"
 
-#include "audit/audit_json.h"
 #include "audit/figures.h"
-#include "audit/figures_json.h"
-#include "audit/versus_places.h"
 #include "audit/versus_select.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
-static const double J_PER_KWH = 3.6e6;
 
 static bool counts(const struct versus *versus, const struct dataset_experiment *experiment)
 {
@@ -53,7 +50,7 @@ static struct reading condition_mean(const struct versus *versus, const struct v
     size_t n = 0;
     for (size_t i = 0; i < side->count; i++) {
         struct reading value = condition_of(&versus->dataset.items[side->items[i]].gpu, condition);
-        if (value.valid && side->used[i])
+        if (value.valid && side->stratum[i] != SIZE_MAX)
             values[n++] = value.value;
     }
     return stats_mean(values, n);
@@ -75,114 +72,162 @@ static void take_side(struct versus *versus, size_t which, size_t folder)
     }
 }
 
-static bool in_selectors(const struct versus *versus, const char *key)
+bool versus_selected_by(const struct versus *versus, const char *key)
 {
     return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
 }
 
-/* All that makes a block: kind and hyperparameters, without what the two sides were chosen by; by_plan: and the block
- * of the plan's order. */
-static char *block_of(const struct versus *versus, const struct dataset_experiment *experiment, bool by_plan)
+/* What a hyperparameter that counts epochs is called. */
+static bool is_epochs(const char *name)
 {
-    struct text out = {0};
-    if (by_plan)
-        text_addf(&out, "%zu ", experiment->block);
-    text_addf(&out, "%s\n%s\n%s\n",
-              in_selectors(versus, "repo") || in_selectors(versus, "repository") ? "" : experiment->repo,
-              in_selectors(versus, "model") ? "" : experiment->model,
-              in_selectors(versus, "mode") ? ""
-              : experiment->parallel       ? "parallel"
-                                           : "sequential");
-    AUTO_STRV struct strv params = {0};
-    for (size_t i = 0; i < experiment->param_count; i++) {
-        if (in_selectors(versus, experiment->params[i].name))
+    static const char *const epochs_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs"};
+    for (size_t i = 0; i < sizeof epochs_names / sizeof *epochs_names; i++)
+        if (strcmp(name, epochs_names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The experiments of both sides that are compared and know one quantity, as the model takes them. */
+struct rows {
+    size_t count, covariates;
+    double *y, *x, *plain[2];
+    bool *is_b;
+    size_t *stratum, *item;
+    size_t side_count[2];
+    bool positive;
+};
+
+static void rows_fini(struct rows *rows)
+{
+    free(rows->y);
+    free(rows->x);
+    free(rows->plain[0]);
+    free(rows->plain[1]);
+    free(rows->is_b);
+    free(rows->stratum);
+    free(rows->item);
+}
+
+static void add_row(const struct versus *versus, struct rows *rows, size_t s, size_t i, double value)
+{
+    const struct versus_side *side = &versus->sides[s];
+    size_t at = rows->count++, column = 0;
+    rows->plain[s][rows->side_count[s]++] = value;
+    rows->positive &= value > 0;
+    rows->y[at] = value > 0 ? log(value) : 0;
+    rows->is_b[at] = s == 1;
+    rows->stratum[at] = side->stratum[i];
+    rows->item[at] = side->items[i];
+    for (size_t f = 0; f < versus->factor_count; f++) {
+        const struct versus_factor *factor = &versus->factors[f];
+        if (factor->role != VERSUS_COVARIATE)
             continue;
-        AUTO_FREE char *value = value_key(&experiment->params[i].value);
-        strv_add_owned(&params, mem_printf("%s=%s", experiment->params[i].name, value));
+        /* Where a whole stratum does not have it, it is alike within. */
+        struct reading x = dataset_param_number(&versus->dataset.items[side->items[i]], factor->name);
+        rows->x[at * rows->covariates + column++] = !x.valid ? 0 : factor->logs ? log(x.value) : x.value;
     }
-    /* In one order, whatever the files'. */
-    for (size_t i = 1; i < params.count; i++)
-        for (size_t k = i; k > 0 && strcmp(params.items[k - 1], params.items[k]) > 0; k--) {
-            char *kept = params.items[k];
-            params.items[k] = params.items[k - 1];
-            params.items[k - 1] = kept;
+}
+
+static void rows_make(const struct versus *versus, const char *name, struct rows *out)
+{
+    size_t all = versus->sides[0].count + versus->sides[1].count + 1;
+    *out = (struct rows){.positive = true};
+    for (size_t f = 0; f < versus->factor_count; f++)
+        out->covariates += versus->factors[f].role == VERSUS_COVARIATE;
+    out->y = mem_array(all, sizeof *out->y);
+    out->x = mem_array(all * (out->covariates + 1), sizeof *out->x);
+    out->is_b = mem_array(all, sizeof *out->is_b);
+    out->stratum = mem_array(all, sizeof *out->stratum);
+    out->item = mem_array(all, sizeof *out->item);
+    for (size_t s = 0; s < 2; s++) {
+        const struct versus_side *side = &versus->sides[s];
+        out->plain[s] = mem_array(all, sizeof *out->plain[s]);
+        for (size_t i = 0; i < side->count; i++) {
+            struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
+            if (value.valid && side->stratum[i] != SIZE_MAX)
+                add_row(versus, out, s, i, value.value);
         }
-    AUTO_FREE char *joined = strv_join(&params, "\n");
-    text_add(&out, joined);
-    return text_take(&out);
-}
-
-static struct strv blocks_of(const struct versus *versus, const struct versus_side *side, bool by_plan)
-{
-    struct strv out = {0};
-    for (size_t i = 0; i < side->count; i++)
-        strv_add_owned(&out, block_of(versus, &versus->dataset.items[side->items[i]], by_plan));
-    return out;
-}
-
-/* Mean of one block of a side. */
-static struct reading block_mean(const struct versus *versus, const struct versus_side *side, const struct strv *blocks,
-                                 const char *block, const char *name)
-{
-    AUTO_FREE double *values = mem_array(side->count + 1, sizeof *values);
-    size_t n = 0;
-    for (size_t i = 0; i < side->count; i++) {
-        struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
-        if (value.valid && strcmp(blocks->items[i], block) == 0)
-            values[n++] = value.value;
     }
-    return stats_mean(values, n);
 }
 
-static size_t values_of(const struct versus *versus, const struct versus_side *side, const char *name, double *out)
+/* Power is no sum over epochs. */
+static void compare_per_epoch(const struct versus *versus, struct rows *rows, struct versus_quantity *out)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < side->count; i++) {
-        struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
-        if (value.valid)
-            out[n++] = value.value;
+    const char *epochs = NULL;
+    for (size_t f = 0; f < versus->factor_count; f++)
+        if (versus->factors[f].role != VERSUS_STRATUM && is_epochs(versus->factors[f].name))
+            epochs = versus->factors[f].name;
+    if (!epochs || strcmp(out->name, "gpu_power_w") == 0)
+        return;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct reading count = dataset_param_number(&versus->dataset.items[rows->item[i]], epochs);
+        if (!count.valid || !(count.value > 0))
+            return;
+        rows->y[i] -= log(count.value);
     }
-    return n;
+    stats_effect(
+        &(struct stats_effect_input){
+            .count = rows->count, .y = rows->y, .is_b = rows->is_b, .stratum = rows->stratum, .strata = versus->strata},
+        &out->per_epoch);
 }
 
-/* False: there are too few blocks in common. */
-static bool compare_paired(const struct versus *versus, struct versus_quantity *out, const struct strv blocks[2])
+static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
 {
-    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
-    AUTO_FREE double *left = mem_array(a->count + b->count + 1, sizeof *left);
-    AUTO_FREE double *right = mem_array(a->count + b->count + 1, sizeof *right);
-    AUTO_STRV struct strv seen = {0};
-    size_t pairs = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        if (strv_has(&seen, blocks[0].items[i]))
+    AUTO(rows_fini) struct rows rows;
+    rows_make(versus, out->name, &rows);
+    out->a_count = rows.side_count[0];
+    out->b_count = rows.side_count[1];
+    out->a_mean = stats_mean(rows.plain[0], out->a_count);
+    out->b_mean = stats_mean(rows.plain[1], out->b_count);
+    if (rows.count == 0 || !rows.positive)
+        return;
+    struct stats_effect_input in = {
+        .count = rows.count, .y = rows.y, .is_b = rows.is_b, .stratum = rows.stratum, .strata = versus->strata};
+    stats_effect(&in, &out->raw);
+    if (rows.covariates) {
+        in.x = rows.x;
+        in.covariates = rows.covariates;
+        stats_effect(&in, &out->adjusted);
+    }
+    compare_per_epoch(versus, &rows, out);
+}
+
+const struct stats_effect *versus_effect(const struct versus_quantity *quantity)
+{
+    return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;
+}
+
+/* Every quantity, and p values that allow for there being several. */
+static void compare_all(struct versus *versus)
+{
+    double p[VERSUS_QUANTITIES];
+    size_t of[VERSUS_QUANTITIES];
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        struct versus_quantity *quantity = &versus->quantities[i];
+        quantity->name = names[i];
+        quantity->p = 1;
+        compare_quantity(versus, quantity);
+        const struct stats_effect *effect = versus_effect(quantity);
+        quantity->ratio = (struct stats_ratio){effect->ratio, effect->interval, effect->valid};
+        if (!effect->has_error)
             continue;
-        strv_add(&seen, blocks[0].items[i]);
-        struct reading mean_a = block_mean(versus, a, &blocks[0], blocks[0].items[i], out->name);
-        struct reading mean_b = block_mean(versus, b, &blocks[1], blocks[0].items[i], out->name);
-        if (!mean_a.valid || !mean_b.valid)
-            continue;
-        left[pairs] = mean_a.value;
-        right[pairs++] = mean_b.value;
+        of[versus->tests] = i;
+        p[versus->tests++] = effect->p;
     }
-    if (pairs < 2)
-        return false;
-    out->blocks = out->a_count = out->b_count = pairs;
-    out->a_mean = stats_mean(left, pairs);
-    out->b_mean = stats_mean(right, pairs);
-    out->ratio = stats_ratio_paired(left, right, pairs);
-    return true;
-}
-
-static void compare_unpaired(const struct versus *versus, struct versus_quantity *out)
-{
-    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
-    AUTO_FREE double *left = mem_array(a->count + 1, sizeof *left);
-    AUTO_FREE double *right = mem_array(b->count + 1, sizeof *right);
-    out->a_count = values_of(versus, a, out->name, left);
-    out->b_count = values_of(versus, b, out->name, right);
-    out->a_mean = stats_mean(left, out->a_count);
-    out->b_mean = stats_mean(right, out->b_count);
-    out->ratio = stats_ratio_of_means(left, out->a_count, right, out->b_count);
+    stats_adjust_holm(p, versus->tests);
+    for (size_t i = 0; i < versus->tests; i++)
+        versus->quantities[of[i]].p = p[i];
+    size_t asked = 0;
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+        if (versus_effect(&versus->quantities[i])->has_heterogeneity) {
+            of[asked] = i;
+            p[asked++] = versus_effect(&versus->quantities[i])->q_p;
+        }
+    stats_adjust_holm(p, asked);
+    for (size_t i = 0; i < asked; i++) {
+        versus->quantities[of[i]].heterogeneity_p = p[i];
+        versus->quantities[of[i]].heterogeneous = p[i] <= 1 - STATS_CONFIDENCE;
+    }
 }
 
 struct moment {
@@ -204,7 +249,7 @@ static void judge_order(struct versus *versus)
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < versus->sides[s].count; i++) {
             const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
-            if (experiment->has_end && versus->sides[s].used[i])
+            if (experiment->has_end && versus->sides[s].stratum[i] != SIZE_MAX)
                 moments[n++] = (struct moment){dataset_end_utc_ns(&versus->dataset, experiment), s == 1};
         }
     versus->order_known = n == all;
@@ -212,63 +257,6 @@ static void judge_order(struct versus *versus)
     for (size_t i = 0; i < n; i++)
         is_b[i] = moments[i].is_b;
     versus->order_confounded = stats_order_confounded(is_b, n);
-}
-
-/* With two blocks in common what one side alone has is none of the comparison. */
-static void find_used(struct versus *versus, const struct strv blocks[2])
-{
-    AUTO_STRV struct strv common = {0};
-    for (size_t i = 0; i < blocks[0].count; i++)
-        if (strv_has(&blocks[1], blocks[0].items[i]))
-            strv_add_once(&common, blocks[0].items[i]);
-    for (size_t s = 0; s < 2; s++) {
-        struct versus_side *side = &versus->sides[s];
-        side->used = mem_array(side->count + 1, sizeof *side->used);
-        for (size_t i = 0; i < side->count; i++) {
-            side->used[i] = common.count < 2 || strv_has(&common, blocks[s].items[i]);
-            side->used_count += side->used[i];
-        }
-        for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
-            side->conditions[i] = condition_mean(versus, side, i);
-    }
-}
-
-static bool has_plan_blocks(const struct versus *versus, const struct versus_side *side)
-{
-    for (size_t i = 0; i < side->count; i++)
-        if (versus->dataset.items[side->items[i]].block == 0)
-            return false;
-    return true;
-}
-
-/* Blocks of equal hyperparameters first; where all are alike, those that the plan was ordered in, of one run. */
-static void compare_all(struct versus *versus, bool same_run)
-{
-    const struct versus_side *sides = versus->sides;
-    bool planned = same_run && has_plan_blocks(versus, &sides[0]) && has_plan_blocks(versus, &sides[1]);
-    struct strv alike[2], plan[2];
-    for (size_t s = 0; s < 2; s++) {
-        alike[s] = blocks_of(versus, &sides[s], false);
-        plan[s] = blocks_of(versus, &sides[s], true);
-    }
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
-        struct versus_quantity *quantity = &versus->quantities[i];
-        quantity->name = names[i];
-        if (compare_paired(versus, quantity, alike))
-            continue;
-        if (planned && compare_paired(versus, quantity, plan))
-            versus->by_plan = true;
-        else
-            compare_unpaired(versus, quantity);
-    }
-    find_used(versus, versus->by_plan ? plan : alike);
-    for (size_t s = 0; s < 2; s++) {
-        for (size_t i = 1; i < alike[s].count; i++)
-            versus->mixed |= strcmp(alike[s].items[i], alike[s].items[0]) != 0;
-        strv_fini(&alike[s]);
-        strv_fini(&plan[s]);
-    }
-    versus->mixed &= versus_blocks(versus) == 0;
 }
 
 bool versus_make(struct versus *versus, struct err *err)
@@ -279,7 +267,12 @@ bool versus_make(struct versus *versus, struct err *err)
     for (size_t s = 0; s < 2; s++)
         if (versus->sides[s].count == 0)
             return versus_selects_nothing(&versus->dataset, &versus->sides[s], same ? 0 : s, err);
-    compare_all(versus, same);
+    if (!versus_strata_find(versus, same, err))
+        return false;
+    for (size_t s = 0; s < 2; s++)
+        for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
+            versus->sides[s].conditions[i] = condition_mean(versus, &versus->sides[s], i);
+    compare_all(versus);
     judge_order(versus);
     return true;
 }
@@ -292,8 +285,14 @@ void versus_fini(struct versus *versus)
         strv_fini(&versus->sides[s].keys);
         strv_fini(&versus->sides[s].values);
         free(versus->sides[s].items);
-        free(versus->sides[s].used);
+        free(versus->sides[s].stratum);
     }
+    for (size_t f = 0; f < versus->factor_count; f++) {
+        free(versus->factors[f].name);
+        free(versus->factors[f].values[0]);
+        free(versus->factors[f].values[1]);
+    }
+    free(versus->factors);
     dataset_fini(&versus->dataset);
 }
 
@@ -301,64 +300,11 @@ size_t versus_blocks(const struct versus *versus)
 {
     size_t most = 0;
     for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
-        most = versus->quantities[i].blocks > most ? versus->quantities[i].blocks : most;
-    return most;
+        most = versus->quantities[i].raw.strata > most ? versus->quantities[i].raw.strata : most;
+    return most > 1 ? most : 0;
 }
 
 bool versus_cannot_tell(const struct versus_quantity *quantity)
 {
-    const struct stats_interval *interval = &quantity->ratio.interval;
-    return !quantity->ratio.valid || interval->method == STATS_NONE || (interval->low <= 1 && 1 <= interval->high);
-}
-
-static json_t *quantity_json(const struct versus_quantity *quantity, struct reading g_per_kwh)
-{
-    json_t *out = json_object();
-    json_object_set_new(out, "name", json_string(quantity->name));
-    json_object_set_new(out, "a_n", json_integer((json_int_t)quantity->a_count));
-    json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
-    json_set_reading(out, "a_mean", quantity->a_mean);
-    json_set_reading(out, "b_mean", quantity->b_mean);
-    json_object_set_new(out, "ratio", quantity->ratio.valid ? json_real(quantity->ratio.ratio) : json_null());
-    json_object_set_new(out, "interval", figures_interval_json(&quantity->ratio.interval));
-    json_object_set_new(out, "blocks", json_integer((json_int_t)quantity->blocks));
-    json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
-    if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
-        const struct reading means[] = {quantity->a_mean, quantity->b_mean};
-        for (size_t i = 0; i < 2; i++)
-            json_object_set_new(
-                out, i ? "b_co2e_g" : "a_co2e_g",
-                json_reading_or_null((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
-    }
-    return out;
-}
-
-static json_t *side_json(const struct versus_side *side)
-{
-    json_t *out = json_object();
-    json_object_set_new(out, "of", json_text_or_null(side->text));
-    json_object_set_new(out, "n", json_integer((json_int_t)side->count));
-    json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
-    json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
-    for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
-        json_set_reading(out, versus_condition_name(i), side->conditions[i]);
-    return out;
-}
-
-json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
-{
-    json_t *out = json_object(), *quantities = json_array();
-    json_object_set_new(out, "a", side_json(&versus->sides[0]));
-    json_object_set_new(out, "b", side_json(&versus->sides[1]));
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
-        json_array_append_new(quantities, quantity_json(&versus->quantities[i], g_per_kwh));
-    json_object_set_new(out, "quantities", quantities);
-    if (g_per_kwh.valid)
-        json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
-    json_object_set_new(out, "order_confounded",
-                        versus->order_known ? json_boolean(versus->order_confounded) : json_null());
-    json_object_set_new(out, "places", versus_places_json(versus));
-    json_object_set_new(out, "mixed", json_boolean(versus->mixed));
-    json_object_set_new(out, "blocks_of_plan", json_boolean(versus->by_plan));
-    return out;
+    return !versus_effect(quantity)->has_error || quantity->p > 1 - STATS_CONFIDENCE;
 }

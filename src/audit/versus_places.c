@@ -16,7 +16,7 @@ static void take_side(const struct versus *versus, size_t which, enum dataset_fa
     AUTO_FREE size_t *items = mem_array(side->count + 1, sizeof *items);
     size_t count = 0;
     for (size_t i = 0; i < side->count; i++)
-        if (side->used[i])
+        if (side->stratum[i] != SIZE_MAX)
             items[count++] = side->items[i];
     places_group_by(&versus->dataset, items, count, fact, &out->groups[which], &out->counts[which]);
 }

@@ -1,6 +1,8 @@
 /* compare: two groups of experiments against each other. */
 #include "audit/versus.h"
 #include "base/json.h"
+#include "base/mem.h"
+#include "base/value.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/option_rows.h"
@@ -10,15 +12,102 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_JSON, OPTION_CARBON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_JSON, OPTION_EXPECT, OPTION_SAMPLE_SIZE, OPTION_CARBON, OPTION_AS_ROOT, OPTION_COUNT };
+
+/* --expect: beside the program's own exit codes. */
+enum { EXIT_OPEN = 4 };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_EXPECT] = {.long_name = "--expect",
+                       .argument = "CLAIMS",
+                       .type = CLI_TEXT,
+                       .help =
+                           "claims about B / A with commas between, as gpu_energy_j<0.95,duration_s<+2%: each is held, "
+                           "refuted or open by its interval; exit code 0, 1 or 4"},
+    [OPTION_SAMPLE_SIZE] = {.long_name = "--sample-size",
+                            .argument = "PERCENT",
+                            .type = CLI_TEXT,
+                            .help = "say how many experiments a side needs to find a difference of so many percent"},
     [OPTION_CARBON] = OPTION_ROW_CARBON("grams of CO2e per kWh where this ran: adds what the mean energies are worth"),
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
-static int compare(const struct cli_value *values, struct versus *versus, struct reading g_per_kwh)
+/* What --expect and --sample-size ask. */
+struct questions {
+    struct versus_claims claims;
+    struct reading share;
+};
+
+static void questions_fini(struct questions *questions)
+{
+    versus_claims_fini(&questions->claims);
+}
+
+static json_t *needs_json(size_t needs)
+{
+    return needs ? json_integer((json_int_t)needs) : json_null();
+}
+
+static void answer_json(const struct versus *versus, const struct questions *questions, json_t *out)
+{
+    json_t *claims = json_array(), *sizes = json_object();
+    for (size_t i = 0; i < questions->claims.count; i++) {
+        const struct versus_claim *claim = &questions->claims.items[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "claim", json_text_or_null(claim->text));
+        json_object_set_new(row, "bound", json_real(claim->bound));
+        json_object_set_new(row, "outcome", json_string(versus_outcome_name(versus_claim_check(versus, claim))));
+        json_object_set_new(row, "needs", needs_json(versus_claim_needs(versus, claim)));
+        json_array_append_new(claims, row);
+    }
+    for (size_t i = 0; questions->share.valid && i < VERSUS_QUANTITIES; i++)
+        json_object_set_new(sizes, versus->quantities[i].name,
+                            needs_json(versus_sample_size(versus, &versus->quantities[i], questions->share.value)));
+    if (questions->claims.count)
+        json_object_set_new(out, "expectations", json_incref(claims));
+    if (questions->share.valid)
+        json_object_set_new(out, "sample_size", json_incref(sizes));
+    json_decref(claims);
+    json_decref(sizes);
+}
+
+static void answer_text(const struct versus *versus, const struct questions *questions, struct text *out)
+{
+    for (size_t i = 0; i < questions->claims.count; i++) {
+        const struct versus_claim *claim = &questions->claims.items[i];
+        enum versus_outcome outcome = versus_claim_check(versus, claim);
+        size_t needs = versus_claim_needs(versus, claim);
+        text_addf(out, "%s: %s", claim->text, versus_outcome_name(outcome));
+        if (outcome == VERSUS_OPEN && needs)
+            text_addf(out, "; were the ratio what it seems, %zu experiments a side would decide (power 80 %%)", needs);
+        else if (outcome == VERSUS_OPEN)
+            text_add(out, "; how many experiments would decide is not known");
+        text_add_char(out, '\n');
+    }
+    for (size_t i = 0; questions->share.valid && i < VERSUS_QUANTITIES; i++) {
+        const struct versus_quantity *quantity = &versus->quantities[i];
+        size_t needs = versus_sample_size(versus, quantity, questions->share.value);
+        if (needs)
+            text_addf(out, "%s: %zu experiments a side find a difference of %.4g %% (power 80 %%)\n", quantity->name,
+                      needs, 100 * questions->share.value);
+    }
+}
+
+static int outcome_code(const struct versus *versus, const struct versus_claims *claims)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < claims->count; i++) {
+        enum versus_outcome outcome = versus_claim_check(versus, &claims->items[i]);
+        if (outcome == VERSUS_REFUTED)
+            return CLI_SOME_FAILED;
+        code = outcome == VERSUS_OPEN ? EXIT_OPEN : code;
+    }
+    return code;
+}
+
+static int compare(const struct cli_value *values, struct versus *versus, const struct questions *questions,
+                   struct reading g_per_kwh)
 {
     struct err err = {0};
     AUTO_TEXT struct text text = {0};
@@ -31,12 +120,29 @@ static int compare(const struct cli_value *values, struct versus *versus, struct
         return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
         json_t *json = versus_json(versus, g_per_kwh);
+        answer_json(versus, questions, json);
         json_print_pretty(json, &text);
         json_decref(json);
     } else {
         versus_text(versus, g_per_kwh, message_colour(STDOUT_FILENO), &text);
+        answer_text(versus, questions, &text);
     }
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    return message_print(&text) ? outcome_code(versus, &questions->claims) : CLI_BROKEN;
+}
+
+static bool read_questions(const struct cli_value *values, struct questions *out, struct err *err)
+{
+    const char *expect = values[OPTION_EXPECT].text, *size = values[OPTION_SAMPLE_SIZE].text;
+    if (expect && !versus_claims_parse(expect, &out->claims, err))
+        return false;
+    if (!size)
+        return true;
+    AUTO_FREE char *number = mem_strdup(size);
+    number[strcspn(number, "%")] = '\0';
+    out->share.valid = number_parse(number, &out->share.value) && out->share.value > 0 && out->share.value <= 1000 &&
+                       strlen(size) <= strlen(number) + 1;
+    out->share.value /= 100;
+    return out->share.valid || err_set(err, "--sample-size: '%s' is not a percentage over 0, as 5%%", size);
 }
 
 static int run(const struct cli_call *call)
@@ -44,6 +150,9 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     struct versus versus = {0};
     struct reading g_per_kwh = {0};
+    AUTO(questions_fini) struct questions questions = {0};
+    if (!read_questions(call->values, &questions, &err))
+        return cli_usage_error(call->command, "%s", err.text);
     if (!reading_carbon(&call->values[OPTION_CARBON], &g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     for (size_t i = 0; i < 2; i++)
@@ -51,7 +160,7 @@ static int run(const struct cli_call *call)
             versus_fini(&versus);
             return cli_usage_error(call->command, "%s", err.text);
         }
-    int code = compare(call->values, &versus, g_per_kwh);
+    int code = compare(call->values, &versus, &questions, g_per_kwh);
     versus_fini(&versus);
     return code;
 }
@@ -63,15 +172,21 @@ static const char *const description[] = {
     "and "
     "B are results folders, of this program or in the study's layout; behind a colon, what to take of them: "
     "results:model=resnet20, results:batch_size=32,mode=parallel.",
-    "Experiments with the same repository, model, mode and hyperparameters (but those that A and B are chosen by) are "
-    "a "
-    "block; where both have at least two blocks in common, the comparison is by blocks. Contaminated and failed ones "
-    "are "
-    "left out.",
+    "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as "
+    "far as "
+    "both sides share them (but those that A and B are chosen by). Hyperparameters whose values differ too much for "
+    "that "
+    "are adjusted for by a linear model on logarithms; the raw ratio is beside the adjusted one. What is mixed in "
+    "different "
+    "ways and shares nothing is refused. Contaminated and failed experiments are left out. p values are corrected for "
+    "the "
+    "number of quantities (Holm).",
     NULL};
 
 static const char *const exits[] = {
-    "0", "compared", "2", "a mistake in the options, or nothing to compare", "3", "a folder cannot be read", NULL};
+    "0", "compared; every claim of --expect held",          "1", "a claim of --expect is refuted",
+    "2", "a mistake in the options, or nothing to compare", "3", "a folder cannot be read",
+    "4", "no claim of --expect is refuted, one is open",    NULL};
 
 const struct cli_command cmd_compare = {
     .name = "compare",

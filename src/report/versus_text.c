@@ -31,20 +31,131 @@ static void say_side(const struct versus_side *side, const char *name, struct te
     text_add_char(out, '\n');
 }
 
-static void add_row(struct table *table, const struct versus_quantity *quantity)
+static char *ratio_text(const struct stats_effect *effect)
+{
+    return effect->valid ? figures_text_interval(effect->ratio, &effect->interval) : mem_strdup("");
+}
+
+/* Which figures there are beside the raw one. */
+struct shown {
+    bool adjusted, per_epoch;
+};
+
+static struct shown shown_of(const struct versus *versus)
+{
+    struct shown out = {false, false};
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        out.adjusted |= versus->quantities[i].adjusted.valid;
+        out.per_epoch |= versus->quantities[i].per_epoch.valid;
+    }
+    return out;
+}
+
+static void add_row(struct table *table, const struct versus_quantity *quantity, struct shown shown)
 {
     AUTO_FREE char *a = digits(quantity->a_mean);
     AUTO_FREE char *b = digits(quantity->b_mean);
-    AUTO_FREE char *ratio = quantity->ratio.valid
-                                ? figures_text_interval(quantity->ratio.ratio, &quantity->ratio.interval)
-                                : mem_strdup("");
+    AUTO_FREE char *raw = ratio_text(&quantity->raw);
+    AUTO_FREE char *adjusted = ratio_text(&quantity->adjusted);
+    AUTO_FREE char *per_epoch = ratio_text(&quantity->per_epoch);
+    AUTO_FREE char *p = versus_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : mem_strdup("");
     table_add_row(table);
     table_add_cell(table, quantity->name, NULL);
     table_add_cell(table, a, NULL);
     table_add_cell(table, b, NULL);
-    table_add_cell(table, ratio, NULL);
-    table_add_cell(table, versus_cannot_tell(quantity) ? "cannot be told apart" : "told apart",
+    table_add_cell(table, raw, NULL);
+    if (shown.adjusted)
+        table_add_cell(table, adjusted, NULL);
+    if (shown.per_epoch)
+        table_add_cell(table, per_epoch, NULL);
+    table_add_cell(table, p, NULL);
+    table_add_cell(table, versus_cannot_tell(quantity) ? "no significant difference" : "different",
                    versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
+}
+
+static void say_figures(const struct versus *versus, bool colour, struct text *out)
+{
+    struct table *table = table_new(colour);
+    struct shown shown = shown_of(versus);
+    AUTO_FREE char *p = versus->tests > 1 ? mem_printf("p (Holm, of %zu)", versus->tests) : mem_strdup("p");
+    table_add_column(table, "quantity", false);
+    table_add_column(table, "mean of A", true);
+    table_add_column(table, "mean of B", true);
+    table_add_column(table, shown.adjusted ? "B / A, raw (95 %)" : "B / A (95 % interval)", true);
+    if (shown.adjusted)
+        table_add_column(table, "adjusted (95 %)", true);
+    if (shown.per_epoch)
+        table_add_column(table, "per epoch (95 %)", true);
+    table_add_column(table, p, true);
+    table_add_column(table, "", false);
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+        if (versus->quantities[i].a_mean.valid || versus->quantities[i].b_mean.valid)
+            add_row(table, &versus->quantities[i], shown);
+    table_print(table, out);
+    table_free(table);
+}
+
+/* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of a covariate. */
+static char *names_of(const struct versus *versus, enum versus_role role, bool logs)
+{
+    struct text out = {0};
+    for (size_t f = 0; f < versus->factor_count; f++) {
+        const struct versus_factor *factor = &versus->factors[f];
+        if (factor->role != role)
+            continue;
+        AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
+        text_addf(&out, logs && factor->logs ? "%sln(%s)" : "%s%s", out.length ? ", " : "", safe);
+    }
+    return text_take(&out);
+}
+
+static void say_strata(const struct versus *versus, struct text *out)
+{
+    AUTO_FREE char *by = names_of(versus, VERSUS_STRATUM, false);
+    if (versus_blocks(versus) == 0)
+        return;
+    text_addf(out, "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
+              versus_blocks(versus), by, versus->sides[0].used_count, versus->sides[1].used_count);
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        const struct versus_quantity *quantity = &versus->quantities[i];
+        const struct stats_effect *effect = versus_effect(quantity);
+        if (quantity->heterogeneous)
+            text_addf(out,
+                      "%s: the strata differ in the ratio, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): "
+                      "one ratio "
+                      "does not describe all of them\n",
+                      quantity->name, effect->lowest, effect->highest, quantity->heterogeneity_p, 100 * effect->i2);
+    }
+}
+
+/* What is adjusted for, and what could not be. */
+static void say_adjustment(const struct versus *versus, struct text *out)
+{
+    AUTO_FREE char *names = names_of(versus, VERSUS_COVARIATE, true);
+    AUTO_FREE char *mixed = names_of(versus, VERSUS_MIXED, false);
+    if (*names && shown_of(versus).adjusted)
+        text_addf(out,
+                  "adjusted: by the linear model ln(quantity) = stratum + side + slopes * (%s); p is of the adjusted "
+                  "ratio\n",
+                  names);
+    else if (*names)
+        text_addf(out, "not adjusted for %s: it cannot be separated from the sides\n", names);
+    for (size_t f = 0; f < versus->factor_count; f++) {
+        const struct versus_factor *factor = &versus->factors[f];
+        AUTO_FREE char *safe = audit_text_fit(factor->name, 0);
+        if (factor->role == VERSUS_COVARIATE && factor->apart)
+            text_addf(out, "%s: the ranges of A and B do not overlap, so the adjustment extrapolates\n", safe);
+        if (factor->role != VERSUS_CONFOUNDED)
+            continue;
+        AUTO_FREE char *a = audit_text_fit(factor->values[0], 0);
+        AUTO_FREE char *b = audit_text_fit(factor->values[1], 0);
+        text_addf(out, "%s confounded: %s in all of A, %s in all of B; its effect is part of the ratio\n", safe, a, b);
+    }
+    if (*mixed)
+        text_addf(out,
+                  "mixed: %s differ%s within the groups, too few experiments to adjust for it; that is in the "
+                  "intervals\n",
+                  mixed, strchr(mixed, ',') ? "" : "s");
 }
 
 /* What may explain a difference by itself; nothing where neither side knows any of it. */
@@ -114,27 +225,13 @@ static void say_places(const struct versus *versus, struct text *out)
 
 void versus_text(const struct versus *versus, struct reading g_per_kwh, bool colour, struct text *out)
 {
-    struct table *table = table_new(colour);
-    static const char *const titles[] = {"mean of A", "mean of B", "B / A (95 % interval)"};
     say_side(&versus->sides[0], "A", out);
     say_side(&versus->sides[1], "B", out);
-    table_add_column(table, "quantity", false);
-    for (size_t i = 0; i < 3; i++)
-        table_add_column(table, titles[i], true);
-    table_add_column(table, "", false);
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
-        if (versus->quantities[i].a_mean.valid || versus->quantities[i].b_mean.valid)
-            add_row(table, &versus->quantities[i]);
-    table_print(table, out);
-    table_free(table);
+    say_figures(versus, colour, out);
     add_conditions(versus, colour, out);
     say_carbon(versus, g_per_kwh, out);
-    if (versus_blocks(versus))
-        text_addf(out, "paired by %zu blocks %s: %zu of A's and %zu of B's experiments\n", versus_blocks(versus),
-                  versus->by_plan ? "of the plan's order" : "of equal hyperparameters", versus->sides[0].used_count,
-                  versus->sides[1].used_count);
-    if (versus->mixed)
-        text_add(out, "mixed: the hyperparameters differ within a group, and that is in the intervals\n");
+    say_strata(versus, out);
+    say_adjustment(versus, out);
     say_places(versus, out);
     if (versus->order_known && versus->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "

@@ -11,14 +11,6 @@ struct stats_ratio {
     bool valid;
 };
 
-/* Mean of b over mean of a, of samples of their own, at least 2 values each, means over 0. Fieller's interval (1954)
- * with Welch's degrees of freedom, as variances may differ; none where a's mean is not told apart from 0. */
-struct stats_ratio stats_ratio_of_means(const double *a, size_t a_count, const double *b, size_t b_count);
-
-/* a[i] and b[i] are of one block, and over 0: the geometric mean of the blocks' own ratios, so that what a block
- * does to both cancels out and no block counts more for being larger. Student's t on the logarithms; n >= 2. */
-struct stats_ratio stats_ratio_paired(const double *a, const double *b, size_t n);
-
 struct stats_rank {
     double rho; /* Spearman's, ties at their mean rank */
     double p;   /* two-sided, of orders of y: all of them for n <= 9, else random ones; never 0 */

@@ -88,6 +88,11 @@ double special_t_quantile(double p, double df)
     return p > 0.5 ? -t : t;
 }
 
+double special_f_cdf(double f, double df1, double df2)
+{
+    return f > 0 ? beta_incomplete(0.5 * df1, 0.5 * df2, df1 * f / (df1 * f + df2)) : 0;
+}
+
 /* The regularised lower incomplete gamma function: its series below a + 1, its continued fraction above (DLMF 8.11.4,
  * 8.9.2). */
 static double gamma_incomplete(double a, double x)

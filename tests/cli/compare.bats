@@ -44,7 +44,7 @@ blocks = sorted({r["hyperparam_n"] for r in sides[0]} & {r["hyperparam_n"] for r
 paired = len(blocks) >= 2
 used = [[r for r in rows if not paired or r["hyperparam_n"] in blocks] for rows in sides]
 columns = {"gpu_energy_j": "energy_gpu_total_joules", "gpu_power_w": "energy_gpu_avg_watts", "duration_s": "duration_seconds"}
-def near(a, b): assert abs(a - b) <= 1e-9 * abs(b), (a, b)
+def near(a, b): assert abs(a - b) <= 1e-9 * abs(b) + 1e-12, (a, b)
 for quantity in got["quantities"]:
     if quantity["name"] not in columns:
         assert quantity["a_mean"] is None and quantity["ratio"] is None
@@ -59,10 +59,16 @@ for quantity in got["quantities"]:
         assert abs(math.log(quantity["interval"]["low"]) - statistics.mean(logs) + half) < 1e-9, quantity
         assert quantity["blocks"] == len(blocks)
     else:
-        near(quantity["ratio"], statistics.mean(of(sides[1])) / statistics.mean(of(sides[0])))
+        near(quantity["ratio"], statistics.geometric_mean(of(sides[1])) / statistics.geometric_mean(of(sides[0])))
         assert quantity["blocks"] == 0
-    interval = quantity["interval"]
-    assert quantity["told_apart"] == bool(interval and (interval["low"] > 1 or interval["high"] < 1)), quantity
+    assert quantity["told_apart"] == (quantity["p_corrected"] is not None and quantity["p_corrected"] <= 0.05), quantity
+# Holm (1979): the smallest p value times how many there are, and so on, never falling.
+known = sorted((q["raw"]["p"], q["p_corrected"]) for q in got["quantities"] if q["p_corrected"] is not None)
+assert got["corrected_for"] == len(known), got
+worst = 0
+for rank, (p, corrected) in enumerate(known):
+    worst = min(1, max(worst, p * (len(known) - rank)))
+    near(corrected, worst)
 # Of all orders of so many As and Bs, how many change over as seldom?
 order = "".join(side for _, side in sorted((r["timestamp"], side) for side, rows in zip("AB", used) for r in rows))
 runs = lambda text: sum(1 for _ in itertools.groupby(text))
@@ -90,7 +96,7 @@ END
     blocks=$(python3 -c 'import json; got = json.load(open("compare.json")); assert not got["order_confounded"], got; print(got["quantities"][0]["blocks"])')
     [ "$blocks" -ge 2 ]
     run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=b"
-    [[ "$output" == *"paired by $blocks blocks of equal hyperparameters: $blocks of A's and $blocks of B's experiments"* ]]
+    [[ "$output" == *"compared within $blocks strata of equal n: $blocks of A's and $blocks of B's experiments"* ]]
     [[ "$output" == *"temperature_start_c"*"sm_clock_start_mhz"*"memory_clock_start_mhz"*"sm_clock_mean_mhz"* ]]
     [[ "$output" != *"order confounded"* && "$output" != *CO2e* ]]
 }
@@ -112,9 +118,10 @@ END
     run_at=$(run_dir)
     # Against itself the ratio is 1, whatever the machine was like.
     run -0 "$TARE" compare "$run_at:model=a" "$run_at:model=a"
-    [[ "$output" == *"duration_s"*"1 ("*"cannot be told apart"* ]]
-    [[ "$output" != *$'  told apart'* ]]
-    # No block in common: the ratio of the means.
+    [[ "$output" == *"duration_s"*"1 ("*"no significant difference"* ]]
+    [[ "$output" != *$'  different'* ]]
+    # No hyperparameter in common: the ratio of the geometric means, and n is told to be confounded.
     "$TARE" compare "$run_at:model=a" "$run_at:model=b" --json > compare.json
     expect compare.json "$run_at:a" "$run_at:b"
+    python3 -c 'import json; got = json.load(open("compare.json")); assert got["factors"] == [{"name": "n", "role": "confounded", "a": "1", "b": "3"}], got["factors"]'
 }

@@ -107,7 +107,7 @@ for line in table.splitlines():
     if not re.fullmatch(r"`[a-z-]+`", cells[0]):
         continue
     codes = {str(code) for code, cell in enumerate(cells[1:5]) if cell and "the command's own" not in cell}
-    codes |= set(re.findall(r"\b(?:1\d\d|128\+n)(?= )", cells[5]) if len(cells) > 5 else [])
+    codes |= set(re.findall(r"(?:^[4-9]|\b1\d\d|\b128\+n)(?= )", cells[5]) if len(cells) > 5 else [])
     documented[cells[0].strip("`")] = codes
 assert len(manuals) >= 19 and set(documented) == set(manuals), set(documented) ^ set(manuals)
 for command, codes in manuals.items():

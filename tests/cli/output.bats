@@ -59,7 +59,8 @@ forms() {
     stats) echo "3 stats $run_1
 3 stats $run_1 --json" ;;
     compare) echo "3 compare $run_1 $run_1
-3 compare $run_1 $run_1 --json" ;;
+3 compare $run_1 $run_1 --json
+3 compare $run_1 $run_1 --expect 'duration_s<1'" ;;
     export) for table in experiments attempts epochs hyperparameters metrics evidence samples; do echo "3 export $run_1 --table $table"; done
         for table in experiments attempts hyperparameters metrics; do echo "3 export $run_1 --table $table --format jsonl"; done ;;
     report) echo "3 report $run_1
@@ -276,7 +277,9 @@ stats study --json
 stats "$hostile"' ;;
     compare) echo 'compare "$run_1" study
 compare "study:repo=$hostile" "study:repo=$hostile"
-compare "study:$hostile=1" study' ;;
+compare "study:$hostile=1" study
+compare study study --expect "$hostile"
+compare study study --sample-size "$hostile"' ;;
     export) echo 'export study -o "out $hostile"
 export study -o "out $hostile"
 export "$hostile"' ;;

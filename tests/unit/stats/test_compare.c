@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "stats/compare.h"
-#include "stats/special.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,39 +94,6 @@ static void many_tests_are_corrected_as_in_the_paper(void **state)
     near(holm[14], 1, 0);
 }
 
-/* By hand: the ratio is 2 in every block, so its interval has no width; and 2 and 8 have the geometric mean 4, their
- * logarithms ln 2 and 3 ln 2 the deviation sqrt(2) ln 2, so that half the interval is t(1) ln 2. */
-static void blocks_are_compared_by_their_own_ratios(void **state)
-{
-    (void)state;
-    const double a[] = {1, 200, 3}, b[] = {2, 400, 6}, c[] = {10, 1}, d[] = {20, 8};
-    struct stats_ratio same = stats_ratio_paired(a, b, 3), apart = stats_ratio_paired(c, d, 2);
-    near(same.ratio, 2, 1e-12);
-    near(same.interval.low, 2, 1e-12);
-    near(same.interval.high, 2, 1e-12);
-    near(apart.ratio, 4, 1e-12);
-    near(log(apart.interval.high / 4), 12.706204736432 * M_LN2, 1e-8);
-    assert_false(stats_ratio_paired(a, (const double[]){1, 0, 1}, 3).valid);
-    assert_int_equal(stats_ratio_paired(a, b, 1).interval.method, STATS_NONE);
-}
-
-/* At each bound r the mean of b, less r times that of a, is just t deviations from 0: what Fieller's theorem says.
- * Squares 5 and 13 about means 11.5 and 22.5, four each. */
-static void the_bounds_of_a_ratio_are_fiellers(void **state)
-{
-    (void)state;
-    const double a[] = {10, 12, 11, 13}, b[] = {20, 25, 23, 22}, few[] = {1, 2, 3};
-    struct stats_ratio ratio = stats_ratio_of_means(a, 4, b, 4);
-    near(ratio.ratio, 22.5 / 11.5, 1e-12);
-    double va = 5.0 / 3 / 4, vb = 13.0 / 3 / 4, r2 = ratio.ratio * ratio.ratio;
-    double df = (vb + r2 * va) * (vb + r2 * va) / (vb * vb / 3 + r2 * va * r2 * va / 3);
-    double t = special_t_quantile(0.975, df);
-    near(22.5 - ratio.interval.low * 11.5, t * sqrt(vb + ratio.interval.low * ratio.interval.low * va), 1e-9);
-    near(ratio.interval.high * 11.5 - 22.5, t * sqrt(vb + ratio.interval.high * ratio.interval.high * va), 1e-9);
-    /* Mean 2 with the variance 1/3 is not told apart from 0. */
-    assert_int_equal(stats_ratio_of_means(few, 3, b, 4).interval.method, STATS_NONE);
-}
-
 /* In one group. */
 static struct stats_change change_of_one(const double *x, size_t n, size_t least, struct rng *rng)
 {
@@ -202,8 +168,6 @@ int main(void)
         cmocka_unit_test(a_perfect_order_has_a_p_value_and_no_interval),
         cmocka_unit_test(ties_share_their_mean_rank),
         cmocka_unit_test(many_tests_are_corrected_as_in_the_paper),
-        cmocka_unit_test(blocks_are_compared_by_their_own_ratios),
-        cmocka_unit_test(the_bounds_of_a_ratio_are_fiellers),
         cmocka_unit_test(a_planted_change_is_found_where_it_is),
         cmocka_unit_test(noise_alone_is_called_a_change_in_one_of_twenty_at_most),
         cmocka_unit_test(the_front_holds_what_nothing_beats),

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "stats/compare.h"
 #include "stats/describe.h"
 #include "stats/interval.h"
 
@@ -157,28 +156,6 @@ static void intervals_of_a_coefficient_of_variation_hold_it(void **state)
     assert_int_equal(stats_cv_interval(0.1, 1).method, STATS_NONE);
 }
 
-static void intervals_of_ratios_hold_the_truth(void **state)
-{
-    (void)state;
-    struct rng rng;
-    int own = 0, paired = 0;
-    rng_seed(&rng, 13);
-    for (int i = 0; i < 4000; i++) {
-        double a[10], b[10], blocked_a[10], blocked_b[10];
-        for (size_t k = 0; k < 10; k++) {
-            double block = 30 * rng_normal(&rng);
-            a[k] = 100 + 5 * rng_normal(&rng);
-            b[k] = 120 + 10 * rng_normal(&rng);
-            blocked_a[k] = 200 + block + 2 * rng_normal(&rng);
-            blocked_b[k] = 220 + 1.1 * block + 2 * rng_normal(&rng);
-        }
-        own += holds(stats_ratio_of_means(a, 10, b, 7).interval, 1.2);
-        paired += holds(stats_ratio_paired(blocked_a, blocked_b, 10).interval, 1.1);
-    }
-    between("ratio of two samples", own / 4000.0, 0.935, 0.965);
-    between("ratio by blocks", paired / 4000.0, 0.935, 0.965);
-}
-
 /* 10 % of spread and 5 % wanted: t(17) 2.1098 * 0.1 / sqrt(18) = 0.0497, t(16) 2.1199 * 0.1 / sqrt(17) = 0.0514. */
 static void repeats_are_as_many_as_the_tables_of_t_say(void **state)
 {
@@ -200,7 +177,6 @@ int main(void)
         cmocka_unit_test(the_mean_of_thirty_values_is_halls_or_students_whichever_is_wider),
         cmocka_unit_test(no_interval_of_a_mean_leaves_what_is_possible),
         cmocka_unit_test(intervals_of_a_coefficient_of_variation_hold_it),
-        cmocka_unit_test(intervals_of_ratios_hold_the_truth),
         cmocka_unit_test(repeats_are_as_many_as_the_tables_of_t_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

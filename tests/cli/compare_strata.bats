@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# tare compare on folders with planted effects: strata, covariates, corrections, claims and sample sizes, against statsmodels and SciPy.
+bats_require_minimum_version 1.5.0
+load helpers
+
+setup_file() { command -v python3 >/dev/null || skip "python3 is missing"; }
+
+needs_statsmodels() { python3 -c 'import statsmodels.api' 2>/dev/null || skip "python3-statsmodels is missing"; }
+
+# plant SEED, Python on standard input with write(folder, rows) and run(time, power, sd=0.03, **params).
+plant() {
+    {
+        cat << HEAD
+import math, random, sys
+sys.path.insert(0, "$ROOT/tests/statistics")
+from planted import write_folder as write
+rng = random.Random($1)
+def run(time, power, sd=0.03, **params):
+    duration = time * math.exp(rng.gauss(0, sd))
+    return {"duration_s": duration, "energy_j": duration * power * math.exp(rng.gauss(0, sd)), **params}
+HEAD
+        cat
+    } >plant.py
+    python3 plant.py
+}
+
+# compared A B STRATUM... [--covariates NAME...]: what compare prints equals what statsmodels makes of the folders.
+compared() {
+    "$TARE" compare "$1" "$2" --json >compare.json
+    python3 "$ROOT/tests/statistics/compare_reference.py" compare.json "$@"
+}
+
+# quantity NAME EXPRESSION: holds for q, a quantity of compare.json, and got, all of it.
+quantity() {
+    python3 - "$@" << 'END'
+import json, sys
+got = json.load(open("compare.json"))
+(q,) = [q for q in got["quantities"] if q["name"] == sys.argv[1]]
+assert eval(sys.argv[2]), q
+END
+}
+
+# Reduced to the means of its two blocks, this was a ratio of 1.19 with an interval of 0.20 to 6.97.
+@test "forty against forty runs in two strata are decided by the spread within the strata" {
+    needs_statsmodels
+    plant 1 << 'END'
+write("one", [run(100, 200, batch=b) for b in (16, 32) for _ in range(20)])
+write("two", [run(100 * f, 200, batch=b) for b, f in ((16, 1.02), (32, 1.4)) for _ in range(20)])
+write("same", [run(100 * 1.19, 200, batch=b) for b in (16, 32) for _ in range(20)])
+END
+    compared one two hyperparam_batch
+    quantity duration_s 'q["told_apart"] and 1.13 < q["interval"]["low"] and q["interval"]["high"] < 1.26 and q["blocks"] == 2'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"compared within 2 strata of equal batch: 40 of A's and 40 of B's experiments"* ]]
+    [[ "$output" == *"duration_s: the strata differ in the ratio, from 1.0"*" to 1.4"*"(Cochran's Q, p = "* ]]
+    compared one same hyperparam_batch
+    quantity duration_s 'q["told_apart"] and 1.16 < q["interval"]["low"] and q["interval"]["high"] < 1.22 and q["heterogeneity"]["p_corrected"] > 0.05'
+    run -0 "$TARE" compare one same
+    [[ "$output" != *"the strata differ"* ]]
+}
+
+# Pooled, these differed by 1.54.
+@test "two folders of the same models in other shares are compared model by model" {
+    needs_statsmodels
+    plant 2 << 'END'
+models = {"x": (100, 200), "y": (300, 150)}
+write("one", [run(*models[m], model=m) for m, n in (("x", 15), ("y", 5)) for _ in range(n)])
+write("two", [run(*models[m], model=m) for m, n in (("x", 5), ("y", 15)) for _ in range(n)])
+END
+    compared one two model
+    for name in gpu_energy_j gpu_power_w duration_s; do
+        quantity $name 'not q["told_apart"] and 0.96 < q["ratio"] < 1.04 and q["interval"]["high"] / q["interval"]["low"] < 1.1'
+    done
+}
+
+@test "what is mixed in different ways and shares nothing is refused, with the reason" {
+    plant 3 << 'END'
+write("xy", [run(100, 200, model=m) for m in "xxy"])
+write("z", [run(100, 200, model="z") for _ in range(3)])
+write("sgd", [run(100, 200, optimizer=o) for o in ("sgd", "sgd", "adam")])
+write("lion", [run(100, 200, optimizer=o) for o in ("lion", "lion", "lamb")])
+write("short", [run(e, 200, epochs=e) for e in (5, 6)])
+write("long", [run(e, 200, epochs=e) for e in (50, 60)])
+END
+    run -2 "$TARE" compare xy z
+    [[ "$output" == *"mixed in different ways and share no model: A has demo x (2), demo y (1), B has demo z (3); to compare two models, choose each"* ]]
+    run -0 "$TARE" compare xy:model=x z:model=z
+    run -2 "$TARE" compare sgd lion
+    [[ "$output" == *"share no optimizer: A has adam (1), sgd (2), B has lamb (1), lion (2)"* ]]
+    # One value on each side may be what is to be compared: that is said.
+    run -0 "$TARE" compare sgd:optimizer=sgd lion:optimizer=lion
+    run -2 "$TARE" compare short long
+    [[ "$output" == *"share no epochs: A has 5 (1), 6 (1), B has 50 (1), 60 (1); and there are too few experiments to adjust for it"* ]]
+}
+
+@test "a difference in epochs is not reported as energy: raw, adjusted and per epoch are side by side" {
+    needs_statsmodels
+    plant 4 << 'END'
+def drawn(low, high):
+    epochs, rate = round(math.exp(rng.uniform(math.log(low), math.log(high)))), math.exp(rng.uniform(math.log(1e-4), math.log(1e-1)))
+    return run(10 * epochs ** 0.9, 200 * rate ** 0.02, epochs=epochs, learning_rate=rate, seed=rng.randrange(10 ** 6))
+write("one", [drawn(5, 300) for _ in range(20)])
+write("two", [drawn(60, 500) for _ in range(20)])
+END
+    compared one two - --covariates epochs learning_rate
+    quantity gpu_energy_j 'q["raw"]["interval"]["low"] > 1.3 and not q["told_apart"] and 0.9 < q["ratio"] < 1.1'
+    quantity duration_s 'abs(q["adjusted"]["slopes"]["epochs"] - 0.9) < 0.03'
+    quantity gpu_power_w 'q["per_epoch"] is None and abs(q["adjusted"]["slopes"]["learning_rate"] - 0.02) < 0.01'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"B / A, raw (95 %)"*"adjusted (95 %)"*"per epoch (95 %)"*"p (Holm, of 3)"* ]]
+    [[ "$output" == *"ln(quantity) = stratum + side + slopes * (ln(epochs), ln(learning_rate))"* ]]
+}
+
+@test "strata of all sizes, and sides of other spreads, have the figures of statsmodels" {
+    needs_statsmodels
+    for seed in 5 6 7; do
+        plant $seed << 'END'
+def some(sd): return [run(100 * k, 200, sd, model=f"m{k}", batch=b) for k in range(1, 7) for b in (8, 16) for _ in range(rng.randint(k == 1, 5))]
+write("one", some(0.02) + [run(1, 1, model="alone", batch=8)])
+write("two", some(0.1))
+END
+        compared one two model hyperparam_batch
+    done
+}
+
+@test "single pairs in a stratum are the paired t test" {
+    plant 8 << 'END'
+write("one", [run(1000 / b, 200, batch=b) for b in (1, 2, 4, 8, 16)])
+write("two", [run(1100 / b, 200, batch=b) for b in (1, 2, 4, 8, 16)])
+END
+    "$TARE" compare one two --json >compare.json
+    python3 - << 'END'
+import csv, json, math, statistics
+T4 = 2.7764451051977987
+a, b = ([float(r["duration_seconds"]) for r in csv.DictReader(open(f"{name}/summary.csv"))] for name in ("one", "two"))
+logs = [math.log(y / x) for x, y in zip(a, b)]
+q = [q for q in json.load(open("compare.json"))["quantities"] if q["name"] == "duration_s"][0]
+half = T4 * statistics.stdev(logs) / math.sqrt(5)
+assert abs(math.log(q["interval"]["low"]) - statistics.mean(logs) + half) < 1e-9 and abs(q["raw"]["df"] - 4) < 1e-9, q
+assert q["heterogeneity"] is None, q
+END
+}
+
+@test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {
+    plant 9 << 'END'
+write("one", [run(100, 200, batch=16, note=n, epochs=10) for n in ("a", "b", "c", "d")] + [run(100, 200, batch=64, note="e", epochs=10)])
+write("two", [run(200, 200, batch=16, note=n, epochs=20) for n in ("f", "g", "h", "i")])
+END
+    "$TARE" compare one two --json >compare.json
+    quantity duration_s 'got["factors"] == [{"name": "batch", "role": "stratum"}, {"name": "epochs", "role": "confounded", "a": "10", "b": "20"}]'
+    quantity duration_s 'got["a"]["compared"] == 4 and got["a"]["n"] == 5 and q["per_epoch"]["interval"]["low"] < 1 < q["per_epoch"]["interval"]["high"]'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"epochs confounded: 10 in all of A, 20 in all of B"* ]]
+}
+
+@test "claims are held, refuted or open by the interval, each with an exit code" {
+    plant 10 << 'END'
+write("one", [run(100, 200) for _ in range(8)])
+write("two", [run(110, 200) for _ in range(8)])
+END
+    run -0 "$TARE" compare one two --expect 'duration_s>1,duration_s<+50%,gpu_energy_j<=150%'
+    [[ "$output" == *"duration_s>1: held"*"duration_s<+50%: held"*"gpu_energy_j<=150%: held"* ]]
+    run -4 "$TARE" compare one two --expect 'duration_s>1,duration_s<1.1'
+    [[ "$output" == *"duration_s<1.1: open; were the ratio what it seems, "*" experiments a side would decide"* ]]
+    run -1 "$TARE" compare one two --expect 'duration_s<1.1,duration_s<-2%'
+    [[ "$output" == *"duration_s<1.1: open"*"duration_s<-2%: refuted"* ]]
+    # What was not measured is open, and nobody knows how many runs would do.
+    run -4 "$TARE" compare one two --expect 'cpu_energy_j<1'
+    [[ "$output" == *"cpu_energy_j<1: open; how many experiments would decide is not known"* ]]
+    for wrong in 'duration_s' 'duration_s<' 'time<1' 'duration_s<-100%' 'duration_s<-5' 'duration_s<nan' ',' ''; do
+        run -2 "$TARE" compare one two --expect "$wrong"
+    done
+    # By the interval that is printed.
+    "$TARE" compare one two --json --expect 'duration_s<1.1' >compare.json || [ $? -eq 4 ]
+    quantity duration_s 'got["expectations"][0]["outcome"] == "open" and q["interval"]["low"] <= 1.1 <= q["interval"]["high"]'
+}
+
+@test "--sample-size says what statsmodels' power analysis of the t test says" {
+    needs_statsmodels
+    plant 11 << 'END'
+write("one", [run(100, 200) for _ in range(8)])
+write("two", [run(110, 200) for _ in range(8)])
+END
+    for share in 2 5% 10 50; do
+        "$TARE" compare one two --json --sample-size $share --expect 'duration_s<1.1' >compare.json || [ $? -eq 4 ]
+        python3 - "${share%\%}" << 'END'
+import json, math, sys
+from statsmodels.stats.power import TTestIndPower
+got, delta = json.load(open("compare.json")), math.log1p(float(sys.argv[1]) / 100)
+# Enough, and hardly more than that: ours approximates the noncentral t by a shifted one.
+def right(n, sigma, delta, alpha):
+    power = lambda n: TTestIndPower().power(abs(delta) / sigma, n, alpha)
+    assert n and power(n + 1) >= 0.8 and (n <= 4 or power(math.floor(0.98 * n) - 1) < 0.8), (n, sigma, delta)
+measured = [q for q in got["quantities"] if q["ratio"]]
+assert len(measured) == 3 and got["sample_size"]["cpu_energy_j"] is None, got["sample_size"]
+for q in measured:
+    right(got["sample_size"][q["name"]], q["raw"]["sigma"], delta, 0.05 / 3)
+(claim,) = got["expectations"]
+(q,) = [q for q in got["quantities"] if q["name"] == "duration_s"]
+right(claim["needs"], q["raw"]["sigma"], math.log(q["ratio"] / 1.1), 0.05)
+END
+    done
+    for wrong in 0 -1 x '' 5%% nan 5x; do run -2 "$TARE" compare one two --sample-size "$wrong"; done
+}
+
+# The published table is of more: docs/stats.md.
+@test "null comparisons claim a difference in at most 5 %, and intervals hold the ratio in at least 93 %" {
+    TARE=$TARE python3 "$ROOT/tests/statistics/compare_rates.py" --count 40 --seed 7 --most 0.05 --least 0.93
+}

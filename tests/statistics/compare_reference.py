@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What `tare compare` printed against statsmodels and SciPy: compare_reference.py COMPARED.json A B STRATUM... [--covariates NAME...]
+
+A and B are folders of planted.py; STRATUM: columns of summary.csv that make the strata, or - for none. Least squares, HC2, its
+confidence interval, Cochran's Q by an analysis of variance, Holm's correction: statsmodels. Bell and McCaffrey's degrees of freedom
+are computed from the full matrices."""
+import csv
+import json
+import sys
+
+import numpy
+import scipy.stats
+import statsmodels.api
+import statsmodels.stats.multitest
+
+COLUMNS = {"gpu_energy_j": "energy_gpu_total_joules", "gpu_power_w": "energy_gpu_avg_watts", "duration_s": "duration_seconds"}
+
+
+def near(found, expected, what, tolerance=1e-7):
+    assert abs(found - expected) <= tolerance * max(abs(expected), 1e-3), (what, found, expected)
+
+
+def read(folder):
+    return list(csv.DictReader(open(folder + "/summary.csv", newline="", encoding="utf-8")))
+
+
+def design(rows, strata, covariates, sides):
+    """Strata of both sides only; columns: strata, covariates, side."""
+    key = [tuple(row[name] for name in strata) for row in rows]
+    shared = set(k for k, b in zip(key, sides) if b) & set(k for k, b in zip(key, sides) if not b)
+    kept = [i for i, k in enumerate(key) if k in shared]
+    levels = sorted(shared)
+    dummies = numpy.array([[key[i] == level for level in levels] for i in kept], float)
+    logs = numpy.array([[numpy.log(float(rows[i]["hyperparam_" + name])) for name in covariates] for i in kept]).reshape(len(kept), -1)
+    side = numpy.array([[float(sides[i])] for i in kept])
+    return kept, levels, dummies, numpy.hstack([dummies, logs, side])
+
+
+def bell_mccaffrey(x):
+    inverse = numpy.linalg.pinv(x.T @ x)
+    hat = x @ inverse @ x.T
+    rest = numpy.eye(len(x)) - hat
+    own = (inverse @ x.T)[-1]
+    weights = numpy.diag(own ** 2 / (1 - numpy.diag(hat)))
+    product = rest @ weights
+    return numpy.trace(product) ** 2 / numpy.trace(product @ product)
+
+
+def check_effect(found, y, x):
+    fit = statsmodels.api.OLS(y, x).fit(cov_type="HC2")
+    df = bell_mccaffrey(x)
+    half = scipy.stats.t.ppf(0.975, df) * fit.bse[-1]
+    near(numpy.log(found["ratio"]), fit.params[-1], "effect")
+    near(numpy.log(found["interval"]["low"]), fit.params[-1] - half, "low")
+    near(numpy.log(found["interval"]["high"]), fit.params[-1] + half, "high")
+    near(found["df"], df, "df")
+    near(found["sigma"], numpy.sqrt(fit.ssr / fit.df_resid), "sigma")
+    near(found["p"], 2 * scipy.stats.t.sf(abs(fit.params[-1] / fit.bse[-1]), df), "p", 1e-6)
+    return fit
+
+
+def check_heterogeneity(found, y, x, dummies, strata_count):
+    """Every stratum with an effect of its own, against one effect for all."""
+    if strata_count < 2:
+        assert found is None, found
+        return
+    common = statsmodels.api.OLS(y, x).fit()
+    single = statsmodels.api.OLS(y, numpy.hstack([dummies, dummies * x[:, -1:]])).fit()
+    f, p, _ = single.compare_f_test(common)
+    q = f * (strata_count - 1)
+    near(found["q"], q, "Q")
+    near(found["p"], p, "p of Q", 1e-6)
+    near(found["i2"], max(0, (q - (strata_count - 1)) / q), "I2")
+    ratios = numpy.exp(single.params[strata_count:])
+    near(found["lowest"], min(ratios), "lowest")
+    near(found["highest"], max(ratios), "highest")
+
+
+def main():
+    words = sys.argv[1:]
+    cut = words.index("--covariates") if "--covariates" in words else len(words)
+    covariates = words[cut + 1:]
+    got, a, b = json.load(open(words[0], encoding="utf-8")), read(words[1]), read(words[2])
+    strata = [name for name in words[3:cut] if name != "-"]
+    rows, sides = a + b, [0] * len(a) + [1] * len(b)
+    p, corrected = [], []
+    for quantity in got["quantities"]:
+        if quantity["name"] not in COLUMNS:
+            assert quantity["ratio"] is None, quantity
+            continue
+        kept, levels, dummies, x = design(rows, strata, covariates, sides)
+        y = numpy.log([float(rows[i][COLUMNS[quantity["name"]]]) for i in kept])
+        plain = numpy.hstack([dummies, x[:, -1:]])
+        check_effect(quantity["raw"], y, plain)
+        if covariates:
+            fit = check_effect(quantity["adjusted"], y, x)
+            for name, slope in zip(covariates, fit.params[len(levels):-1]):
+                near(quantity["adjusted"]["slopes"][name], slope, name, 1e-6)
+        else:
+            check_heterogeneity(quantity["heterogeneity"], y, plain, dummies, len(levels))
+        epochs = "hyperparam_epochs"
+        if "epochs" in covariates and quantity["name"] != "gpu_power_w":
+            check_effect(quantity["per_epoch"], y - numpy.log([float(rows[i][epochs]) for i in kept]), plain)
+        main_figure = quantity["adjusted"] or quantity["raw"]
+        assert quantity["ratio"] == main_figure["ratio"] and quantity["interval"] == main_figure["interval"], quantity
+        p.append(main_figure["p"])
+        corrected.append(quantity["p_corrected"])
+        assert quantity["told_apart"] == (quantity["p_corrected"] <= 0.05), quantity
+    expected = statsmodels.stats.multitest.multipletests(p, method="holm")[1]
+    for found, wanted in zip(corrected, expected):
+        near(found, wanted, "Holm")
+    assert got["corrected_for"] == len(p), got
+
+
+main()
