@@ -91,17 +91,38 @@ static void what_a_clean_experiment_says_is_taken_whole(void **state)
 }
 
 /* What a leftover of the run before does. */
+/* The first sample of utilisation of experiment 2: so many per cent, which was 0. */
+static void begin_busy(struct fixture *fixture, int percent)
+{
+    AUTO_FREE char *text = fixture_read(fixture, 2, "gpu_utilization.csv");
+    char *first = strstr(text, ",0,0\n");
+    AUTO_FREE char *changed = mem_printf("%.*s,%d,%d%s", (int)(first - text), text, percent, percent, first + strlen(",0,0"));
+    fixture_write(fixture, 2, "gpu_utilization.csv", changed);
+}
+
 static void a_gpu_that_is_busy_at_the_start(void **state)
 {
     (void)state;
     struct fixture fixture;
     add_clean(&fixture);
-    char *text = fixture_read(&fixture, 2, "gpu_utilization.csv");
-    char *first = strstr(text, ",0,0\n"); /* 0,0 of the first sample becomes 9,9 */
-    first[1] = first[3] = '9';
-    fixture_write(&fixture, 2, "gpu_utilization.csv", text);
-    free(text);
+    begin_busy(&fixture, 90);
     expect_one(&fixture, 2, "gpu_busy_before");
+}
+
+/* At the power of rest a few per cent are a screen, or a program that computes little: nobody is accused, and it is not clean. */
+static void a_gpu_that_is_a_little_busy_at_the_start(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    add_clean(&fixture);
+    begin_busy(&fixture, 9);
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    assert_int_equal(dataset.items[2].verdict, VERDICT_UNVERIFIED);
+    assert_int_equal(dataset.items[3].verdict, VERDICT_CLEAN);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
 }
 
 static void a_gpu_that_is_busy_from_the_third_second_on_is_the_trainings(void **state)
@@ -255,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_clean_folder_has_no_accusation),
         cmocka_unit_test(what_a_clean_experiment_says_is_taken_whole),
         cmocka_unit_test(a_gpu_that_is_busy_at_the_start),
+        cmocka_unit_test(a_gpu_that_is_a_little_busy_at_the_start),
         cmocka_unit_test(a_gpu_that_is_busy_from_the_third_second_on_is_the_trainings),
         cmocka_unit_test(a_parallel_load_that_is_never_there),
         cmocka_unit_test(a_parallel_load_that_is_not_there_at_the_start_may_begin_later),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "stats/describe.h"
+#include "base/rng.h"
 #include "stats/interval.h"
 
 #include <math.h>
