@@ -27,6 +27,7 @@ static int compare_places(const void *a, const void *b)
  * uses it. Not finite: nobody knows. */
 struct levels {
     double rest_w, start_w;
+    bool all; /* no trace of power is missing: one that is might have shown a lower rest */
 };
 
 static bool starts_idle(const struct dataset_experiment *experiment)
@@ -39,12 +40,14 @@ static bool starts_idle(const struct dataset_experiment *experiment)
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
 {
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
-    struct levels out = {INFINITY, NAN};
+    struct levels out = {INFINITY, NAN, true};
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[places[i].index];
         if (experiment->gpu.low_power_w.valid)
             out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
+        else
+            out.all = false;
         /* One whose start was not recorded counts as the lowest: what is not there must not raise what is taken for idle. */
         bool recorded = experiment->gpu.early_power_w.valid && experiment->gpu.early_utilisation_percent.valid;
         if (!recorded || starts_idle(experiment))
@@ -99,8 +102,8 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                       gpu->first_power_w.value, power.value);
         return;
     }
-    bool rests = power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
-    if (is_near_rest(power.value, levels))
+    bool rests = levels->all && power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
+    if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
                       early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
                       rests ? levels->rest_w : levels->start_w);
