@@ -107,22 +107,22 @@ compile_fuzz() {
 }
 
 unit() {
-    local dir=$1 name=$2 status=0 failed again=0
+    local dir=$1 name=$2 status=0 names again=0
     meson test -C "$dir" --no-rebuild --suite unit --print-errorlogs -q --num-processes $((lanes / 2)) >"$logs/unit" 2>&1 || status=$?
     cp "$dir/meson-logs/testlog.txt" "$logs/testlog"
     grep -E '^(ok|not ok) ' "$logs/testlog" >"$logs/tap"
     if [ $status -ne 0 ]; then
         cat "$logs/unit"
         # As with the files below: once more, alone, and that counts.
-        failed=$(sed -nE 's/^ *[0-9]+\/[0-9]+ ([a-z0-9_]+) +(FAIL|TIMEOUT|ERROR) .*/\1/p' "$logs/unit" | sort -u)
-        if [ -n "$failed" ]; then
-            echo "$name: once more, alone: ${failed//$'\n'/ }"
+        names=$(sed -nE 's/^ *[0-9]+\/[0-9]+ ([a-z0-9_]+) +(FAIL|TIMEOUT|ERROR) .*/\1/p' "$logs/unit" | sort -u)
+        if [ -n "$names" ]; then
+            echo "$name: once more, alone: ${names//$'\n'/ }"
             # shellcheck disable=SC2086
-            meson test -C "$dir" --no-rebuild --print-errorlogs -q --num-processes 1 $failed >"$logs/unit" 2>&1 || again=$?
+            meson test -C "$dir" --no-rebuild --print-errorlogs -q --num-processes 1 $names >"$logs/unit" 2>&1 || again=$?
             cat "$logs/unit"
             { grep -E '^ok ' "$logs/testlog" && grep -E '^not ok ' "$dir/meson-logs/testlog.txt"; } >"$logs/tap" || true
             # shellcheck disable=SC2206
-            [ $again -ne 0 ] || flaky+=($failed)
+            [ $again -ne 0 ] || flaky+=($names)
             status=$again
         fi
     fi
