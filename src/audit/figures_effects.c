@@ -187,7 +187,7 @@ static void add_effect(const struct dataset *dataset, struct figures_group *grou
     AUTO_FREE char *stream =
         mem_printf("%s %s %d %s %s", group->like->repo, group->like->model, group->like->parallel, param, figure->name);
     rng_seed_named(&rng, seed, stream);
-    effect.rank = stats_spearman_seeded(x, y, effect.n, &rng);
+    effect.rank = stats_spearman(x, y, effect.n, &rng);
     if (!effect.rank.valid)
         return;
     effect.param = mem_strdup(param);

@@ -18,8 +18,7 @@ struct stats_rank {
         interval; /* Fisher's z with the variance of Bonett and Wright (2000); n >= 5, none at 1, -1 */
     bool valid;   /* n >= 3, neither constant */
 };
-struct stats_rank stats_spearman(const double *x, const double *y, size_t n);
-struct stats_rank stats_spearman_seeded(const double *x, const double *y, size_t n, struct rng *rng);
+struct stats_rank stats_spearman(const double *x, const double *y, size_t n, struct rng *rng);
 
 /* Adjusts p values, each in its place, for being many: the chance of any false one (Holm, 1979). */
 void stats_adjust_holm(double *p, size_t n);

@@ -104,7 +104,7 @@ static struct stats_interval fisher(double rho, size_t n)
     return (struct stats_interval){tanh(atanh(rho) - half), tanh(atanh(rho) + half), STATS_FISHER};
 }
 
-struct stats_rank stats_spearman_seeded(const double *x, const double *y, size_t n, struct rng *rng)
+struct stats_rank stats_spearman(const double *x, const double *y, size_t n, struct rng *rng)
 {
     if (n < 3)
         return (struct stats_rank){0};
@@ -118,13 +118,6 @@ struct stats_rank stats_spearman_seeded(const double *x, const double *y, size_t
     out.interval = fisher(out.rho, n);
     out.p = n <= MOST_ORDERS ? exact_p(a, b, n) : shuffled_p(a, b, n, rng);
     return out;
-}
-
-struct stats_rank stats_spearman(const double *x, const double *y, size_t n)
-{
-    struct rng rng;
-    rng_seed(&rng, 1);
-    return stats_spearman_seeded(x, y, n, &rng);
 }
 
 void stats_adjust_holm(double *p, size_t n)

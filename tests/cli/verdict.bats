@@ -147,3 +147,25 @@ sleep 0.2; echo "loss 0.5"'
     case $(kinds 2) in '' | cpu_shared) ;; *) kinds 2; return 1 ;; esac
     [ "$(summary verdict | head -n 1)" != clean ]
 }
+
+@test "removing a file, another order, another day or one more experiment make no verdict of other programs' folders better than it may be" {
+    need_python
+    [ -z "${TARE_SANITIZED:-}" ] || skip "some thousand audits; other tests audit under sanitizers"
+    python3 "$ROOT/tests/verdicts/properties.py" "$TARE" --folders 1 --first 31 --removals 3
+}
+
+@test "in folders with planted truth nearly nobody undisturbed is accused, and few that were disturbed are clean" {
+    need_python
+    [ -z "${TARE_SANITIZED:-}" ] || skip "some hundred audits; other tests audit under sanitizers"
+    python3 "$ROOT/tests/verdicts/matrix.py" "$TARE" --folders 3 --first 7001 --json matrix.json >matrix
+    python3 - <<'END'
+import json
+rates = list(json.load(open("matrix.json"))["rates"].values())
+shares = [rate["hits"] / rate["of"] for rate in rates]
+print(shares)
+# docs/audit.md publishes them of many more folders; here the same folders are judged each time.
+assert rates[0]["of"] > 1000 and shares[0] <= 0.005, rates[0]
+assert rates[1]["of"] > 100 and shares[1] <= 0.10, rates[1]
+assert shares[2] >= 0.3 and shares[3] == 0, rates
+END
+}
