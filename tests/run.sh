@@ -15,8 +15,8 @@ lanes=$((4 * $(nproc))) # they mostly wait
 passed=0 failed=0 skipped=0
 failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
-longest="feasibility name report journal guard parallel guardian machine hostile_data meter report_study job_memory slurm output bench measure rounds
-crash_points survivors lanes submit run resume study stats verdict compare_strata"
+longest="feasibility name report journal guard parallel guardian machine hostile_data meter report_study job_memory slurm output bench measure rounds"
+longest+=" crash_points survivors lanes submit run resume study stats verdict compare_strata"
 # Under sanitizers: what reads what others wrote, and each command's way through the program once.
 sanitized="cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/output cli/list cli/mistakes cli/digits cli/energy cli/oom
 cli/memory cli/gpu_memory cli/marks cli/meter cli/repeat cli/compare cli/verdict cli/submit attack/hostile_data attack/received
