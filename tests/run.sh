@@ -156,9 +156,12 @@ room() {
 in_order() {
     local name file
     for name in $longest; do
-        for file in "$@"; do [ "$(basename "$file" .bats)" != "$name" ] || echo "$file"; done
+        for file in "$@"; do [[ $file != */"$name".bats ]] || echo "$file"; done
     done
-    for file in "$@"; do [[ " $longest " == *" $(basename "$file" .bats) "* ]] || echo "$file"; done
+    for file in "$@"; do
+        name=${file##*/}
+        [[ " $longest " == *" ${name%.bats} "* ]] || echo "$file"
+    done
 }
 
 # log_of FILE: how what came of it begins.
