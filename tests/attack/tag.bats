@@ -16,7 +16,7 @@ isolated() {
     # A daemon that starts "sleep" with the environment that it is sent, in a session of its own, as Slurm's does. With the word orphan
     # the process is nobody's child afterwards; other words are added to its environment.
     cat > service.py <<'PY'
-import json, os, socket, subprocess, sys
+import json, os, socket, subprocess, sys, time
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(sys.argv[1])
 listener.listen()
@@ -29,6 +29,8 @@ while True:
         pid = int(subprocess.run(["sh", "-c", shell], env=env, stdout=subprocess.PIPE).stdout)
     else:
         pid = subprocess.Popen(["sleep", "1000"], env=env, start_new_session=True).pid
+    while open(f"/proc/{pid}/comm").read() != "sleep\n":
+        time.sleep(0.01)
     connection.sendall(b"%d\n" % pid)
     connection.close()
 PY
