@@ -15,14 +15,10 @@ END
 
 # The init of the job that runs.
 init_of_job() {
-    local status
-    for status in /proc/[0-9]*/status; do
-        if grep -qs "^PPid:.$PID\$" "$status" && grep -qs "^Name:.$NAME-init\$" "$status"; then
-            status=${status#/proc/}
-            echo "${status%/status}"
-        fi
-    done
+    grep -sl "^PPid:.$PID\$" /proc/[0-9]*/status | xargs -r grep -sl "^Name:.$NAME-init\$" | cut -d / -f 3
 }
+
+kill_first_init() { kill -KILL "$(init_of_job | head -n 1)" 2>/dev/null; }
 
 # kill_init EXPERIMENT ATTEMPT: once that has begun.
 kill_init() {
@@ -100,14 +96,14 @@ nothing_failed() {
 
 @test "the background of a parallel experiment whose init is killed interrupts the attempt, too" {
     registry
-    job 'case $* in *--n*) ;; esac; touch "../up$TARE_ATTEMPT"; sleep 4; echo loss 0.5'
+    job 'case $* in *--n*) ;; esac; touch "../up$TARE_ATTEMPT"; sleep $((TARE_ATTEMPT > 1 ? 4 : 60)); echo loss 0.5'
     cat >settings.json <<'END'
 {"experiments": [{"mode": "parallel", "foreground": {"repo": "repo", "model": "net"}, "background": {"repo": "repo", "model": "net"}}],
  "max_retries": 0, "tare": {"timing": {"between_runs": 0, "before_retry": 0, "stop_grace": 1}}}
 END
     start_run
     wait_until test -e up1
-    until kill -KILL "$(init_of_job | head -n 1)" 2>/dev/null; do sleep 0.05; done
+    wait_until kill_first_init
     end_program
     outcomes
     is "$(outcomes | head -n 1)" "1 1 interrupted machine"
