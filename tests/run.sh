@@ -12,6 +12,7 @@ logs=$(mktemp -d "${TMPDIR:-/tmp}/check.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
 lanes=$((4 * $(nproc))) # they mostly wait
 [ "$lanes" -le 8 ] || lanes=8
+file_seconds=1200 # a file of tests that takes longer hangs
 passed=0 failed=0 skipped=0
 failures=() flaky=()
 # What takes longest begins first, so that nothing long is left alone at the end.
@@ -174,7 +175,7 @@ log_of() {
 bats_start() {
     local log began=$SECONDS
     log=$(log_of "$2")
-    BUILD_DIR="$1" TARE="$1/src/cli/tare" bats --timing --formatter tap "$2" </dev/null >"$log.tap" 2>"$log.err"
+    BUILD_DIR="$1" TARE="$1/src/cli/tare" timeout -k 10 "$file_seconds" bats --timing --formatter tap "$2" </dev/null >"$log.tap" 2>"$log.err"
     echo $? >"$log.status"
     echo $((SECONDS - began)) >"$log.seconds"
 }
@@ -188,7 +189,7 @@ bats_again() {
         bats_start "$1" "$2"
         return
     fi
-    BUILD_DIR="$1" TARE="$1/src/cli/tare" bats --timing --formatter tap --filter "^($names)\$" "$2" </dev/null >"$log.again" \
+    BUILD_DIR="$1" TARE="$1/src/cli/tare" timeout -k 10 "$file_seconds" bats --timing --formatter tap --filter "^($names)\$" "$2" </dev/null >"$log.again" \
         2>"$log.err" || status=$?
     awk '/^(not )?ok /{ keep = /^ok / } /^1\.\./ || keep' "$log.tap" >"$log.kept"
     cat "$log.kept" "$log.again" >"$log.tap"
