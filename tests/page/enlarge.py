@@ -76,7 +76,7 @@ def copy(number):
 
 
 many = "".join(
-    '<script type="application/json" id="x%d">%s</script>\n' % (n, json.dumps(copy(n)).replace("<", "\\u003c"))
+    '<script type="application/json" id="x%d">%s</script>\n' % (n, json.dumps(copy(n), separators=(",", ":")).replace("<", "\\u003c"))
     for n in range(1, int(sys.argv[2]) + 1)
 )
 sys.stdout.write(rest[:begin] + many + rest[begin:])
