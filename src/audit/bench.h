@@ -27,7 +27,7 @@ struct bench_command {
     struct bench_use uses[BENCH_USES];
     bool compared;        /* else it is the one that the others are compared with, or too little is known */
     struct versus versus; /* of it (b) to that one (a) */
-    struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, by all looks together; where the bench was to go on until */
+    struct bench_until_ratio sequences[BENCH_QUANTITIES]; /* the same ratios, valid after every block; where the bench was to go on until */
 };
 
 struct bench {

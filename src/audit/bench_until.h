@@ -1,5 +1,5 @@
 /* bench_until: when a bench has seen enough: after each block, by confidence sequences of the logarithms of the ratios
- * (stats/sequence.h). What is said of one quantity holds for all of its pairs of commands and all looks together with 95 %. */
+ * (stats/sequence.h). What is said of one quantity holds for all of its pairs of commands and all checks together with 95 %. */
 #ifndef TARE_AUDIT_BENCH_UNTIL_H
 #define TARE_AUDIT_BENCH_UNTIL_H
 

@@ -313,7 +313,7 @@ static const char *const description[] = {
     "the "
     "mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
     "to "
-    "the first (--reference), with its interval, or that they cannot be told apart. No settings file is needed.",
+    "the first (--reference), with its interval, or that there is no significant difference. No settings file is needed.",
     "The runs are made in blocks: each block runs every command once, in an order drawn by the seed, and the commands "
     "are compared block by block. What warms up or slows down meanwhile then meets all of them alike.",
     "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "

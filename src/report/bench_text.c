@@ -169,7 +169,7 @@ static void say_ratio(const struct page *page, const struct bench_command *comma
     bool same = versus_cannot_tell(ratio);
     text_addf(page->out, "  %-10s  %s%s%s times", shown[quantity].label, !same && colour ? "\x1b[1m" : "", text,
               !same && colour ? "\x1b[0m" : "");
-    text_add(page->out, same ? ": cannot be told apart\n" : "\n");
+    text_add(page->out, same ? ": no significant difference\n" : "\n");
 }
 
 /* "1.5 (1.21 to 1.69)", "1.5 (over 1.21)", "1.5"; fresh. */
@@ -188,7 +188,7 @@ static char *followed_text(const struct bench_until_ratio *ratio)
 static void say_sequences(const struct page *page, const struct bench_command *command, const char *name,
                           const char *reference)
 {
-    text_addf(page->out, "%s against %s, after each of %zu blocks (95 %% interval of all looks together):\n", name,
+    text_addf(page->out, "%s against %s, after each of %zu blocks (95 %% interval, valid after every block):\n", name,
               reference, command->sequences[0].blocks);
     for (size_t k = 0; k < BENCH_QUANTITIES; k++) {
         const struct bench_until_ratio *ratio = &command->sequences[k];
@@ -197,7 +197,7 @@ static void say_sequences(const struct page *page, const struct bench_command *c
         AUTO_FREE char *text = followed_text(ratio);
         bool told = ratio->sign != 0 && page->options->colour;
         text_addf(page->out, "  %-10s  %s%s%s times%s\n", shown[k].label, told ? "\x1b[1m" : "", text,
-                  told ? "\x1b[0m" : "", ratio->sign == 0 ? ": cannot be told apart" : "");
+                  told ? "\x1b[0m" : "", ratio->sign == 0 ? ": no significant difference" : "");
     }
 }
 

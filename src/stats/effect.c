@@ -259,31 +259,23 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
     set_error(&model, out);
 }
 
-static bool enough(double sigma, double log_ratio, double alpha, double power, size_t n)
+struct power {
+    double sigma, log_ratio, alpha, power;
+};
+
+static bool is_powerful(size_t n, const void *context)
 {
+    const struct power *wanted = context;
     double df = 2 * (double)n - 2;
-    return (special_t_quantile(1 - alpha / 2, df) + special_t_quantile(power, df)) * sigma * sqrt(2 / (double)n) <=
-           fabs(log_ratio);
+    return (special_t_quantile(1 - wanted->alpha / 2, df) + special_t_quantile(wanted->power, df)) * wanted->sigma *
+               sqrt(2 / (double)n) <=
+           fabs(wanted->log_ratio);
 }
 
 size_t stats_effect_sample_size(double sigma, double log_ratio, double alpha, double power)
 {
-    static const size_t most = 1000000;
-    size_t high = 2, low = 1;
+    struct power wanted = {sigma, log_ratio, alpha, power};
     if (!isfinite(sigma) || !(sigma >= 0) || !isfinite(log_ratio) || log_ratio == 0)
         return 0;
-    while (!enough(sigma, log_ratio, alpha, power, high)) {
-        low = high;
-        high *= 2;
-        if (high > most)
-            return 0;
-    }
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (enough(sigma, log_ratio, alpha, power, middle))
-            high = middle;
-        else
-            low = middle;
-    }
-    return high;
+    return stats_least(is_powerful, &wanted);
 }

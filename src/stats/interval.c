@@ -136,25 +136,40 @@ struct stats_interval stats_cv_interval(double cv, size_t n)
     return (struct stats_interval){cv / sqrt(under_low), cv / sqrt(under_high), STATS_CHI2};
 }
 
-size_t stats_repeats(double cv, double share)
+size_t stats_least(bool (*enough)(size_t n, const void *context), const void *context)
 {
     static const size_t most = 1000000;
-    if (!isfinite(cv) || !isfinite(share) || cv < 0 || share <= 0)
-        return 0;
-    /* The half-width falls with n: a search by halves. */
-    size_t enough = 2, short_of = 1;
-    while (special_t_quantile(1 - tail, (double)(enough - 1)) * cv / sqrt((double)enough) > share) {
-        short_of = enough;
-        enough *= 2;
-        if (enough > most)
+    size_t high = 2, low = 1;
+    while (!enough(high, context)) {
+        low = high;
+        high *= 2;
+        if (high > most)
             return 0;
     }
-    while (enough - short_of > 1) {
-        size_t n = short_of + (enough - short_of) / 2;
-        if (special_t_quantile(1 - tail, (double)(n - 1)) * cv / sqrt((double)n) > share)
-            short_of = n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (enough(middle, context))
+            high = middle;
         else
-            enough = n;
+            low = middle;
     }
-    return enough;
+    return high;
+}
+
+struct precision {
+    double cv, share;
+};
+
+static bool is_precise(size_t n, const void *context)
+{
+    const struct precision *wanted = context;
+    return !(special_t_quantile(1 - tail, (double)(n - 1)) * wanted->cv / sqrt((double)n) > wanted->share);
+}
+
+size_t stats_repeats(double cv, double share)
+{
+    struct precision wanted = {cv, share};
+    if (!isfinite(cv) || !isfinite(share) || cv < 0 || share <= 0)
+        return 0;
+    return stats_least(is_precise, &wanted);
 }

@@ -44,6 +44,9 @@ struct stats_interval stats_median_interval_on(const double *x, size_t n, enum s
  * spread is too great for it. */
 struct stats_interval stats_cv_interval(double cv, size_t n);
 
+/* The least n from 2 to a million that is enough, where all greater ones are, too; 0: none is. */
+size_t stats_least(bool (*enough)(size_t n, const void *context), const void *context);
+
 /* How many values the mean needs for a half-width of this share of it (Student's t): at least 2. 0: cannot be told. */
 size_t stats_repeats(double cv, double share);
 

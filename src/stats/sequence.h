@@ -1,5 +1,5 @@
 /* sequence: differences that are looked at after each one, as often as one likes, and at any of them the counting may stop:
- * a confidence sequence. What it says is true of all looks together with the probability that it states.
+ * a confidence sequence. What it says is true of all checks together with the probability that it states.
  *
  * The bets: while the differences are symmetric about c, the sign of each x_i - c is a fair coin, whatever the magnitudes.
  * Before the coin is seen, S = sqrt(3) (r - 1/2) / i is known, r the rank of |x_i - c| among the first i (Reynolds,
@@ -32,7 +32,7 @@ int stats_sequence_sign(const struct stats_sequence *sequence, double alpha);
 
 struct stats_sequence_interval {
     double centre;    /* Hodges and Lehmann's: the median of the means of all pairs */
-    double low, high; /* holds the centre of symmetry at all looks with probability 1 - alpha */
+    double low, high; /* holds the centre of symmetry at all checks with probability 1 - alpha */
     bool has_low, has_high; /* false: too few to bound it on that side */
     bool any;         /* there is a centre: at least one difference */
 };

@@ -311,7 +311,7 @@ LOOK
     blocks=$(sed -n 's/^--until 40%: reached by \([0-9]*\) blocks$/\1/p' out)
     [ "$blocks" -ge 7 ] && [ "$blocks" -lt 200 ]
     grep -q "^2 commands, at most 1000 runs each, in random blocks; seed 3$" out
-    grep -q "^B against A, after each of $blocks blocks (95 % interval of all looks together):$" out
+    grep -q "^B against A, after each of $blocks blocks (95 % interval, valid after every block):$" out
     is "$(tail -n +2 "$(bench_dir)/summary.csv" | wc -l)" $((4 * blocks)) # the last one's conclusion is run, too
     ! grep -q 'did not run' out
     rm -r results

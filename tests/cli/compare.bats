@@ -112,7 +112,7 @@ END
     [[ "$output" == *"order confounded"* ]]
 }
 
-@test "what cannot be told apart is said to be so" {
+@test "what differs by chance has no significant difference" {
     scenario 1 'step 0 150'
     two a:1 b:3 a:1 b:3
     run_at=$(run_dir)

@@ -24,7 +24,7 @@ class Phase:
     pipelined: bool = False    # loading and computing overlap: the slower of both decides
     alive: bool = True         # False: the pause of a loop, nothing runs
     idle_w: float = 0.0        # what the GPU draws above its lowest rest meanwhile: a display, memory clocks left up
-    ceiling: float = 1.0       # share of the clocks that is left to all: the power supply brakes the GPU
+    ceiling: float = 1.0       # share of the clocks that is left to all: the power supply throttles the GPU
     intake_k: float = 0.0      # warmer air: the exhaust of a neighbour
 
 

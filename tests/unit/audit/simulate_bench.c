@@ -239,7 +239,7 @@ static bool check_false_claims(size_t benches, uint64_t seed)
     return good;
 }
 
-/* More commands are more chances for a false claim: any pair of them, over all looks. */
+/* More commands are more chances for a false claim: any pair of them, over all checks. */
 static bool check_many(size_t benches, uint64_t seed)
 {
     static const size_t references[] = {0, BENCH_UNTIL_FASTEST};
@@ -320,7 +320,7 @@ static bool check_power(size_t benches, uint64_t seed)
     return good;
 }
 
-/* --until 1%: the interval at the end, after all those looks. */
+/* --until 1%: the interval at the end, after all those checks. */
 static bool check_intervals(size_t benches, uint64_t seed)
 {
     static const size_t rows[] = {0, 2, 3, 5, 8};
