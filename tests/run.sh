@@ -177,7 +177,8 @@ bats_start() {
     log=$(log_of "$2")
     BUILD_DIR="$1" TARE="$1/src/cli/tare" timeout -k 10 "$file_seconds" bats --timing --formatter tap "$2" </dev/null >"$log.tap" 2>"$log.err"
     echo $? >"$log.status"
-    echo $((SECONDS - began)) >"$log.seconds"
+    times >"$log.times" # of this shell, and of what it waited for
+    echo "$((SECONDS - began)) s, $(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$log.times") s of a processor" >"$log.seconds"
 }
 
 # bats_again DIR FILE: its failed tests once more, alone; what they say now stands for what they said.
@@ -201,7 +202,7 @@ bats_end() {
     log=$(log_of "$2")
     grep -E '^not ok|^#|# skip' "$log.tap" | sed 's/^/  /' || true
     [ ! -s "$log.err" ] || tail -n 20 "$log.err"
-    count "${2#tests/} ($1, $(cat "$log.seconds") s)" "$log.tap" "$(cat "$log.status")"
+    count "${2#tests/} ($1, $(cat "$log.seconds"))" "$log.tap" "$(cat "$log.status")"
 }
 
 # bats_files NAME DIR FILES...: several at a time, for most of them wait more than they compute.

@@ -1,5 +1,6 @@
 /* Runs at build time: writes files into a C source, so that the program needs none of them where it is installed.
- * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME "const char NAME[]" and "const size_t NAME_length". */
+ * embed OUTPUT NAME=FILE[,FILE...]...: for each NAME "const char NAME[]" and "const size_t NAME_length". In scripts, characters that are
+ * not ASCII become \uXXXX, as page.c's add_json has them: all of those stand in strings and comments. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +11,47 @@ static void fail(const char *what, const char *name)
     exit(1);
 }
 
+static void add_byte(FILE *out, int c, size_t *count)
+{
+    fprintf(out, "%d,%s", c > 127 ? c - 256 : c, ++*count % 32 == 0 ? "\n" : "");
+}
+
+static void add_unit(FILE *out, unsigned unit, size_t *count)
+{
+    char text[8];
+    snprintf(text, sizeof text, "\\u%04x", unit & 0xffff);
+    for (const char *at = text; *at; at++)
+        add_byte(out, *at, count);
+}
+
+/* The UTF-8 character that begins with the byte first. */
+static void add_escaped(FILE *out, FILE *in, int first, size_t *count)
+{
+    int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+    unsigned code = (unsigned)first & (0x3fU >> more);
+    for (; more > 0; more--)
+        code = code << 6 | ((unsigned)getc(in) & 0x3f);
+    if (code >= 0x10000) {
+        add_unit(out, 0xd800 + ((code - 0x10000) >> 10), count);
+        code = 0xdc00 + (code & 0x3ff);
+    }
+    add_unit(out, code, count);
+}
+
 static size_t add_file(FILE *out, const char *path)
 {
-    size_t count = 0;
+    size_t count = 0, length = strlen(path);
+    int is_script = length > 3 && strcmp(path + length - 3, ".js") == 0;
     int c;
     FILE *in = fopen(path, "rb");
     if (!in)
         fail("cannot read", path);
-    for (; (c = getc(in)) != EOF; count++)
-        fprintf(out, "%d,%s", c > 127 ? c - 256 : c, count % 32 == 31 ? "\n" : "");
+    while ((c = getc(in)) != EOF) {
+        if (c > 127 && is_script)
+            add_escaped(out, in, c, &count);
+        else
+            add_byte(out, c, &count);
+    }
     if (ferror(in))
         fail("cannot read", path);
     fclose(in);

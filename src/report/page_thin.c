@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { ROWS_MAX = 1 << 18, ROWS_JOINED = 4 };
@@ -53,12 +54,19 @@ void thin_fini(struct thin *thin)
     *thin = (struct thin){0};
 }
 
+/* "150" rather than "150.0": most of a page are these. */
+static json_t *shortest(struct reading reading)
+{
+    bool whole = reading.valid && reading.value == trunc(reading.value) && fabs(reading.value) < 1e15;
+    return whole ? json_integer((json_int_t)reading.value) : json_reading_or_null(reading);
+}
+
 static void add_row(json_t *seconds, json_t *const lists[THIN_COLUMNS], const struct thin_row *row)
 {
-    json_array_append_new(seconds, json_real(row->seconds));
+    json_array_append_new(seconds, shortest((struct reading){row->seconds, true}));
     for (size_t i = 0; i < THIN_COLUMNS; i++)
         if (lists[i])
-            json_array_append_new(lists[i], json_reading_or_null(row->of[i]));
+            json_array_append_new(lists[i], shortest(row->of[i]));
 }
 
 json_t *thin_json(const struct thin *thin, size_t points, const char *const names[THIN_COLUMNS])

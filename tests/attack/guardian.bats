@@ -3,19 +3,11 @@
 
 load ../cli/runs
 
-# children NAME: of $PID, those with this name.
-children() {
-    local status
-    for status in /proc/[0-9]*/status; do
-        if grep -qs "^PPid:.$PID\$" "$status" && grep -qs "^Name:.$NAME-$1\$" "$status" && ! grep -qs '^State:.Z' "$status"; then
-            status=${status#/proc/}
-            echo "${status%/status}"
-        fi
-    done
-}
+# children NAME: of $PID, those of the program with this name.
+children() { children_of "$PID" "$NAME-$1"; }
 
 another_than() { GUARDIAN=$(children guardian) && [ -n "$GUARDIAN" ] && [ "$GUARDIAN" != "$1" ]; }
-is_dead() { [ ! -e "/proc/$1" ] || grep -qs '^State:.Z' "/proc/$1/status"; }
+is_dead() { [ ! -e "/proc/$1" ] || file_has "/proc/$1/stat" ') Z '; }
 
 # lose_guardian SIGNAL: another one takes its place: $GUARDIAN.
 lose_guardian() {

@@ -14,9 +14,7 @@ END
 }
 
 # The init of the job that runs.
-init_of_job() {
-    grep -sl "^PPid:.$PID\$" /proc/[0-9]*/status | xargs -r grep -sl "^Name:.$NAME-init\$" | cut -d / -f 3
-}
+init_of_job() { children_of "$PID" "$NAME-init"; }
 
 kill_first_init() { kill -KILL "$(init_of_job | head -n 1)" 2>/dev/null; }
 

@@ -19,7 +19,7 @@ isolated() {
     mkdir -p dev
     touch dev/nvidia0 dev/nvidia1 dev/nvidiactl
     cat > script
-    declare -f wait_until is holder is_named is_stopped children freeze_and_kill dead_exec is_dead lives clean field > prelude
+    declare -f wait_until pause file_has is holder is_named is_stopped children freeze_and_kill dead_exec is_dead lives clean field > prelude
     WORK=$WORK TARE=$TARE NAME=$NAME ON_PTY=$BATS_TEST_DIRNAME/on_pty.py "${UNSHARE[@]}" bash -c 'set -eE; trap "echo \"line \$LINENO of the script failed\"" ERR
         . ./prelude; . ./script' > result 2>&1 3>&- < /dev/null || { cat result; return 1; }
 }

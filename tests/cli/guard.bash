@@ -77,7 +77,11 @@ waiting_job() { job "${1:+$1; }touch began; until [ -e go ]; do sleep 0.05; done
 monotonic() { python3 -c 'import time; print(time.monotonic_ns())'; }
 
 # has_event TYPE: the run has come so far.
-has_event() { cat "$WORK"/results/*/events.jsonl 2>/dev/null | grep -q "\"type\":\"$1\""; }
+has_event() {
+    local file
+    for file in "$WORK"/results/*/events.jsonl; do ! file_has "$file" "\"type\":\"$1\"" || return 0; done
+    return 1
+}
 
 # look LINES: python's lines; evidence(n): the data of experiment n's evidence; guard(n, phase): of its guard events.
 look() {

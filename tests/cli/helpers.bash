@@ -93,13 +93,26 @@ summary_column() {
         { print at ? $at : "no column" }' "$1/summary.csv"
 }
 
+# pause SECONDS: sleeps without a process for it, for loops: many tests wait at once.
+pause() {
+    [ -p "$BATS_RUN_TMPDIR/pause" ] || mkfifo "$BATS_RUN_TMPDIR/pause"
+    read -rt "$1" <>"$BATS_RUN_TMPDIR/pause" || true
+}
+
 # Waits until the command succeeds, at most a minute: machines are slow at times.
 wait_until() {
     local end=$((SECONDS + 60))
     until "$@"; do
         [ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
-        sleep 0.05
+        pause 0.05
     done
+}
+
+# file_has FILE TEXT: without a process for it, for loops.
+file_has() {
+    local content
+    IFS= read -rd '' content 2>/dev/null <"$1" || true
+    [[ ${content:-} == *"$2"* ]]
 }
 
 # Starts the program with a process id of its own in the background: $PID; its output goes to the files out and err. Job
@@ -119,7 +132,16 @@ end_program() {
     wait "$PID" || CODE=$?
 }
 
-program_is_gone() { ! kill -0 "$PID" 2> /dev/null || grep -qs '^State:.Z' "/proc/$PID/status"; }
+# children_of PID NAME: of its children those with this name that have not ended; for loops.
+children_of() {
+    local child name
+    for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+        { read -r name <"/proc/$child/comm"; } 2>/dev/null || continue
+        [ "$name" != "$2" ] || file_has "/proc/$child/stat" ') Z ' || echo "$child"
+    done
+}
+
+program_is_gone() { ! kill -0 "$PID" 2> /dev/null || file_has "/proc/$PID/stat" ') Z '; }
 
 # A dry run shows the plan also where this machine lacks a repository, and ends as the run would: with 2.
 # dry_run PLAN SAID ARGUMENTS...: all that is wrong is what is not there.

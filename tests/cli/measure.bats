@@ -91,7 +91,7 @@ END
     wait_until test -e pause
 }
 
-has_child() { grep -qs "^[0-9]* ([^)]*) [A-Z] $1 " /proc/[0-9]*/stat; }
+has_child() { file_has "/proc/$1/task/$1/children" ' '; }
 
 measured() { "$TARE" measure --json "$@" >page.json; }
 

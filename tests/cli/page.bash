@@ -7,7 +7,13 @@ page_of() {
     [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || skip "chromium is missing"
     [ -d "$ROOT/node_modules/playwright-core" ] || skip "node_modules/playwright-core is missing (tools/setup.sh check fetches it)"
     grep -q 'uPlot=function' "$2" || skip "the program was built without uPlot"
-    node "$ROOT/tests/page/page.cjs" "$@"
+    local browser=$BATS_FILE_TMPDIR/browser # one for all tests of the file
+    if mkdir "$browser" 2>/dev/null; then
+        node "$ROOT/tests/page/page.cjs" serve "$browser" </dev/null >"$browser.log" 2>&1 3>&- &
+        disown
+    fi
+    wait_until test -e "$browser/address" || cat "$browser.log"
+    BROWSER=$(cat "$browser/address") node "$ROOT/tests/page/page.cjs" "$@"
 }
 
 # page WHAT [MORE]: of report.html.

@@ -63,7 +63,7 @@ def copy(number):
         for name in list(trace):
             if name != "gpu":
                 trace[name] = [point(trace[name], i) for i in range(150)]
-        trace["seconds"] = [i * 2.0 for i in range(150)]
+        trace["seconds"] = [i * 2 for i in range(150)]
     for span in data["spans"]:
         span["from_ms"], span["to_ms"] = START_MS + number * 4e5, START_MS + number * 4e5 + 3e5
     own = data["tare"]

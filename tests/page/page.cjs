@@ -1,4 +1,5 @@
 // Opens a report in Chromium and looks at it as a person would: node page.cjs WHAT FILE [MORE]. The exit status says whether it held.
+// node page.cjs serve FOLDER keeps a browser for others, whose address they get in $BROWSER.
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
@@ -47,16 +48,20 @@ const checks = {
     }
   },
 
-  // Large and tiny values, light and dark, wide, narrow and on paper: no label leaves its chart, and no text holds a {name}. MORE: a folder for
-  // pictures of what was looked at.
+  // Large and tiny values, light and dark, wide, narrow and on paper: no label leaves its chart, and no text holds a {name}. Each size of
+  // value narrow and on paper, where room is least; dark and light in turn. MORE: a folder for pictures of what was looked at.
   async labels(browser, file, pictures) {
-    for (const factor of [1, 4321, 98765432, 1e-3, 2.5e-8])
-      for (const [look, more] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 400, height: 800 } }, paper: { media: "print" } })) {
-        const scaled = `${file}.labels.html`;
-        fs.writeFileSync(scaled, scaledBy(fs.readFileSync(file, "utf8"), factor));
-        const page = await open(browser, scaled, more);
-        if (more.media) {
-          await page.emulateMedia({ media: "print" });
+    const looks = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 400, height: 800 } }, paper: { media: "print" } };
+    const scaled = `${file}.labels.html`, page = await open(browser, "/dev/null");
+    for (const [i, factor] of [1, 4321, 98765432, 1e-3, 2.5e-8].entries()) {
+      fs.writeFileSync(scaled, scaledBy(fs.readFileSync(file, "utf8"), factor));
+      for (const look of ["narrow", "paper", i % 2 ? "dark" : "light"]) {
+        const { viewport = { width: 1280, height: 900 }, colorScheme = "light", media = "screen" } = looks[look];
+        await page.setViewportSize(viewport);
+        await page.emulateMedia({ media: "screen", colorScheme });
+        await page.goto("file://" + path.resolve(scaled));
+        if (media === "print") {
+          await page.emulateMedia({ media });
           await page.evaluate(() => forPaper(true));
         }
         await page.waitForSelector("#front svg");
@@ -93,9 +98,10 @@ const checks = {
         assert.deepEqual(seen.names, []);
         assert.ok(seen.texts >= 10 && seen.axes >= 2, JSON.stringify(seen));
         assert.deepEqual(page.said.filter((line) => !line.includes("willReadFrequently")), []); // our own looks at the pixels
-        await page.context().close();
-        fs.unlinkSync(scaled);
       }
+    }
+    await page.context().close();
+    fs.unlinkSync(scaled);
   },
 
   // MORE: the folder of the experiment that is chosen: every point of its curves is a row of its gpu.csv, and is drawn.
@@ -429,10 +435,21 @@ const checks = {
   },
 };
 
+// One browser for many checks, since its start costs more than most of them: its address stands in FOLDER/address, until there is no FOLDER.
+async function serve(launched, folder) {
+  const server = await chromium.launchServer(launched);
+  fs.writeFileSync(`${folder}/new`, server.wsEndpoint());
+  fs.renameSync(`${folder}/new`, `${folder}/address`);
+  while (fs.existsSync(folder)) await new Promise((resolve) => setTimeout(resolve, 500));
+  await server.close();
+}
+
 (async () => {
   const [, , what, file, ...more] = process.argv;
   // As root, which tests in containers are, Chromium does not start with its sandbox.
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const launched = { executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] };
+  if (what === "serve") return serve(launched, file);
+  const browser = process.env.BROWSER ? await chromium.connect(process.env.BROWSER) : await chromium.launch(launched);
   try {
     await checks[what](browser, file, ...more);
   } finally {

@@ -159,18 +159,20 @@ const hasMemory = !inLanes && rows.some((row) => tracesOf(row, "memory_mib").len
 
 /* The usual case: one GPU, whose points are in order. */
 function addAlone(row, trace, times, power, memory) {
-  const mine = gpuNames.indexOf(trace.gpu), before = times.length;
-  trace.seconds.forEach((second, i) => {
-    const time = row.start / 1000 + second;
-    if (times.length && time <= times[times.length - 1]) return;
+  const mine = gpuNames.indexOf(trace.gpu), before = times.length, start = row.start / 1000;
+  let last = before ? times[before - 1] : -Infinity;
+  for (let i = 0; i < trace.seconds.length; i++) {
+    const time = start + trace.seconds[i];
+    if (time <= last) continue;
+    last = time;
     times.push(time);
-    gpuNames.forEach((name, gpu) => {
+    for (let gpu = 0; gpu < gpuNames.length; gpu++) {
       power[gpu].push(gpu === mine ? trace.power_w?.[i] : undefined);
-      memory[gpu].push(gpu === mine ? trace.memory_mib?.[i] : undefined);
-    });
-  });
+      if (hasMemory) memory[gpu].push(gpu === mine ? trace.memory_mib?.[i] : undefined);
+    }
+  }
   if (times.length === before) return;
-  times.push(times[times.length - 1] + 1e-3);
+  times.push(last + 1e-3);
   for (const list of [...power, ...memory]) list.push(null);
 }
 
@@ -226,17 +228,18 @@ function wholeRun() {
 }
 
 function runBands() {
-  const bands = [];
+  const bands = [], known = {};
+  const shade = (name) => (known[name] ??= colour(name)); // each is looked up in the style sheet
   for (const row of rows)
     for (const span of row.spans) {
       const last = span === row.spans[row.spans.length - 1];
-      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: colour((last ? row.verdict : "unjudged") + "-soft"), edge: last ? colour(row.verdict) : null, row });
+      bands.push({ from: span.from_ms / 1000, to: (span.to_ms ?? span.from_ms) / 1000, fill: shade((last ? row.verdict : "unjudged") + "-soft"), edge: last ? shade(row.verdict) : null, row });
     }
   const weight = (band) => ["unjudged", ...VERDICTS].indexOf(band.row.verdict);
   bands.sort((a, b) => weight(a) - weight(b) || a.from - b.from);
   for (const pause of head.pauses || [])
     if (pause.seconds > 0)
-      bands.push({ from: pause.from_ms / 1000, to: pause.from_ms / 1000 + pause.seconds, fill: colour("unjudged-soft"), hatch: true });
+      bands.push({ from: pause.from_ms / 1000, to: pause.from_ms / 1000 + pause.seconds, fill: shade("unjudged-soft"), hatch: true });
   return bands;
 }
 

@@ -90,11 +90,20 @@ function ticks(low, high, n, ofTime = false) {
   return list;
 }
 
+/* An experiment as a point of a diagram, and what is said of it where the pointer is: there may be thousands. */
+const pointed = new WeakMap(), dots = {};
 function point(x, y, row, text) {
-  const hollow = row.verdict === "contaminated";
-  return make("circle", { cx: x, cy: y, r: 4, fill: hollow ? "none" : `var(--${row.verdict})`, "fill-opacity": 0.75, stroke: `var(--${row.verdict})`,
-    onclick: () => choose(row, true) }, make("title", {}, text));
+  dots[row.verdict] ??= make("circle", { r: 4, fill: row.verdict === "contaminated" ? "none" : `var(--${row.verdict})`, "fill-opacity": 0.75, stroke: `var(--${row.verdict})` });
+  const dot = dots[row.verdict].cloneNode();
+  dot.setAttribute("cx", x);
+  dot.setAttribute("cy", y);
+  pointed.set(dot, { row, text });
+  return dot;
 }
+addEventListener("click", (event) => { if (pointed.has(event.target)) choose(pointed.get(event.target).row, true); });
+addEventListener("pointerover", (event) => {
+  if (pointed.has(event.target) && !event.target.firstChild) event.target.append(make("title", {}, pointed.get(event.target).text()));
+});
 
 /* So many digits that neighbouring ticks differ. */
 const digitsOf = (marks) => {
@@ -109,7 +118,8 @@ function spreadOf(quantity) {
   for (const row of finished) {
     if (!isNumber(quantity.of(row))) continue;
     const key = groupOf(row);
-    groups.set(key, [...(groups.get(key) || []), row]);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
   }
   const all = [...groups.values()].flat().map(quantity.of);
   if (!all.length) return null;
@@ -133,7 +143,7 @@ function spreadOf(quantity) {
       svg.append(make("rect", { x: x(quantile(values, 0.25)), y: y - 14, width: Math.max(x(quantile(values, 0.75)) - x(quantile(values, 0.25)), 1), height: 28, rx: 3, fill: "var(--unjudged-soft)", stroke: "var(--soft)" }));
     if (values.length > 1)
       svg.append(make("line", { x1: x(quantile(values, 0.5)), x2: x(quantile(values, 0.5)), y1: y - 16, y2: y + 16, stroke: "var(--ink)", "stroke-width": 2 }, make("title", {}, say("median", { v: quantity.text(quantile(values, 0.5)) }))));
-    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), single ? y : y + ((i * 7) % 19) - 9, row, `${row.id}: ${quantity.text(quantity.of(row))}`)));
+    list.forEach((row, i) => svg.append(point(x(quantity.of(row)), single ? y : y + ((i * 7) % 19) - 9, row, () => `${row.id}: ${quantity.text(quantity.of(row))}`)));
     y += line;
   }
   return { title: quantity.title, svg, tall: height };
@@ -185,7 +195,7 @@ function drawFront(metric, sense, group) {
   const best = sense ? frontOf(points.filter((p) => counts(p.row)), sense === "high") : [];
   svg.append(make("path", { d: best.map((p, i) => `${i ? "L" : "M"}${x(p.x)} ${y(p.y)}`).join(""), fill: "none", stroke: "var(--accent)", "stroke-width": 2, class: "front", "data-ids": best.map((p) => p.row.id).join(" ") }));
   if (best.length <= 20) for (const p of best) svg.append(make("text", { x: x(p.x) + 7, y: y(p.y) - 7, class: "soft" }, `#${p.row.number}`));
-  for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
+  for (const p of points) svg.append(point(x(p.x), y(p.y), p.row, () => `${p.row.id}: ${withUnit(p.x, "J")}, ${metric} ${plain(p.y, 5)}`));
   return svg;
 }
 
