@@ -21,7 +21,7 @@ longest+=" crash_points survivors lanes submit run resume study stats verdict co
 # Under sanitizers: what reads what others wrote, and each command's way through the program once.
 sanitized="cli/run cli/exec cli/stats cli/audit cli/export cli/formats cli/output cli/list cli/mistakes cli/digits cli/energy cli/oom
 cli/memory cli/gpu_memory cli/marks cli/meter cli/repeat cli/compare cli/verdict cli/submit attack/hostile_data attack/received
-attack/records fault/resume fault/journal"
+attack/records fault/resume"
 
 # A shared folder of real data lies beside the project; tests that need it skip when it is missing.
 export TARE_SHARED="${TARE_SHARED:-$top/../shared}"

@@ -353,9 +353,9 @@ const checks = {
         const plot = document.getElementById("timeline-chart")?.plot;
         return plot && gpuNames.map((name, i) => plot.data[0].map((time, k) => [time, plot.data[i + 1][k]]).filter((point) => typeof point[1] === "number"));
       });
-      const traced = await page.evaluate(() => gpuNames.map((name) => rows.flatMap((row) => (row.data.trace || []).filter((trace) => gpuOf(row, trace) === name)
+      const traced = await page.evaluate(() => gpuNames.length <= 8 && gpuNames.map((name) => rows.flatMap((row) => (row.data.trace || []).filter((trace) => gpuOf(row, trace) === name)
         .flatMap((trace) => trace.seconds.map((second, k) => [row.start / 1000 + second, trace.power_w[k]]))).filter((point) => typeof point[1] === "number").sort((a, b) => a[0] - b[0])));
-      if (traced.length > 8) assert.ok(!drawn);
+      if (!traced) assert.ok(!drawn);
       else assert.deepEqual(drawn, traced);
       // One of them is reached by Tab; arrows walk, Enter chooses; a click chooses too.
       assert.equal(await page.$$eval('#lanes .bar[tabindex="0"]', (list) => list.length), 1);
