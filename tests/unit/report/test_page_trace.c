@@ -59,7 +59,7 @@ static void write_file(const struct folder *folder, const char *name, const char
 
 static double number(const json_t *device, const char *list, size_t at)
 {
-    return json_real_value(json_array_get(json_object_get(device, list), at));
+    return json_number_value(json_array_get(json_object_get(device, list), at));
 }
 
 /* 10,000 rows of 300 W, of which one has 50 W and one 700 W: both must be among the few that are kept. */
