@@ -72,13 +72,14 @@ struct level {
     double sum, n;
 };
 
-struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
+/* From the bin first on. */
+static struct bins_step find(const struct bins *bins, size_t first, int64_t least_s, bool falls)
 {
     struct bins_step out = {0};
     double means[BINS_MOST];
     struct level all = {0}, left = {0};
     double squares = 0, best = 0;
-    for (size_t i = 0; i < bins->count; i++) {
+    for (size_t i = first; i < bins->count; i++) {
         if (!bins->counts[i])
             continue;
         double mean = means[i] = bins->sums[i] / bins->counts[i];
@@ -89,15 +90,15 @@ struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
     int64_t tenth = (int64_t)bins->count * bins->width_s / 10;
     int64_t least = least_s > tenth ? least_s : tenth;
     double spread = all.n > 0 ? squares - all.sum * all.sum / all.n : 0;
-    for (size_t i = 0; i < bins->count && spread > 0; i++) {
-        int64_t before = (int64_t)i * bins->width_s, after = (int64_t)(bins->count - i) * bins->width_s;
+    for (size_t i = first; i < bins->count && spread > 0; i++) {
+        int64_t before = (int64_t)(i - first) * bins->width_s, after = (int64_t)(bins->count - i) * bins->width_s;
         double right = all.n - left.n;
         if (before >= least && after >= least && left.n > 0 && right > 0) {
             double low = left.sum / left.n, high = (all.sum - left.sum) / right;
             double gained = (high - low) * (high - low) * left.n * right / all.n;
-            if (gained > best) {
+            if (gained > best && (high < low || !falls)) {
                 best = gained;
-                out = (struct bins_step){true, bins->first_s + before, low, high, gained / spread};
+                out = (struct bins_step){true, bins->first_s + (int64_t)i * bins->width_s, low, high, gained / spread};
             }
         }
         if (bins->counts[i]) {
@@ -106,6 +107,16 @@ struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
         }
     }
     return out;
+}
+
+struct bins_step bins_find_step(const struct bins *bins, int64_t least_s)
+{
+    return find(bins, 0, least_s, false);
+}
+
+struct bins_step bins_find_fall(const struct bins *bins, int64_t least_s)
+{
+    return find(bins, bins->count / 5, least_s, true);
 }
 
 struct reading bins_lowest(const struct bins *bins)

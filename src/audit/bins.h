@@ -31,6 +31,9 @@ struct bins_step {
 /* The two levels, each at least least_s seconds and a tenth of the whole, that leave the least variance. */
 struct bins_step bins_find_step(const struct bins *bins, int64_t least_s);
 
+/* The same of falls alone, behind the first fifth, in which a training starts up. */
+struct bins_step bins_find_fall(const struct bins *bins, int64_t least_s);
+
 /* The lowest mean of three neighbouring spans that all have values: one alone may be a sample gone wrong. */
 struct reading bins_lowest(const struct bins *bins);
 

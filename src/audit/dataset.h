@@ -79,6 +79,7 @@ struct dataset_gpu {
     struct reading low_power_w;   /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
     struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
     struct dataset_step power_step, utilisation_step;
+    struct dataset_step power_fall; /* the same of falls alone, behind its start */
 };
 
 /* What summary.csv says, in the study's columns. */

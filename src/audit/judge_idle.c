@@ -79,10 +79,13 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                           "%.3g %% busy in the first two seconds: its background training may have begun", early.value);
             return;
         }
-        if (early.value < LIMIT_WORKING_PERCENT &&
-            (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) {
+        /* A driver that is loaded for each reading says "busy" of a GPU that rests: no load adds so little to what others began at. */
+        if ((early.value < LIMIT_WORKING_PERCENT &&
+             (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
+            power.value <= levels->start_w + LIMIT_SCREEN_W) {
             dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
-                          "%.3g %% busy at %.4g W in the first two seconds: a screen, or a program that computes little",
+                          "%.3g %% busy at %.4g W in the first two seconds: a screen, a driver that was being loaded, or a "
+                          "program that computes little",
                           early.value, power.value);
             return;
         }

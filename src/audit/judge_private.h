@@ -26,6 +26,8 @@
 #define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))        /* that a screen may add to it */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
 #define LIMIT_FALL            (0.05 * JUDGE_SCALE(FALL))            /* of power in the first two seconds: something had just ended */
+#define LIMIT_ENDED           (0.05 * JUDGE_SCALE(ENDED))           /* of power that a parallel experiment loses for good */
+#define LIMIT_ENDED_SHARE     (0.1 * JUDGE_SCALE(ENDED_SHARE))      /* of the variance that this explains */
 #define LIMIT_ALIKE           (0.25 * JUDGE_SCALE(ALIKE))           /* two powers of one intruder */
 #define LIMIT_BETWEEN         (16.0 * JUDGE_SCALE(BETWEEN))         /* experiments between two busy starts */
 #define LIMIT_SAMPLED         (1 - 0.05 * JUDGE_SCALE(SAMPLED))     /* seconds sampled */

@@ -13,10 +13,15 @@ static const double far_share = 0.1, false_share = 0.005, step_explained = 0.5, 
                     step_power_least_w = 20, step_utilisation_points = 20, step_share = 0.05;
 static const struct reading none = {0};
 
+static bool is_same_model(const struct dataset_experiment *a, const struct dataset_experiment *b)
+{
+    return strcmp(a->repo, b->repo) == 0 && strcmp(a->model, b->model) == 0;
+}
+
 /* Same repository, model and mode. */
 static bool are_siblings(const struct dataset_experiment *a, const struct dataset_experiment *b)
 {
-    return a->parallel == b->parallel && strcmp(a->repo, b->repo) == 0 && strcmp(a->model, b->model) == 0;
+    return a->parallel == b->parallel && is_same_model(a, b);
 }
 
 struct place {
@@ -268,6 +273,36 @@ static bool judge_step(const struct kind *kind, size_t index, bool power)
     return true;
 }
 
+static double fall_of(const struct dataset_experiment *experiment)
+{
+    const struct dataset_step *fall = &experiment->gpu.power_fall;
+    return fall->found && fall->explained >= LIMIT_ENDED_SHARE / 2 ? fall->before - fall->after : 0;
+}
+
+/* Power that a parallel experiment loses for good, and trainings of its model alone do not: a background that trained once and ended
+ * does so in all of its kind, and no comparison among them shows it. alone: those. */
+static void judge_ended(const struct kind *alone, const struct kind *kind, size_t index)
+{
+    struct dataset_experiment *experiment = member(kind, index);
+    const struct dataset_step *fall = &experiment->gpu.power_fall;
+    size_t others = 0;
+    if (!experiment->parallel || has_own_checks(kind, index) || fall_of(experiment) < LIMIT_ENDED * fall->before ||
+        fall->explained < LIMIT_ENDED_SHARE)
+        return;
+    for (size_t i = 0; i < alone->count; i++) {
+        const struct dataset_experiment *other = member(alone, i);
+        if (other->gpu.samples == 0)
+            continue;
+        others++;
+        if (fall_of(other) >= 0.5 * fall_of(experiment))
+            return;
+    }
+    dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+                  "power fell from %.3g to %.3g W for good %.0f s after the start%s: its background may have ended",
+                  fall->before, fall->after, fmax(0, fall->at_s),
+                  others ? ", as no training of its model alone does" : ", and no training of its model alone tells whether it does so");
+}
+
 /* A result that more than half of the successful siblings have. */
 static void judge_lacking(const struct kind *kind, const char *metric)
 {
@@ -374,11 +409,18 @@ void judge_siblings(struct dataset *dataset, const struct judge_state *states)
     AUTO_FREE size_t *order = NULL;
     AUTO_FREE size_t *groups = NULL;
     size_t count = audit_group(dataset, &order, &groups);
+    struct kind alone = {0};
     for (size_t g = 0; g < count; g++) {
         struct kind kind = {dataset, states, order + groups[g], groups[g + 1] - groups[g]};
         for (size_t i = 0; i < kind.count; i++)
             if (!judge_step(&kind, i, true))
                 judge_step(&kind, i, false);
+        if (!member(&kind, 0)->parallel)
+            alone = kind;
+        else if (alone.count && !is_same_model(member(&alone, 0), member(&kind, 0)))
+            alone.count = 0;
+        for (size_t i = 0; i < kind.count; i++)
+            judge_ended(&alone, &kind, i);
         judge_use(&kind);
         judge_metrics(&kind);
     }

@@ -213,9 +213,8 @@ static bool read_file(struct context *context, int dir, const char *name, size_t
     return false;
 }
 
-static struct dataset_step step_of(const struct context *context)
+static struct dataset_step step_of(const struct context *context, struct bins_step step)
 {
-    struct bins_step step = bins_find_step(&context->bins, STEP_LEAST_S);
     double start_s = isfinite(context->start_s) ? context->start_s : 0;
     return (struct dataset_step){step.found, (double)step.at_s - start_s, step.before, step.after, step.explained};
 }
@@ -270,7 +269,8 @@ static void take_power(struct context *context, const struct trace_file *file)
     gpu->early_power_w = (struct reading){context->early_w, isfinite(context->early_w)};
     gpu->first_power_w = (struct reading){context->power.first, true};
     gpu->low_power_w = bins_lowest(&context->bins);
-    gpu->power_step = step_of(context);
+    gpu->power_step = step_of(context, bins_find_step(&context->bins, STEP_LEAST_S));
+    gpu->power_fall = step_of(context, bins_find_fall(&context->bins, STEP_LEAST_S));
     check_span(context);
 }
 
@@ -286,7 +286,7 @@ static void take_utilisation(struct context *context, const struct trace_file *f
     gpu->early_utilisation_percent = (struct reading){context->early, context->has_early};
     gpu->idle_share = (struct reading){(double)context->idle / rows, true};
     gpu->longest_idle_s = (struct reading){(double)context->longest_idle_s, true};
-    gpu->utilisation_step = step_of(context);
+    gpu->utilisation_step = step_of(context, bins_find_step(&context->bins, STEP_LEAST_S));
 }
 
 static void take_temperature(struct context *context, const struct trace_file *file)

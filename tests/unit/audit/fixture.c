@@ -97,8 +97,10 @@ static void write_samples(struct fixture *fixture, size_t index, const struct fi
     for (int i = 0; i < (int)run->duration_s; i++) {
         bool loaded = run->parallel || i >= 3;
         /* Some life in it, the same each time: thirds of a watt up and down. */
-        double watts = loaded ? round(100 * (run->watts + 0.01 * run->watts * ((i * 7 % 5) - 2))) / 100 : 70;
-        double percent = loaded ? run->busy + (i * 3 % 5) - 2 : 0;
+        double level = run->alone_s > 0 && i >= run->alone_s ? 0.8 * run->watts : run->watts;
+        double before = run->before_watts > 0 ? run->before_watts : 70;
+        double watts = loaded ? round(100 * (level + 0.01 * level * ((i * 7 % 5) - 2))) / 100 : before;
+        double percent = loaded ? run->busy + (i * 3 % 5) - 2 : run->before_busy;
         long long t = (long long)fixture_start_s(index) + i;
         text_addf(&power, "%lld,%.2f\n", t, watts);
         text_addf(&busy, "%lld,%.0f,%.0f\n", t, percent, percent / 2);

@@ -19,6 +19,8 @@ struct fixture_run {
     int retries;
     bool parallel, failed, no_metrics, no_second_metric;
     double batch_size; /* 0: 32 */
+    double before_watts, before_busy; /* of the first three seconds, on a GPU alone; 0: 70 W, 0 % */
+    double alone_s;                   /* from then on it draws a fifth less; 0: never */
 };
 
 struct fixture {
