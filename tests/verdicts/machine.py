@@ -151,6 +151,13 @@ class Machine:
         self.temperature = gpu.ambient_c - room_k + gpu.heat_k_per_w * gpu.rest_w
         self.power = self.reading = gpu.rest_w
 
+    def use_card(self, gpu):
+        """From now on this card is the one that computes and is read; another one has rested until now."""
+        if gpu is not self.gpu:
+            self.gpu, self.awake_until, self.clocks = gpu, -1.0, 1.0
+            self.temperature = gpu.ambient_c + gpu.heat_k_per_w * gpu.rest_w + 4
+            self.power = self.reading = gpu.rest_w
+
     def wall(self):
         return self.epoch_s + self.clock_offset + self.now * (1 + self.host.clock_drift)
 
