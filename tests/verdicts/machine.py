@@ -278,7 +278,7 @@ def advance_and_list(companions, position, dt, run):
         stalled = position >= companion.stalls_from
         phase = STALLED if stalled else companion.loop.phase
         if run:
-            if companion.planted:
+            if companion.planted and phase.alive:
                 run.planted.add(companion.planted)
             elif companion.is_background and phase.alive and not stalled:
                 run.background_s += dt
