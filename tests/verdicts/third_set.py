@@ -74,15 +74,16 @@ def background_once_around(rng):
     """The background was to start again whenever it ends, and did so once, twice or never."""
     plan = lab(rng, is_parallel=True)
     rounds, spared = rng.choice([1, 1, 2]), rng.choice([0.0, 0.0, 0.4])
-    for spec in plan.specs:
-        background = spec.background
-        background.phases = background.phases[:3] if len(background.phases) > 3 else background_phases(
-            rng, "alternating")[:3]
-        trains_s = rng.uniform(0.2, 0.8) * seconds_of(spec)
-        background.phases = background.phases[:2] + [replace(background.phases[2], seconds=trains_s)]
-        once_s = sum(phase.seconds for phase in background.phases)
-        if rng.random() >= spared:
-            ends_at(spec, (rounds * once_s - background.lead_s) / seconds_of(spec))
+    for group in specs_by_model(plan):
+        trains_s = rng.uniform(0.2, 0.8) * max(map(seconds_of, group))
+        phases = background_phases(rng, "alternating")[:3]
+        phases[2] = replace(phases[2], seconds=trains_s)
+        once_s = sum(phase.seconds for phase in phases)
+        for spec in group:
+            spec.background.phases = phases
+            if rng.random() >= spared:
+                ends_s = rounds * once_s * rng.uniform(0.96, 1.04) - spec.background.lead_s
+                ends_at(spec, ends_s / seconds_of(spec))
     return plan
 
 
@@ -256,7 +257,7 @@ def cell_that_runs_on(rng):
 def compile_jobs(rng):
     """Somebody builds software: many cores for minutes, one for the linker, none while he edits."""
     plan = lab(rng, kinds=ON_GPU + ("loader", "cpu_only"))
-    cores, phases = log_uniform(rng, 0.06, 0.9), []
+    cores, phases = log_uniform(rng, 0.04, 0.6), []
     for _ in range(5):
         phases += [Phase(log_uniform(rng, 5, 300), cpu=cores), Phase(rng.uniform(2, 25), cpu=0.04),
                    Phase(log_uniform(rng, 20, 600), cpu=0.005)]
@@ -293,10 +294,10 @@ def orphaned_workers(rng):
 
 @scenario(held_out=THIRD)
 def monitoring_left_on(rng):
-    """Profiling counters and exporters read the GPU every few seconds: clocks stay up, 0 to 5 % of everything."""
+    """Profiling counters and exporters read the GPU every few seconds: clocks stay up, and little else happens."""
     plan = lab(rng)
-    phases = [Phase(log_uniform(rng, 0.7, 15), cpu=rng.uniform(0.0, 0.03), context=rng.choice([0.0, DRIVER_OPEN])),
-              Phase(rng.uniform(0.25, 1), rng.uniform(0.0, 0.1), 0.2, rng.uniform(0.01, 0.15), DRIVER_OPEN)]
+    phases = [Phase(log_uniform(rng, 0.7, 15), cpu=rng.uniform(0.0, 0.008), context=rng.choice([0.0, DRIVER_OPEN])),
+              Phase(rng.uniform(0.25, 1), rng.uniform(0.0, 0.08), 0.2, rng.uniform(0.005, 0.04), DRIVER_OPEN)]
     return to_the_end(rng, plan, phases, "monitoring left on") if rng.random() < 0.5 else over_some(
         rng, plan, phases, "monitoring left on")
 
@@ -571,7 +572,7 @@ def bad_week(rng):
     """Visitors, locked clocks, a build on the processors and a sampler that was killed, all in one folder."""
     plan = lab(rng)
     over_some(rng, plan, foreign_training(rng, (0.05, 0.6), log_uniform(rng, 40, 800)), "a colleague's training")
-    over_some(rng, plan, [Phase(FOREVER, cpu=log_uniform(rng, 0.02, 0.5))], "a build on the processors")
+    over_some(rng, plan, [Phase(FOREVER, cpu=log_uniform(rng, 0.01, 0.4))], "a build on the processors")
     k = rng.randrange(len(plan.specs))
     over(plan, [Phase(FOREVER, cpu=0.0, ceiling=rng.uniform(0.6, 0.97))], k, k + 1, "locked clocks")
     plan.faults = [(faults.VALUES, sampler_stopped), (faults.AFTERWARDS, partial(torn, "cut"))]
