@@ -59,10 +59,12 @@ def specs_by_model(plan):
 # Clean folders
 
 def slow_first_reading(most_s, records, rng):
-    """The first reading loads the driver, and the next one is late by that; the study sums what it has."""
+    """The first reading loads the driver, and the next one is late by that; the study sums what it has.
+
+    Not beside a planned background, which has loaded it already."""
     for record in records:
-        late = rng.randint(1, most_s)
-        if len(record.samples) > 2 * late:
+        late = rng.randint(max(1, most_s - 2), most_s)
+        if len(record.samples) > 2 * late and not record.spec.background:
             del record.samples[1:1 + late]
             measure_energy(record)
 
