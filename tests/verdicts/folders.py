@@ -42,8 +42,8 @@ import sys
 from pathlib import Path
 
 from layout import record_of, render, write_folder
-from real_machines import SCENARIOS
 from study import Spec, effects, simulate, stream
+from third_set import SCENARIOS
 
 AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted ran: heat or clocks left by it
 

@@ -151,6 +151,13 @@ class Machine:
         self.temperature = gpu.ambient_c - room_k + gpu.heat_k_per_w * gpu.rest_w
         self.power = self.reading = gpu.rest_w
 
+    def use_card(self, gpu):
+        """From now on this card is the one that computes and is read; another one has rested until now."""
+        if gpu is not self.gpu:
+            self.gpu, self.awake_until, self.clocks = gpu, -1.0, 1.0
+            self.temperature = gpu.ambient_c + gpu.heat_k_per_w * gpu.rest_w + 4
+            self.power = self.reading = gpu.rest_w
+
     def wall(self):
         return self.epoch_s + self.clock_offset + self.now * (1 + self.host.clock_drift)
 
@@ -271,7 +278,7 @@ def advance_and_list(companions, position, dt, run):
         stalled = position >= companion.stalls_from
         phase = STALLED if stalled else companion.loop.phase
         if run:
-            if companion.planted:
+            if companion.planted and phase.alive:
                 run.planted.add(companion.planted)
             elif companion.is_background and phase.alive and not stalled:
                 run.background_s += dt

@@ -58,6 +58,7 @@ class Plan:
     cool_c: float = None       # adaptive pauses: until the GPU is this cool, or PATIENCE_S
     gaps: dict = field(default_factory=dict)            # experiment -> seconds for which the study lay still before it
     cold_room: tuple = None    # (kelvin, seconds to warm up): at the start and after each gap
+    cards: dict = field(default_factory=dict)           # experiment -> the Gpu it runs on instead of `gpu`
     is_cache_small: bool = False    # the data sets of two models do not fit in the page cache together
 
     def undisturbed(self):
@@ -93,6 +94,7 @@ def run_experiment(machine, plan, k, others, seed):
     rng = stream(seed, spec.key)
     cold = reads_from_disk(plan, k)
     speed = spec.model.speed(plan.noise, cold, rng)
+    machine.use_card(plan.cards.get(k, plan.gpu))
     machine.cooling = plan.hot[2] if plan.hot and plan.hot[0] <= k < plan.hot[1] else 1.0
     step_s, where = plan.clock_steps.get(k, (0.0, None))
     if where == "before":
