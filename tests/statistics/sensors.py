@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Simulated GPU power sensors with a known truth: sensors.py [--cells F/L,...] [--windows 2s,...] [--count N] [--seed N] [--held-out]
                                                  sensors.py --case NAME | --list | --self-test
 

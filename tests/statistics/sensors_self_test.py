@@ -1,5 +1,4 @@
 """The tests of sensors.py (sensors.py --self-test): what physics says of ideal sensors, against what the simulation gives."""
-import math
 import os
 import subprocess
 import sys
@@ -27,6 +26,11 @@ def ideal(kind, counter="looks", **values):
         assert hasattr(sensor, name), name
         setattr(sensor, name, value)
     return sensor
+
+
+def first_update(period):
+    """Where Sensor.run(rng(), ...) puts its first update."""
+    return float(-(3 + rng().random()) * period)
 
 
 def square(low, high, period, duty, seconds, first=0.0):
@@ -80,7 +84,7 @@ def a_steady_load_gives_power_times_time_over_whole_periods():
         sensor.run(rng(), Power([0], [321.0]), 60)
         i = np.searchsorted(sensor.u, 10)
         near(sensor.joules[i + 100] - sensor.joules[i], 321 * 100 * 0.08, 1e-6, f"{kind} {counter}")
-        near(sensor.watts, 321, 1e-9, kind)
+        near(sensor.watts, 321, 1e-5, kind)
     return "every family with a counter"
 
 
@@ -93,31 +97,23 @@ def part_time_sensor_of_a_square_wave_in_phase_is_biased_as_theory_says():
         overlap = max(0.0, min(f, 0.4) - max(f - 0.25, 0)) / 0.25
         want = low + (high - low) * overlap
         sensor = ideal("part-time", period=period, share=0.25, averaging=0.025, offset=0.0)
-        first = float(-(3 + np.random.default_rng(7).random()) * period)     # where run() puts the first update
-        sensor.run(np.random.default_rng(7), square(low, high, period, 0.4, 30, first=0.0 - (f * period - first % period)), 20)
+        sensor.run(rng(), square(low, high, period, 0.4, 30, first=(first_update(period) - f * period) % period), 20)
         near(sensor.watts[30:], want, 1e-6, f"reading at {f}")
         near((sensor.joules[150] - sensor.joules[50]) / (100 * period), want, 1e-6, f"counter at {f}")
         said.append(f"{want - (low + 0.4 * (high - low)):+.0f} W")
     return "bias " + ", ".join(said) + " of a mean of 260 W"
 
 
-def a_drifting_look_averages_the_bias_out():
+def a_drifting_look_sees_the_middle_of_the_period_more_often_than_its_ends():
+    """The look of 25 % never crosses a period's edge: over whole sweeps the moments from 25 to 75 % of it are seen with a weight of
+    1 / 0.75. A wave that is high from 30 to 70 % is taken for 400 W * 0.4 / 0.75 + 100 W instead of 260 W."""
     sensor = ideal("part-time-drift", period=0.1, share=0.25, averaging=0.025, sweep=10.0, offset=0.0)
-    sensor.run(rng(), square(100, 500, 0.1, 0.4, 130), 120)
-    # Over whole sweeps each place of the look counts alike; looks never cross a period's edge, so the ends are seen less often.
-    ends = np.linspace(0, 0.75, 100001)[:-1] + 0.25
-    shift = (sensor.u[0] % 0.1) / 0.1
-    edges = (ends + shift) % 1
-    want = np.mean([max(0.0, min(f, 0.4) - max(f - 0.25, 0)) + max(0.0, min(f + 1, 0.4 + 1) - max(f + 0.75, 1)) * (f < 0.25) for f in edges[::50]])
-    # f < 0.25: the look began in the period before, whose last part is low.
+    sensor.run(rng(), square(100, 500, 0.1, 0.4, 130, first=(first_update(0.1) + 0.03) % 0.1), 120)
     i, j = np.searchsorted(sensor.u, [10.0, 110.0])
     rate = (sensor.joules[j] - sensor.joules[i]) / (sensor.u[j] - sensor.u[i])
-    del want
-    low_bound, high_bound = 100 + 400 * 0.2, 100 + 400 * 0.6
-    assert low_bound < rate < high_bound, rate
-    spread = sensor.watts[200:].max() - sensor.watts[200:].min()
-    assert spread > 350, spread
-    return f"rate {rate:.0f} W of 260 W, readings from {sensor.watts[200:].min():.0f} to {sensor.watts[200:].max():.0f} W"
+    near(rate, 100 + 400 * 0.4 / 0.75, 0.5, "rate")
+    near([sensor.watts[i:j].min(), sensor.watts[i:j].max()], [100, 500], 1e-6, "readings")
+    return f"rate {rate:.1f} W, readings from {sensor.watts[i:j].min():.0f} to {sensor.watts[i:j].max():.0f} W"
 
 
 def a_step_shows_as_each_sensor_averages():
@@ -250,7 +246,7 @@ def readings_follow_the_updates():
     return f"{100 * dropped:.1f} % of updates"
 
 
-def a_calls_value_is_of_a_moment_between_its_begin_and_its_end():
+def the_value_of_a_call_is_of_a_moment_between_its_begin_and_its_end():
     plan = np.sort(rng().uniform(0, 100, 5000))
     begin, end = sensors.calls(rng(), plan)
     assert (begin >= plan - 1e-12).all() and (begin[1:] >= end[:-1] - 1e-9).all()
@@ -291,10 +287,10 @@ def long_windows_are_exact_too():
 
 TESTS = (energy_of_every_load_equals_a_brute_force_sum, an_ideal_sensor_integrates_to_the_truth, a_delay_only_shifts_the_counter,
          a_steady_load_gives_power_times_time_over_whole_periods, part_time_sensor_of_a_square_wave_in_phase_is_biased_as_theory_says,
-         a_drifting_look_averages_the_bias_out, a_step_shows_as_each_sensor_averages, counters_that_sum_averages_lag_by_what_the_average_lags,
-         noise_has_the_stated_spectrum, every_case_keeps_the_format_and_its_own_bounds,
+         a_drifting_look_sees_the_middle_of_the_period_more_often_than_its_ends, a_step_shows_as_each_sensor_averages,
+         counters_that_sum_averages_lag_by_what_the_average_lags, noise_has_the_stated_spectrum, every_case_keeps_the_format_and_its_own_bounds,
          a_bracket_of_counter_readings_holds_the_truth_of_a_sensor_that_sees_all, readings_follow_the_updates,
-         a_calls_value_is_of_a_moment_between_its_begin_and_its_end, a_third_of_the_cells_is_held_out_and_no_open_one_is_among_them,
+         the_value_of_a_call_is_of_a_moment_between_its_begin_and_its_end, a_third_of_the_cells_is_held_out_and_no_open_one_is_among_them,
          a_case_can_be_written_again, long_windows_are_exact_too)
 
 
