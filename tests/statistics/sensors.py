@@ -322,7 +322,8 @@ class Sensor:
             joules = filtered.energy(u - self.delay)
         else:
             joules = np.cumsum(watts * np.diff(u, prepend=u[0] - self.period))
-        self.u, self.watts, self.joules = u, watts * self.gain, (joules - joules[0]) * self.gain * (1 + self.clock)
+        # Its second lasts 1 + clock of the host's: it counts as many fewer of them.
+        self.u, self.watts, self.joules = u, watts * self.gain, (joules - joules[0]) * self.gain / (1 + self.clock)
         # A missing update shows nothing new; a stale one shows the old value again. Either way the value before stays.
         self.shown_w, self.shown_j = self._shown(rng, n), self._shown(rng, n)
 

@@ -98,8 +98,8 @@ def answers(program, text, expected):
             raise ProgramError(f"no line for {name} {start} {end}")
         energy, half_width, source = said.pop((name, str(start), str(end)))
         known = energy is not None and half_width is not None
-        rows.append({"case": name, "start_ns": start, "end_ns": end, "truth": truth, "energy": energy, "half_width": half_width, "source": source,
-                     "error": energy - truth if known else None, "covered": abs(energy - truth) <= half_width if known else None})
+        rows.append({"case": name, "start_ns": start, "end_ns": end, "truth": truth, "energy": energy, "half_width": half_width,
+                     "source": source, "error": energy - truth if known else None, "covered": abs(energy - truth) <= half_width if known else None})
     if said:
         raise ProgramError(f"a window that nobody asked for: {' '.join(next(iter(said)))}")
     return rows
@@ -113,7 +113,8 @@ def run_cell(task):
         case = sensors.make_case(family, load, window, seed)
         texts.append(sensors.case_text(case))
         # The truth as it was written, so that both sides compare the same figure.
-        expected += [(case["name"], a + case["epoch"], b + case["epoch"], float(f"{truth:.6f}")) for (a, b), truth in zip(case["edges"], case["truth"])]
+        expected += [(case["name"], a + case["epoch"], b + case["epoch"], float(f"{truth:.6f}"))
+                     for (a, b), truth in zip(case["edges"], case["truth"])]
         seed += 1
     try:
         return task, answers(program, "".join(texts), expected), None

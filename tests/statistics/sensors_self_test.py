@@ -66,12 +66,18 @@ def an_ideal_sensor_integrates_to_the_truth():
     return near(joules[1:] - joules[0], truth, 1e-6, "counter") + " J"
 
 
-def a_delay_only_shifts_the_counter():
-    power = square(80, 400, 0.731, 0.3, 60)
-    sensor = ideal("boxcar", period=0.05, averaging=0.05, delay=0.12)
-    sensor.run(rng(), power, 60)
-    i, j = np.searchsorted(sensor.u, [10, 40])
-    return near(sensor.joules[j] - sensor.joules[i], power.energy(sensor.u[j] - 0.12) - power.energy(sensor.u[i] - 0.12), 1e-6, "counter") + " J"
+def a_delay_shows_a_step_later_and_holds_its_energy_back():
+    """After a step of 400 W at 10 s: no reading knows of it before the delay has passed, and the counter lags by 400 W times the delay."""
+    step = Power([0, 10], [100, 500])
+    for kind in ("boxcar", "exponential", "part-time", "part-time-drift", "instant"):
+        sensor = ideal(kind, period=0.05, averaging=0.05, share=1.0, delay=0.12)
+        sensor.run(rng(), step, 30)
+        first = sensor.u[np.abs(sensor.watts - 100) > 0.001][0]
+        assert 10.12 <= first <= 10.12 + 0.0501, (kind, first)
+        i, j = np.searchsorted(sensor.u, [8, 20])
+        held_back = step.energy(sensor.u[j]) - step.energy(sensor.u[i]) - (sensor.joules[j] - sensor.joules[i])
+        near(held_back, 400 * 0.12, 1e-6, kind)
+    return "48 J of 400 W and 0.12 s, every kind"
 
 
 def a_steady_load_gives_power_times_time_over_whole_periods():
@@ -86,6 +92,16 @@ def a_steady_load_gives_power_times_time_over_whole_periods():
         near(sensor.joules[i + 100] - sensor.joules[i], 321 * 100 * 0.08, 1e-6, f"{kind} {counter}")
         near(sensor.watts, 321, 1e-5, kind)
     return "every family with a counter"
+
+
+def gain_and_clock_change_readings_as_they_do_in_a_device():
+    """Gain 1.02 shows 300 W as 306 W. A device whose clock is 200 ppm slow counts 306 W for 9998 of 10000 s."""
+    sensor = ideal("part-time", period=0.05, gain=1.02, clock=200e-6)
+    sensor.run(rng(), Power([0], [300.0]), 120)
+    near(sensor.watts, 306, 1e-6, "reading")
+    near(np.diff(sensor.u), 0.05 * 1.0002, 1e-9, "update period")
+    near((sensor.joules[2100] - sensor.joules[100]) / (sensor.u[2100] - sensor.u[100]), 306 / 1.0002, 1e-6, "counter's rate")
+    return "306 W, 306 W / 1.0002"
 
 
 def part_time_sensor_of_a_square_wave_in_phase_is_biased_as_theory_says():
@@ -285,8 +301,9 @@ def long_windows_are_exact_too():
     return "1 h, 3 loads"
 
 
-TESTS = (energy_of_every_load_equals_a_brute_force_sum, an_ideal_sensor_integrates_to_the_truth, a_delay_only_shifts_the_counter,
-         a_steady_load_gives_power_times_time_over_whole_periods, part_time_sensor_of_a_square_wave_in_phase_is_biased_as_theory_says,
+TESTS = (energy_of_every_load_equals_a_brute_force_sum, an_ideal_sensor_integrates_to_the_truth, a_delay_shows_a_step_later_and_holds_its_energy_back,
+         a_steady_load_gives_power_times_time_over_whole_periods, gain_and_clock_change_readings_as_they_do_in_a_device,
+         part_time_sensor_of_a_square_wave_in_phase_is_biased_as_theory_says,
          a_drifting_look_sees_the_middle_of_the_period_more_often_than_its_ends, a_step_shows_as_each_sensor_averages,
          counters_that_sum_averages_lag_by_what_the_average_lags, noise_has_the_stated_spectrum, every_case_keeps_the_format_and_its_own_bounds,
          a_bracket_of_counter_readings_holds_the_truth_of_a_sensor_that_sees_all, readings_follow_the_updates,
