@@ -150,15 +150,16 @@ def a_step_shows_as_each_sensor_averages():
 
 
 def counters_that_sum_averages_lag_by_what_the_average_lags():
-    """Far behind a step of 400 W a boxcar of length A lags by 400 A / 2, a filter with time constant tau by 400 tau."""
+    """Far behind a step of 400 W a boxcar of length A lags by 400 A / 2, a filter with time constant tau by 400 tau.
+    Each reading of the boxcar counts for the time since the update before, at whose end it is: that is half an update of 20 ms less."""
     step, said = Power([0, 10], [100, 500]), []
-    for kind, length, lag in (("boxcar", 0.8, 0.4), ("exponential", 0.3, 0.3)):
+    for kind, length, lag in (("boxcar", 0.8, 0.39), ("exponential", 0.3, 0.3)):
         sensor = ideal(kind, "averaged", period=0.02, averaging=length)
         sensor.run(rng(), step, 30)
         i, j = np.searchsorted(sensor.u, [8, 20])
         truth = step.energy(sensor.u[j]) - step.energy(sensor.u[i])
         got = truth - (sensor.joules[j] - sensor.joules[i])
-        near(got, 400 * lag, 5, kind)           # the boxcar's sum has steps of one update: 400 W * 20 ms / 2
+        near(got, 400 * lag, 0.1, kind)
         said.append(f"{kind} {got:.1f} J of {400 * lag:.0f}")
     return ", ".join(said)
 
