@@ -491,11 +491,16 @@ def main():
                 print("/".join(cell), "held-out" if held_out else "open")
         return 0
     if options.case:
-        family, load, window, seed = options.case.split("/")
+        family, load, window, seed = (options.case.split("/") + 4 * [""])[:4]
+        if window not in WINDOWS or not seed.isdigit():
+            parser.error(f"not FAMILY/LOAD/WINDOW/SEED: {options.case}")
         if (family, load) not in cells(options.held_out):
             raise SystemExit(f"sensors.py: {family}/{load} is no cell that is {'' if options.held_out else 'not '}held out")
         sys.stdout.write(case_text(make_case(family, load, window, int(seed))))
         return 0
+    unknown = [name for name in options.windows.split(",") if name not in WINDOWS]
+    if unknown:
+        parser.error(f"unknown window: {unknown[0]} (known: {', '.join(WINDOWS)})")
     for family, load in chosen_cells(options.cells, options.held_out):
         for window in options.windows.split(","):
             for seed in range(options.seed, options.seed + options.count):

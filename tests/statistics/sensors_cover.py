@@ -6,7 +6,9 @@ NAME START_NS END_NS ENERGY_J HALF_WIDTH_J SOURCE, with - for an energy or a hal
 (family, load, window): how many windows, in how many of those with an energy |energy - truth| <= half-width, with Wilson's 95 %
 interval (windows of one case share its sensor: the interval is of as many independent windows as their scatter over the cases says);
 median half-width and median error in % of the truth; the 95th percentile of |error| / half-width (1 or less where 95 % are covered);
-windows without an energy. "low": coverage below 93 %. "FAILS": the whole interval is below.
+windows without an energy. "low": coverage below 93 %. "FAILS": the whole interval is below, of 20 windows or more. A quarter of the
+sensors have a gain error within the bound that they state; the totals tell their windows apart. With the defaults some 60 000 windows,
+7 minutes of one core and what PROGRAM needs; as long again for --windows 10min,1h.
 
 Exit status: 0, 1 if a cell fails, 2 if PROGRAM does not do as described above."""
 import argparse
@@ -24,6 +26,7 @@ import tempfile
 import sensors
 
 LEAST = 0.93
+FEWEST = 20             # of so many windows a cell can fail; one miss of two says nothing
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 
 
@@ -108,16 +111,17 @@ def answers(program, text, expected):
 def run_cell(task):
     """All cases of one cell, or what PROGRAM did wrong."""
     program, (family, load), window, seed, count = task
-    texts, expected = [], []
+    texts, expected, gains = [], [], {}
     while len(expected) < count:
         case = sensors.make_case(family, load, window, seed)
         texts.append(sensors.case_text(case))
+        gains[case["name"]] = case["sensor"].gain_bound
         # The truth as it was written, so that both sides compare the same figure.
         expected += [(case["name"], a + case["epoch"], b + case["epoch"], float(f"{truth:.6f}"))
                      for (a, b), truth in zip(case["edges"], case["truth"])]
         seed += 1
     try:
-        return task, answers(program, "".join(texts), expected), None
+        return task, [{**row, "gain_percent": gains[row["case"]]} for row in answers(program, "".join(texts), expected)], None
     except (ProgramError, OSError) as error:
         return task, [], f"{family}/{load}/{window}: {error}"
 
@@ -129,7 +133,7 @@ ROW = "{:<38} {:>7} {:>8} {:>15} {:>9} {:>12} {:>11} {:>9}  {}"
 def verdict(found):
     if "coverage" not in found or found["coverage"] >= LEAST:
         return ""
-    return "FAILS" if found["high"] < LEAST else "low"
+    return "FAILS" if found["high"] < LEAST and found["windows"] - found["absent"] >= FEWEST else "low"
 
 
 def percent(value):
@@ -147,7 +151,8 @@ def table_row(name, found):
 def by(results, key):
     groups = collections.defaultdict(list)
     for (family, load, window), rows in results.items():
-        groups[key(family, load, window)] += rows
+        for row in rows:
+            groups[key(family, load, window, row)].append(row)
     return groups
 
 
@@ -169,7 +174,9 @@ def evaluate(program, cells, windows, count, seed, jobs, out=None):
     for name, found in per_cell.items():
         print(table_row("/".join(name), found), file=out)
     totals = {}
-    for key in (lambda f, l, w: f, lambda f, l, w: "*/" + l, lambda f, l, w: "*/*/" + w, lambda f, l, w: "all"):
+    for key in (lambda f, l, w, row: f, lambda f, l, w, row: "*/" + l, lambda f, l, w, row: "*/*/" + w,
+                lambda f, l, w, row: "gain error " + (f"up to {row['gain_percent']:g} %" if row["gain_percent"] else "none"),
+                lambda f, l, w, row: "all"):
         print(file=out)
         for name, rows in by(results, key).items():
             totals[name] = summary(rows)
@@ -259,13 +266,15 @@ def self_test():
         report, found = run(DEAF)
         assert exit_status(report) == 2 and found is None and "no line for" in report["problems"][0]
 
-    def half_a_percent_of_too_little_is_marked_only():
+    def a_cell_fails_only_if_chance_does_not_explain_it():
+        assert verdict(summary([{**{"covered": False, "error": 1.0, "half_width": 0.5, "truth": 1.0, "source": "x"}, "case": str(i)}
+                                for i in range(FEWEST - 1)])) == "low"
         rows = [{"case": str(i), "covered": i >= 8, "error": 1.0, "half_width": 2.0, "truth": 100.0, "source": "x"} for i in range(100)]
         assert verdict(summary(rows)) == "low" and verdict(summary([{**row, "covered": i >= 15} for i, row in enumerate(rows)])) == "FAILS"
 
     tests = (wilsons_interval_is_the_textbooks, a_program_that_covers_19_of_20_passes, a_program_that_covers_half_fails,
              windows_of_one_case_that_fail_together_count_as_one, energies_and_half_widths_that_are_absent_are_counted_apart,
-             a_program_that_says_nothing_is_an_error, half_a_percent_of_too_little_is_marked_only)
+             a_program_that_says_nothing_is_an_error, a_cell_fails_only_if_chance_does_not_explain_it)
     failed = 0
     stderr, sys.stderr = sys.stderr, open(os.devnull, "w", encoding="utf-8")
     try:

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 import sensors
-from sensors import FAMILIES, LOADS, WINDOWS, Gpu, Power, Sensor
+from sensors import FAMILIES, LOADS, Gpu, Power, Sensor
 
 
 def rng(seed=7):
