@@ -495,7 +495,8 @@ def main():
         if window not in WINDOWS or not seed.isdigit():
             parser.error(f"not FAMILY/LOAD/WINDOW/SEED: {options.case}")
         if (family, load) not in cells(options.held_out):
-            raise SystemExit(f"sensors.py: {family}/{load} is no cell that is {'' if options.held_out else 'not '}held out")
+            known = (family, load) in cells(not options.held_out)
+            raise SystemExit(f"sensors.py: {family}/{load} is {('not ' if options.held_out else '') + 'held out' if known else 'unknown'}")
         sys.stdout.write(case_text(make_case(family, load, window, int(seed))))
         return 0
     unknown = [name for name in options.windows.split(",") if name not in WINDOWS]
