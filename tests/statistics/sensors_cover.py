@@ -8,7 +8,7 @@ interval (windows of one case share its sensor: the interval is of as many indep
 median half-width and median error in % of the truth; the 95th percentile of |error| / half-width (1 or less where 95 % are covered);
 windows without an energy. "low": coverage below 93 %. "FAILS": the whole interval is below, of 20 windows or more. A quarter of the
 sensors have a gain error within the bound that they state; the totals tell their windows apart. With the defaults some 60 000 windows,
-7 minutes of one core and what PROGRAM needs; as long again for --windows 10min,1h.
+4 minutes of one core and what PROGRAM needs.
 
 Exit status: 0, 1 if a cell fails, 2 if PROGRAM does not do as described above."""
 import argparse
