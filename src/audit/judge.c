@@ -62,7 +62,7 @@ static void judge_length(struct dataset_experiment *experiment)
 }
 
 /* Each recorded figure against the trace that it is of, where the trace is whole. */
-static void judge_sums(struct dataset_experiment *experiment)
+static void judge_sums(struct dataset_experiment *experiment, unsigned expected)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     const struct reading *recorded = experiment->recorded;
@@ -73,6 +73,7 @@ static void judge_sums(struct dataset_experiment *experiment)
         [RECORDED_CPU_PACKAGE] = experiment->cpu_j,
         [RECORDED_CPU_RAM] = experiment->dram_j,
         [RECORDED_CPU_TOTAL] = both,
+        [RECORDED_GPU_TOTAL] = gpu->samples_sum_j,
         [RECORDED_GPU_MEAN] = mean,
         [RECORDED_GPU_MAX] = gpu->power_max_w,
         [RECORDED_GPU_MIN] = gpu->power_min_w,
@@ -85,6 +86,13 @@ static void judge_sums(struct dataset_experiment *experiment)
         return;
     for (int i = 0; i < RECORDED_COUNT; i++) {
         double apart = fabs(recorded[i].value - of_trace[i].value);
+        if (experiment->line > 0 && expected & 1U << i && !recorded[i].valid && of_trace[i].valid) {
+            dataset_evidence(experiment, "value_missing", none, none, "there is no %s in summary.csv, and its samples are there",
+                             dataset_recorded_name((enum dataset_recorded)i));
+            dataset_evidence_touches(experiment, 1u << QUANTITY_ENERGY);
+        }
+        if (i == RECORDED_GPU_TOTAL) /* judge_recorded's */
+            continue;
         if (!recorded[i].valid || !of_trace[i].valid || apart <= 0.02 + 1e-3 * fabs(of_trace[i].value))
             continue;
         dataset_evidence(experiment, "values_differ", none, none, "%s in summary.csv is %.8g, by energy/ it is %.8g",
@@ -93,7 +101,8 @@ static void judge_sums(struct dataset_experiment *experiment)
     }
 }
 
-static void judge_recorded(struct dataset_experiment *experiment)
+/* expected: the figures that some row of its summary.csv has, bits of enum dataset_recorded. */
+static void judge_recorded(struct dataset_experiment *experiment, unsigned expected)
 {
     struct reading recorded = experiment->recorded[RECORDED_GPU_TOTAL], sum = experiment->gpu.samples_sum_j;
     if (recorded.valid && sum.valid && fabs(recorded.value - sum.value) > 0.05 + 1e-6 * fabs(sum.value))
@@ -101,7 +110,7 @@ static void judge_recorded(struct dataset_experiment *experiment)
             experiment, "energy_differs", none, none,
             "recorded are %.8g J, its samples add up to %.8g J: the trace is not the one that was recorded",
             recorded.value, sum.value);
-    judge_sums(experiment);
+    judge_sums(experiment, expected);
     if (experiment->retries > 0)
         dataset_evidence(experiment, "energy_overwritten", none, none,
                          "it was retried %lld time%s: what the earlier attempts drew is lost, the figures are the last "
@@ -170,21 +179,32 @@ static unsigned expected_files(const struct dataset *dataset, size_t folder)
     return expected;
 }
 
+static unsigned expected_figures(const struct dataset *dataset, size_t folder)
+{
+    unsigned expected = 0;
+    for (size_t i = 0; i < dataset->count; i++)
+        for (unsigned f = 0; f < RECORDED_COUNT && dataset->items[i].folder == folder; f++)
+            expected |= (unsigned)dataset->items[i].recorded[f].valid << f;
+    return expected;
+}
+
 static void judge_each(struct dataset *dataset)
 {
     size_t known = SIZE_MAX;
-    unsigned expected = 0;
+    unsigned expected = 0, figures = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dataset_experiment *experiment = &dataset->items[i];
         if (dataset->folders[experiment->folder].layout != DATASET_STUDY) {
             judge_metrics(experiment, experiment->metric_count > 0); /* its plan says which there are */
             continue;
         }
-        if (experiment->folder != known)
+        if (experiment->folder != known) {
             expected = expected_files(dataset, known = experiment->folder);
+            figures = expected_figures(dataset, known);
+        }
         judge_sampling(experiment);
         judge_length(experiment);
-        judge_recorded(experiment);
+        judge_recorded(experiment, figures);
         judge_impossible(experiment);
         judge_missing(experiment, expected, dataset->folders[experiment->folder].has_summary);
         judge_metrics(experiment, true);

@@ -370,6 +370,24 @@ static void a_row_that_is_cut_off(void **state)
     fixture_end(&fixture);
 }
 
+/* What others have and its own samples tell. */
+static void a_row_whose_last_cell_is_empty(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    begin(&fixture);
+    char *cell = strrchr(fixture.rows.data, ',') + 1;
+    cell[0] = '\0';
+    fixture.rows.length = (size_t)(cell - fixture.rows.data);
+    text_add(&fixture.rows, "\r\n");
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, 4, "value_missing");
+    assert_int_equal(dataset.items[4].verdict, VERDICT_UNVERIFIED);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
 static void an_id_that_stands_twice(void **state)
 {
     (void)state;
@@ -521,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_folder_without_a_row),
         cmocka_unit_test(without_a_summary_the_folders_speak),
         cmocka_unit_test(a_row_that_is_cut_off),
+        cmocka_unit_test(a_row_whose_last_cell_is_empty),
         cmocka_unit_test(an_id_that_stands_twice),
         cmocka_unit_test(ids_have_a_form),
         cmocka_unit_test(nothing_outside_of_the_folder_is_read),
