@@ -25,7 +25,7 @@ const struct sensor_profile sensor_profile_unknown = {
 static const struct sensor_profile profiles[] = {
     {
         .label = "H200 (measured)",
-        .models = {"H200", "H20"},
+        .models = {"H200"},
         .behaviour = {.update_ns = MS(100),
                       .jitter_ns = MS(2),
                       .averaging = WINDOW_BOXCAR,
@@ -123,14 +123,14 @@ static const struct sensor_profile profiles[] = {
     },
 };
 
-/* "T4" is in "Tesla T4" and not in "T400", "A10" not in "A100"; "RTX 30" is in "RTX 3090": two digits are a series. */
+/* "T4" is in "Tesla T4" and "T4G", not in "T400", "A10" not in "A100"; "RTX 30" is in "RTX 3090": two digits are a series. */
 static bool names(const char *model, const char *word)
 {
     size_t length = strlen(word);
     bool series = strchr(word, ' ') != NULL;
     for (const char *at = model; (at = strstr(at, word)) != NULL; at++) {
         bool begins = at == model || !isalnum((unsigned char)at[-1]);
-        if (begins && (series || !isalnum((unsigned char)at[length])))
+        if (begins && (series || !isdigit((unsigned char)at[length])))
             return true;
     }
     return false;
