@@ -19,6 +19,8 @@ static const double even_share = 0.475;
 static const double own_scale = 1;
 /* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
 static const double in_step_share = 0.08;
+/* A coarser step is one of the load's, which has few levels. */
+static const double most_quantum_w = 1;
 /* A GPU that looks less was never seen. */
 static const double least_looked = 0.1;
 /* Beats are looked for over so long, where changes are spread over so much of the samples. */
@@ -211,7 +213,7 @@ static void study_trace(struct window_index *index, const struct series *series)
         if (i > 0 && series->power[i].t_ns - series->power[i - 1].t_ns > 3 * index->sensor.update_period_ns / 2)
             missed++;
     }
-    index->power_quantum_w = series->power_count > 1 ? (double)step_mw / 1000 : 0;
+    index->power_quantum_w = series->power_count > 1 ? fmin((double)step_mw / 1000, most_quantum_w) : 0;
     index->sensor.misses_updates = missed > series->power_count / 100;
 }
 
@@ -377,7 +379,7 @@ static double unlooked_j(const struct window_index *index, const struct index_mo
     double beat_j = 0;
     if (spread > beat_spread * fmax(1 - share, least_looked)) {
         double around_w = (last.energy_j - first.energy_j) / (length_s + 2 * reach_s);
-        beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j)) * share;
+        beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j));
     }
     return hypot(moved_j, beat_j);
 }
