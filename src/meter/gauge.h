@@ -103,11 +103,12 @@ const char *gauge_scope_name(enum gauge_scope scope); /* "GPU board", "CPU packa
 /* Of one device, or of all devices of a scope. Energies are gross. */
 struct gauge_figures {
     enum gauge_scope scope;
-    const char *name; /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the gauge */
-    const char *uuid; /* of a GPU, or NULL */
-    const struct gpu_identity *identity; /* of one GPU, or NULL; borrowed as name is */
-    struct reading power_limit_w;        /* of one GPU: enforced when it was looked at last */
-    size_t devices;   /* that were added up */
+    const char *name;                     /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the gauge */
+    const char *uuid;                     /* of a GPU, or NULL */
+    const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
+    const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
+    size_t devices;                       /* that were added up */
     struct window_energy window;
     int64_t energy_mj; /* valid with window.energy_j */
     /* GPUs, from about one reading a second. */

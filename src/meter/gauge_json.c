@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/value.h"
 #include "meter/gauge.h"
+#include "meter/sensor_profile.h"
 
 /* More digits than these no sensor gives. */
 enum { DIGITS = 6 };
@@ -68,6 +69,8 @@ static void add_kind(const struct gauge_figures *figures, json_t *json)
     json_object_set_new(json, "model", json_filled_or_null(identity->name));
     json_object_set_new(json, "driver", json_filled_or_null(identity->driver));
     set(json, "power_limit_w", figures->power_limit_w);
+    json_object_set_new(json, "sensor_profile", json_string(figures->profile->label));
+    json_object_set_new(json, "sensor_profile_source", json_string(figures->profile->source));
     set_mhz(json, "sm_clock_max_mhz", identity->clocks.sm_max_mhz);
     set_mhz(json, "memory_clock_max_mhz", identity->clocks.memory_max_mhz);
     set_mhz(json, "sm_clock_application_mhz", identity->clocks.sm_application_mhz);
@@ -87,7 +90,8 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_set_reading(json, "joules", window->energy_j);
     json_set_reading(json, "kwh", window_kwh(window->energy_j));
     set(json, "half_width_j", window->half_width_j);
-    json_object_set_new(json, "sensor_uncertainty", json_string("unknown"));
+    json_object_set_new(json, "sensor_uncertainty",
+                        json_string(figures->profile ? figures->profile->accuracy : "unknown"));
     json_object_set_new(json, "gross", json_true());
     json_object_set_new(json, "net_of_bare_idle_j", json_null());
     json_object_set_new(json, "covered_share", json_real(number_round(window->covered_share, DIGITS)));

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meter/gauge_private.h"
+#include "meter/sensor_profile.h"
 
 #include <math.h>
 #include <string.h>
@@ -100,9 +101,10 @@ static void fill_samples(const struct meter *meter, struct gauge_figures *out)
     take_samples(samples, count, out);
 }
 
-static struct window_sensor gpu_sensor(const struct meter *meter)
+static struct window_sensor gpu_sensor(const struct meter *meter, const struct sensor_profile *profile)
 {
     struct window_sensor sensor = window_sensor_nvml;
+    sensor_behaviour_apply(&profile->behaviour, &sensor);
     size_t count;
     const struct gpu_sample *samples = meter_samples(meter, &count);
     for (size_t i = 0; i < count; i++) {
@@ -132,6 +134,7 @@ static void add_up(struct gauge_figures *sum, const struct gauge_figures *device
         *sum = *device;
         sum->name = sum->uuid = NULL;
         sum->identity = NULL;
+        sum->profile = NULL;
         sum->devices = 1;
         return;
     }
@@ -238,10 +241,14 @@ static void measure_gpu(const struct gauge_meter *meter, const struct stretch *s
         add_missing(out, GAUGE_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
         return;
     }
-    struct window_sensor sensor = gpu_sensor(meter->meter);
+    const struct sensor_profile *profile = sensor_profile_find(about->identity.name);
+    struct window_sensor sensor = gpu_sensor(meter->meter, profile);
     struct gauge_figures *device = &out->devices[out->device_count++];
-    *device = (struct gauge_figures){
-        .scope = GAUGE_GPU, .name = meter->label, .uuid = about->identity.uuid, .identity = &about->identity};
+    *device = (struct gauge_figures){.scope = GAUGE_GPU,
+                                     .name = meter->label,
+                                     .uuid = about->identity.uuid,
+                                     .identity = &about->identity,
+                                     .profile = profile};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 

@@ -119,7 +119,8 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     bool counted = spans_within(&index->counted, from->t, to->t) > 0.5 * length;
     out->source = counted ? index->sensor.counter_source : index->sensor.power_source;
     out->energy_j = valid(fmax(to->energy_j - from->energy_j, 0));
-    out->half_width_j = valid(half_width(index_variance(index, from, to) + index_edge_variance(index, from, to)));
+    out->half_width_j = valid(hypot(half_width(index_variance(index, from, to) + index_edge_variance(index, from, to)),
+                                    index_bound(index, from, to)));
     out->power_mean_w = valid(out->energy_j.value / length);
     out->disagrees = disagrees(index, out);
 }

@@ -9,6 +9,8 @@
 /* What is known of a sensor beforehand. Start from one of the two below and set power_limit_w. Whoever reads a counter
  * once in a while must spread its readings over the update period (add a random part of it to each wait): readings in
  * step with the updates err all to one side, and the stated uncertainty is then too small. */
+enum window_averaging { WINDOW_INSTANT, WINDOW_BOXCAR, WINDOW_EXPONENTIAL };
+
 struct window_sensor {
     const char *counter_source, *power_source; /* what a result names as its source, such as "nvml-counter" */
     int64_t update_period_ns;                  /* between two updates of the counter; 0: every read is current */
@@ -18,6 +20,14 @@ struct window_sensor {
     int64_t span_min_ns, span_max_ns;          /* a sample is the mean of so long before it, between these */
     int64_t gap_ns;                            /* samples further apart than this leave a gap */
     double agreement_share;                    /* counter and trace may differ by this share and still agree */
+    /* How power becomes a reading (sensor_profile.h fills these in). All zero: the counter shows all energy at once. */
+    bool bounded; /* those below are known: the half-width takes them into account */
+    enum window_averaging averaging;
+    int64_t averaging_ns;  /* length of the boxcar, time constant of the exponential */
+    int64_t lag_ns;        /* a sample shows power so long after it was drawn; the counter lags by any part of that */
+    int64_t lag_unsure_ns; /* and by so much more at most */
+    bool misses_updates;   /* now and then a value stays for two periods; found in the trace */
+    double unseen_share;   /* of each update period that the sensor does not look at */
 };
 
 extern const struct window_sensor window_sensor_nvml; /* H200, driver 580; samples may be means over up to 100 ms */

@@ -13,6 +13,18 @@ static const double unseen_share = 0.1, unseen_s = 0.5;
 /* Knots that are made into samples are at least so many periods apart: closer ones show the error of their instants,
  * not power. */
 static const double anchor_periods = 10;
+/* 95 % of an even error, as a share of its whole range: a change within the unseen part of its period, a rounded power. */
+static const double even_share = 0.475;
+/* A counter that differs from the trace's integral by less than this share of what the trace may miss is made from it. */
+static const double own_scale = 1;
+/* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
+static const double in_step_share = 0.08;
+/* A coarser step is one of the load's, which has few levels. */
+static const double most_quantum_w = 1;
+/* A GPU that looks less was never seen. */
+static const double least_looked = 0.1;
+/* Beats are looked for over so long, where changes are spread over so much of the samples. */
+static const double beat_s = 20, beat_spread = 0.8;
 
 static bool is_sane(const struct window_sensor *sensor, double power_w)
 {
@@ -157,6 +169,19 @@ static double running_energy(const struct window_index *index, size_t segment, d
     return energy;
 }
 
+/* The trace is late by a known time. What the counter is less late than the trace has been learnt; so much of the lag is
+ * in the running energy. Of an exponential mean it is undone exactly: what was drawn exceeds what was shown by the time
+ * constant times the rise of the mean. */
+static void find_lag(struct window_index *index)
+{
+    double lag_s = fmax(shape_seconds(index->sensor.lag_ns, 0) - index->shape.delay_s, 0);
+    index->lag_s = lag_s;
+    if (index->sensor.averaging != WINDOW_EXPONENTIAL)
+        return;
+    index->smoothed_s = fmin(lag_s, shape_seconds(index->sensor.averaging_ns, 0));
+    index->lag_s -= index->smoothed_s;
+}
+
 /* Segments are laid end to end: the running energy goes on where the one before ends. */
 static void join_segments(struct window_index *index)
 {
@@ -173,6 +198,25 @@ static void join_segments(struct window_index *index)
     }
 }
 
+/* What the trace tells of its sensor: the step in which power is rounded, and whether updates are missed. */
+static void study_trace(struct window_index *index, const struct series *series)
+{
+    uint64_t step_mw = 0;
+    size_t missed = 0;
+    for (size_t i = 0; i < series->power_count; i++) {
+        uint64_t value_mw = (uint64_t)llround(fmin(fabs(series->power[i].power_w), 1e9) * 1000);
+        while (value_mw > 0) { /* the greatest common divisor */
+            uint64_t rest = step_mw % value_mw;
+            step_mw = value_mw;
+            value_mw = rest;
+        }
+        if (i > 0 && series->power[i].t_ns - series->power[i - 1].t_ns > 3 * index->sensor.update_period_ns / 2)
+            missed++;
+    }
+    index->power_quantum_w = series->power_count > 1 ? fmin((double)step_mw / 1000, most_quantum_w) : 0;
+    index->sensor.misses_updates = missed > series->power_count / 100;
+}
+
 struct window_index *window_index_new(const struct series *series, const struct window_sensor *sensor)
 {
     struct window_index *index = mem_alloc(sizeof *index);
@@ -182,10 +226,13 @@ struct window_index *window_index_new(const struct series *series, const struct 
         index->origin_ns = series->counter[0].before_ns;
     else if (series->power_count > 0)
         index->origin_ns = series->power[0].t_ns;
-    knots_read(&index->knots, series, sensor, index->origin_ns);
+    if (sensor->bounded)
+        study_trace(index, series);
+    knots_read(&index->knots, series, &index->sensor, index->origin_ns);
     make_shape(index, series);
     index->empty = index->shape.count == 0;
     index->smooth = smooth_knots(&index->knots, &index->shape, sensor);
+    find_lag(index);
     join_segments(index);
     return index;
 }
@@ -204,6 +251,7 @@ void window_index_free(struct window_index *index)
 
 struct index_moment index_moment(const struct window_index *index, double t)
 {
+    t += index->lag_s;
     size_t low = 1, high = index->knots.segment_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -214,6 +262,7 @@ struct index_moment index_moment(const struct window_index *index, double t)
     }
     struct index_moment moment;
     running_energy(index, low - 1, t, &moment);
+    moment.energy_j += index->smoothed_s * moment.sum.power_w;
     return moment;
 }
 
@@ -261,5 +310,107 @@ double index_edge_variance(const struct window_index *index, const struct index_
     double delayed_w = (to->sum.power_w - to->place.ahead_w) - (from->sum.power_w - from->place.ahead_w);
     double gained_j = (to->sum.energy_j - to->place.ahead_traced_j) - (from->sum.energy_j - from->place.ahead_traced_j);
     double delay_j = index->smooth.delay_sd * delayed_w, gain_j = index->smooth.gain_sd * gained_j;
+    double lag_j = index->smooth.delay_sd * (to->sum.power_w - from->sum.power_w);
+    if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
+        sum += lag_j * lag_j;
     return sum + delay_j * delay_j + gain_j * gain_j;
+}
+
+/* How far power went to and fro around a moment. */
+static double range_around(const struct window_index *index, double t, double reach_s)
+{
+    double early_w = shape_at(&index->shape, t - reach_s, NULL).power_w;
+    double late_w = shape_at(&index->shape, t + reach_s, NULL).power_w;
+    struct shape_range range = shape_extremes(&index->shape, t - reach_s, t + reach_s);
+    return fmax(range.power_max_w, fmax(early_w, late_w)) - fmin(range.power_min_w, fmin(early_w, late_w));
+}
+
+/* Of a boxcar the slope tells what was averaged: it is (power now - power a span ago) / span. */
+static double range_averaged(const struct window_index *index, double t, double span_s, double step_s)
+{
+    double range_w = 0;
+    for (double at = t - span_s / 2; at <= t + span_s / 2; at += step_s) {
+        double rise_w = shape_at(&index->shape, at + step_s, NULL).power_w - shape_at(&index->shape, at, NULL).power_w;
+        range_w = fmax(range_w, fabs(rise_w) * span_s / step_s);
+    }
+    return range_w;
+}
+
+/* How far the running energy may be off at an edge. Between two updates power may have gone to and fro by its range:
+ * a quarter of that times the period. A boxcar bends it around a step of d by up to d·s/8; of a load that is faster than
+ * the boxcar only a part of d is seen, in which case what is seen counts four times. An exponential mean has been undone
+ * by the trace, whose power is known to a step. */
+static double edge_bound(const struct window_index *index, const struct index_moment *edge)
+{
+    double averaging_s = shape_seconds(index->sensor.averaging_ns, 0);
+    double period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double reach_s = 1.5 * period_s;
+    double samples = shape_at(&index->shape, edge->t + reach_s, NULL).changes -
+                     shape_at(&index->shape, edge->t - reach_s, NULL).changes;
+    double step_j = range_around(index, edge->t, reach_s) * fmin(2 * reach_s / fmax(samples, 1), period_s) / 4;
+    double mean_j = 0;
+    if (index->sensor.averaging == WINDOW_EXPONENTIAL)
+        mean_j = hypot(index->smoothed_s * range_around(index, edge->t, period_s) / 2,
+                       (averaging_s - index->smoothed_s) * range_around(index, edge->t, averaging_s) / 3);
+    else if (averaging_s > 0)
+        mean_j = fmin(range_around(index, edge->t, averaging_s / 2 + period_s) * averaging_s / 2,
+                      range_averaged(index, edge->t, averaging_s, period_s) * averaging_s / 8);
+    double hidden_j = in_step_share * edge->sum.power_w * fmin(averaging_s, period_s);
+    return hypot(step_j, hypot(mean_j, hidden_j));
+}
+
+/* What the sensor did not look at. A change may have come anywhere in the unseen part of its period, and with a load in
+ * step with the sensor always at the same place: such errors add up. */
+static double unlooked_j(const struct window_index *index, const struct index_moment *from,
+                         const struct index_moment *to, double share)
+{
+    double length_s = to->t - from->t, period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double blind_s = share * period_s;
+    struct shape_sum a = shape_at(&index->shape, from->t - period_s, NULL);
+    struct shape_sum b = shape_at(&index->shape, to->t + period_s, NULL);
+    double moved_j = even_share * blind_s * (b.change_w - a.change_w);
+    /* A load faster than the updates looks like a slower one (a beat), whose rise and fall take their time: then the
+     * window may be all in its high part, and what was drawn is the mean over the beat. */
+    double reach_s = fmax((beat_s - length_s) / 2, period_s);
+    struct shape_sum first = shape_at(&index->shape, from->t - reach_s, NULL);
+    struct shape_sum last = shape_at(&index->shape, to->t + reach_s, NULL);
+    double changes = last.changes - first.changes, sum_w = last.change_w - first.change_w;
+    double spread = sum_w > 0 ? sum_w * sum_w / ((last.change_w2 - first.change_w2) * fmax(changes, 1)) : 0;
+    double beat_j = 0;
+    if (spread > beat_spread * fmax(1 - share, least_looked)) {
+        double around_w = (last.energy_j - first.energy_j) / (length_s + 2 * reach_s);
+        beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j));
+    }
+    return hypot(moved_j, beat_j);
+}
+
+/* A counter that adds up the samples errs with them: by what power did within each period; each sample may count for
+ * the period before it or after it. */
+static double summed_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+{
+    double period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double squares = to->sum.change_w2 - from->sum.change_w2;
+    return hypot(1.96 * period_s * sqrt(fmax(squares, 0) / 12), period_s / 2 * (to->sum.power_w - from->sum.power_w));
+}
+
+double index_bound(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+{
+    if (!index->sensor.bounded)
+        return 0;
+    double bound_j = hypot(edge_bound(index, from), edge_bound(index, to));
+    bool instants = index->sensor.averaging == WINDOW_INSTANT;
+    bool summed = index->smooth.scale < own_scale || index->counted.count == 0;
+    double blind_share = instants && summed ? 1 : index->sensor.unseen_share;
+    bound_j = hypot(bound_j, summed_j(index, from, to));
+    bound_j = hypot(bound_j, even_share * index->power_quantum_w * (to->t - from->t));
+    if (blind_share > 0)
+        bound_j = hypot(bound_j, unlooked_j(index, from, to, blind_share));
+    double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
+    if (unsure_s > 0) {
+        double shown_j = to->sum.energy_j - from->sum.energy_j;
+        double later_j = shape_at(&index->shape, to->t + unsure_s, NULL).energy_j -
+                         shape_at(&index->shape, from->t + unsure_s, NULL).energy_j;
+        bound_j += fabs(later_j - shown_j);
+    }
+    return bound_j;
 }

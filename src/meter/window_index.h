@@ -15,9 +15,12 @@ struct window_index {
     struct shape shape;
     struct knots knots;
     struct smooth smooth;
-    struct spans traced;   /* where the trace has no gap */
-    struct spans counted;  /* between the first and the last knot of each segment */
-    struct spans covered;  /* either */
+    struct spans traced;  /* where the trace has no gap */
+    struct spans counted; /* between the first and the last knot of each segment */
+    struct spans covered; /* either */
+    double lag_s;         /* the running energy shows what was drawn so long before */
+    double power_quantum_w;
+    double smoothed_s; /* and of an exponential mean, with this time constant */
 };
 
 /* A moment, and the running energy there. */
@@ -34,5 +37,7 @@ double index_variance(const struct window_index *index, const struct index_momen
 /* What the two edges add: samples that are means, and power that varied unseen. */
 double index_edge_variance(const struct window_index *index, const struct index_moment *from,
                            const struct index_moment *to);
+/* What comes on top as a half-width: how the sensor averages, and what it does not look at. */
+double index_bound(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
 
 #endif

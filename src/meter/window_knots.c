@@ -102,6 +102,8 @@ static struct knot locate(const struct reader *reader, const struct group *group
 {
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
     double late_s = 2 * shape_seconds(reader->sensor->update_jitter_ns, 0);
+    if (reader->sensor->misses_updates)
+        period_s *= 2;
     const struct counter_reading *last = has_stood ? &group->first : &group->last;
     struct knot knot = {
         .lo_a = seconds(reader, last->before_ns) - period_s - late_s,
@@ -146,7 +148,7 @@ static void locate_by_successor(const struct reader *reader, const struct group 
     double period_s = shape_seconds(reader->sensor->update_period_ns, 0);
     double late_s = 2 * shape_seconds(reader->sensor->update_jitter_ns, 0);
     double width = next->hi_b - next->lo_a + 2 * late_s;
-    if (shape_seconds(group->first.after_ns, reader->last.before_ns) > period_s / 2 ||
+    if (reader->sensor->misses_updates || shape_seconds(group->first.after_ns, reader->last.before_ns) > period_s / 2 ||
         2 * width > knot->hi_b - knot->lo_a)
         return;
     knot->lo_a = next->lo_a - period_s - late_s;

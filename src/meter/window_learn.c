@@ -164,7 +164,10 @@ static void learn_sensor(struct knots *knots, struct shape *shape, const struct 
     double delay_s = shape->delay_s;
     if (end->first + end->count > part.count)
         end->count = part.count - end->first;
-    if (sensor->span_max_ns > sensor->span_min_ns)
+    if (knots->count < 2 && sensor->lag_ns > 0) /* nothing to learn from, and the trace's own delay is known */
+        delay_s =
+            shape_seconds(sensor->lag_ns - (sensor->averaging == WINDOW_EXPONENTIAL ? sensor->averaging_ns : 0), 0);
+    else if (sensor->span_max_ns > sensor->span_min_ns)
         find_delay(&part, shape, sensor, &delay_s, &out->delay_sd);
     shape->delay_s = delay_s;
     out->span_s = 2 * delay_s;

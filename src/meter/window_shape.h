@@ -11,6 +11,8 @@ struct shape_sum {
     double var_j2; /* where power was sampled: its differences are the variance of differences of energy_j */
     double gap_j2; /* the same for gaps and beyond the ends */
     double square; /* W²s */
+    double change_w, change_w2,
+        changes; /* by how much power went up and down between samples, its squares, how often */
     double power_w;
 };
 
@@ -26,15 +28,15 @@ struct shape_block {
 
 struct shape {
     int64_t origin_ns;
-    double delay_s;                /* a sample stands for the moment so long before its time */
+    double delay_s; /* a sample stands for the moment so long before its time */
     double gap_s;
     const struct power_sample *at; /* the series' own array, or own */
     struct power_sample *own;
     size_t count;
-    bool real;                     /* there is a trace: not all samples were made from the counter */
-    double range_w;                /* how far power may be off in a gap */
-    struct shape_block *blocks;    /* each of the same number of samples */
-    struct shape_range *supers;    /* each of the same number of blocks */
+    bool real;                  /* there is a trace: not all samples were made from the counter */
+    double range_w;             /* how far power may be off in a gap */
+    struct shape_block *blocks; /* each of the same number of samples */
+    struct shape_range *supers; /* each of the same number of blocks */
 };
 
 /* Seconds from b to a; exact to the nanosecond for spans under 100 days. */
