@@ -15,15 +15,12 @@
 #include "state/state.h"
 #include "tare_build.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { CELL_SIZE = 64 };
-static const char prefix[] = "calibration-";
 
 static const struct row {
     const char *title, *unit;
@@ -130,45 +127,47 @@ static int print_json(json_t *json)
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 
+struct shown {
+    const char *uuid; /* only this GPU's; NULL: all */
+    char *driver;
+    json_t *all;
+    struct text text;
+};
+
+static void show_one(void *data, const struct calibration *found, const struct err *why)
+{
+    struct shown *shown = data;
+    if (!found)
+        cli_warning("%s", why->text);
+    if (!found || (shown->uuid && strcmp(found->uuid, shown->uuid) != 0))
+        return;
+    AUTO_FREE char *stale = calibration_stale(found, shown->driver, clock_realtime_ns() / NS_PER_S);
+    json_array_append_new(shown->all, result_json(found, stale));
+    add_text(found, stale, &shown->text);
+}
+
 static int show(const struct calibrate_options *options, const char *uuid)
 {
     struct err err = {0};
     struct state *state = state_open_user(&err);
     if (!state)
         return cli_failed(CLI_BROKEN, &err);
-    AUTO_FREE char *driver = gpu_driver_version(gpus_root());
-    AUTO_TEXT struct text text = {0};
-    json_t *all = json_array();
-    int copy = fcntl(state_folder(state), F_DUPFD_CLOEXEC, 3);
-    DIR *folder = copy >= 0 ? fdopendir(copy) : NULL;
-    if (folder)
-        rewinddir(folder);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        struct calibration found;
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
-            continue;
-        if (!calibration_read(state_folder(state), entry->d_name, &found, &err)) {
-            cli_warning("%s", err.text);
-            continue;
-        }
-        if (uuid && strcmp(found.uuid, uuid) != 0)
-            continue;
-        AUTO_FREE char *stale = calibration_stale(&found, driver, clock_realtime_ns() / NS_PER_S);
-        json_array_append_new(all, result_json(&found, stale));
-        add_text(&found, stale, &text);
-    }
-    if (folder)
-        closedir(folder);
+    struct shown shown = {.uuid = uuid, .driver = gpu_driver_version(gpus_root()), .all = json_array()};
+    calibration_each(state_folder(state), show_one, &shown);
     state_close(state);
-    size_t count = json_array_size(all);
-    if (options->json)
-        return print_json(all);
-    json_decref(all);
-    if (count == 0) {
+    int code = CLI_OK;
+    if (options->json) {
+        code = print_json(json_incref(shown.all));
+    } else if (json_array_size(shown.all) == 0) {
         cli_error("nothing is calibrated yet: " TARE_NAME " calibrate");
-        return CLI_SOME_FAILED;
+        code = CLI_SOME_FAILED;
+    } else if (!message_print(&shown.text)) {
+        code = CLI_BROKEN;
     }
-    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    json_decref(shown.all);
+    free(shown.driver);
+    text_fini(&shown.text);
+    return code;
 }
 
 static bool agreed(const struct calibrate_options *options, const char *label)

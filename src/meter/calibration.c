@@ -5,10 +5,13 @@
 #include "base/mem.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
 enum { FORMAT = 1 };
+static const char prefix[] = "calibration-";
 #define FIGURE_MAX  1e6
 #define BAND_SHARE  0.02 /* of the rise: power is back when it is so near */
 #define BAND_NOISES 4.0
@@ -209,7 +212,7 @@ static bool is_name_part(const char *text)
 
 char *calibration_file_name(const char *uuid, const char *driver)
 {
-    return is_name_part(uuid) && is_name_part(driver) ? mem_printf("calibration-%s-%s.json", uuid, driver) : NULL;
+    return is_name_part(uuid) && is_name_part(driver) ? mem_printf("%s%s-%s.json", prefix, uuid, driver) : NULL;
 }
 
 bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err)
@@ -222,6 +225,21 @@ bool calibration_read(int dir, const char *name, struct calibration *out, struct
     bool good = calibration_parse(doc.root, out, err);
     json_doc_fini(&doc);
     return good || err_wrap(err, "%s", name);
+}
+
+void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
+                      void *data)
+{
+    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        struct calibration calibration;
+        struct err err = {0};
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
+            found(data, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL, &err);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s)

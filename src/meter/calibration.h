@@ -82,6 +82,10 @@ char *calibration_file_name(const char *uuid, const char *driver);
 enum { CALIBRATION_FILE_MAX = 65536, CALIBRATION_DAYS = 30 };
 bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err);
 
+/* All that the folder has; calibration NULL: that file is none, for the reason in why. */
+void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
+                      void *data);
+
 /* Why it does not hold any more: another driver, or older than CALIBRATION_DAYS: fresh; NULL: it holds. driver: NULL or
  * "": unknown. */
 char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s);

@@ -83,7 +83,7 @@ static void the_interpreter_of_a_command_is_its_first_python(void **state)
 static json_t *written(struct world *world)
 {
     struct err err = {0};
-    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, &err))
+    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, NULL, &err))
         fail_msg("%s", err.text);
     AUTO_FREE char *text = world_read(world, "machine.json");
     json_t *json = json_loads(text, 0, NULL);
