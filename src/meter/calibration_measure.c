@@ -64,7 +64,7 @@ static bool read_whole(int fd, void *bytes, size_t count)
 
 static void say(int fd, enum message_kind kind, const char *reason)
 {
-    struct message message = {.kind = kind};
+    struct message message = {.kind = (int32_t)kind};
     snprintf(message.reason, sizeof message.reason, "%s", reason);
     if (!write_whole(fd, &message, sizeof message))
         _exit(1);
@@ -101,7 +101,7 @@ static void add(struct reader *reader, enum calibration_series series, int64_t b
                 double value)
 {
     reader->batch[reader->batched++] =
-        (struct message){.kind = MESSAGE_READING, .series = series, .reading = {before_ns, after_ns, value}};
+        (struct message){.kind = MESSAGE_READING, .series = (int32_t)series, .reading = {before_ns, after_ns, value}};
     if (reader->batched == BATCH)
         flush(reader);
 }

@@ -54,6 +54,15 @@ END
     [[ "$output" == *"$UUID"*"driver 580.159.04"* && "$output" == *"looked-at share"* && "$output" == *instant*boxcar* ]]
     # The machine's driver in these files is 535.183.01.
     [[ "$output" == *"stale: it is of driver 580.159.04, and this is 535.183.01"* ]]
+    # A run records it.
+    job 'echo "loss 0.5"'
+    settings 1
+    tare_run -q >out 2>err
+    python3 - "$(run_dir)" "$UUID" <<'END'
+import json, sys
+found = json.load(open(sys.argv[1] + "/machine.json"))["calibrations"]
+assert [c["uuid"] for c in found] == [sys.argv[2]] and found[0]["sensors"]["counter"]["averaging"] == "boxcar", found
+END
 }
 
 @test "nobody's GPU is loaded without consent" {

@@ -357,10 +357,10 @@ static void schedule_has_long_steps_and_waves_in_all_phases(void **state)
     for (size_t s = 0; s < 3; s++) {
         sensor_schedule_steps(seconds[s], &part);
         assert_true(part.count >= 2 && part.loads[0].begin_ns == 2 * NS_PER_S);
-        assert_true(part.end_ns <= seconds[s] * 0.5e9 + 1);
+        assert_true((double)part.end_ns <= seconds[s] * 0.5e9 + 1);
         for (size_t i = 0; i < part.count; i++) {
             int64_t next_ns = i + 1 < part.count ? part.loads[i + 1].begin_ns : part.end_ns;
-            assert_true(part.loads[i].end_ns - part.loads[i].begin_ns >= 1.5 * NS_PER_S - 1);
+            assert_true(part.loads[i].end_ns - part.loads[i].begin_ns >= 1500 * NS_PER_MS - 1);
             assert_true(next_ns - part.loads[i].end_ns >= 2 * NS_PER_S - 1);
         }
         for (size_t p = 0; p < 5; p++) {

@@ -106,6 +106,7 @@ static void machine_json_says_where_it_ran(void **state)
     json_int_t memory = json_integer_value(json_object_get(json, "memory_bytes"));
     assert_true(memory > 0 && memory == strtoll(text_get(&total), NULL, 10) * 1024);
     assert_true(json_is_array(json_object_get(json, "gpus")));
+    assert_string_equal(json_string_value(json_object_get(json, "calibrations")), "none");
     /* The scripts' folder is no repository: absent is null. */
     const json_t *repository = json_array_get(json_object_get(json, "repositories"), 0);
     assert_string_equal(json_string_value(json_object_get(repository, "path")), world->root);
