@@ -12,6 +12,7 @@ enum { UPDATES_MIN = 20, STEADY_MIN = 5, BLOCKS = 8, VALUES_MIN = 10 };
 #define STUDENT_95_7  2.365 /* of BLOCKS - 1 degrees of freedom */
 #define PERIOD_SPREAD 0.2  /* of the period: gaps that scatter so far about its multiples have none (at random: 0.29) */
 #define RISE_NOISES   10.0 /* a load that raises power by less shows no shape */
+#define STILL_SHARE   1e-6 /* noise below this share of idle power is none */
 #define LONG_S        1.0  /* a step at least so long shows steady power in its second half */
 #define CHI_MAX       2.5  /* per update: a worse fit is none */
 #define KIND_SCORE    10.0 /* two kinds whose scores are nearer are not told apart (odds of about 150 to 1) */
@@ -331,6 +332,19 @@ static int64_t origin_of(const struct load_interval *loads, size_t load_count)
     return load_count > 0 ? loads[0].begin_ns : 0;
 }
 
+/* Updates are seen by a new value: where a steady load gives one and the same, a multiple of the period is seen. */
+static void doubt_period(const struct load_interval *loads, size_t load_count, const struct sensor_reading *readings,
+                         size_t count, int64_t origin_ns, struct sensor_learnt *out)
+{
+    AUTO_FREE struct fit_update *all = mem_array(count + 1, sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] =
+            (struct fit_update){.t_s = (double)(readings[i].after_ns - origin_ns) / 1e9, .value = readings[i].value};
+    learn_levels(loads, load_count, all, count, origin_ns, 0, out);
+    if (out->noise_w.known && out->noise_w.value < STILL_SHARE * fabs(out->idle_w.value))
+        out->update_period_s = out->jitter_s = unknown("steady power shows no change, so its updates are not seen");
+}
+
 void sensor_learn_power(const struct load_interval *loads, size_t load_count, const struct sensor_reading *readings,
                         size_t count, struct sensor_learnt *out)
 {
@@ -342,6 +356,8 @@ void sensor_learn_power(const struct load_interval *loads, size_t load_count, co
     out->updates = find_updates(readings, count, origin_ns, &stamped, updates);
     learn_period(updates, out->updates, stamped, out);
     out->quantum = learn_quantum(readings, count);
+    if (!stamped)
+        doubt_period(loads, load_count, readings, count, origin_ns, out);
     size_t value_count = 0;
     double step_s = out->update_period_s.known ? out->update_period_s.value : 0;
     for (size_t i = 0; i < count; i++) {

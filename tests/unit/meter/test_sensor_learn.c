@@ -295,6 +295,17 @@ static void update_without_a_period_is_said_to_have_none(void **state)
     assert_non_null(learnt.update_period_s.why);
 }
 
+static void period_of_power_without_noise_is_said_to_be_unknown(void **state)
+{
+    (void)state;
+    struct simulated sensor = {MOMENT, 0, 0, 0.1, 0.002, 0, 0.001, 7};
+    struct sensor_learnt learnt;
+    learn("no noise", &sensor, &learnt);
+    assert_false(learnt.update_period_s.known || learnt.looked_share.known);
+    assert_string_equal(learnt.update_period_s.why, "steady power shows no change, so its updates are not seen");
+    assert_within("load", learnt.load_w, idle_w + rise_w, 0.001);
+}
+
 static void counter_is_learnt_by_what_it_adds_and_agrees_with_its_samples(void **state)
 {
     (void)state;
@@ -391,6 +402,7 @@ int main(void)
         cmocka_unit_test(half_widths_hold_the_truth_in_95_of_100),
         cmocka_unit_test(sensor_of_no_known_kind_is_said_to_be_unknown),
         cmocka_unit_test(update_without_a_period_is_said_to_have_none),
+        cmocka_unit_test(period_of_power_without_noise_is_said_to_be_unknown),
         cmocka_unit_test(counter_is_learnt_by_what_it_adds_and_agrees_with_its_samples),
         cmocka_unit_test(nothing_is_learnt_from_nothing),
         cmocka_unit_test(way_back_ends_where_the_readings_stay_near),
