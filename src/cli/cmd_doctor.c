@@ -1,6 +1,7 @@
 /* doctor: what this machine gives, and what would give more. */
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "cli/calibrate.h"
 #include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { OPTION_OUTPUT, OPTION_JSON, OPTION_AS_ROOT, OPTION_COUNT };
+enum { OPTION_OUTPUT, OPTION_JSON, OPTION_CALIBRATE, OPTION_AS_ROOT, OPTION_COUNT };
 
 /* A page wider than this is hard to read. */
 enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
@@ -22,6 +23,8 @@ enum { WIDTH_MIN = 60, WIDTH_MAX = 100 };
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which runs will put their results"),
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+    [OPTION_CALIBRATE] = {.long_name = "--calibrate",
+                          .help = "instead: learn how the GPU's sensors behave, as the command calibrate does"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo: look as root instead of as the caller"},
 };
 
@@ -89,6 +92,9 @@ static int run_with(const struct cli_call *call, struct host_meter *host)
     AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
+    if (call->values[OPTION_CALIBRATE].given)
+        return calibrate(&(struct calibrate_options){
+            .seconds = CALIBRATE_SECONDS, .json = call->values[OPTION_JSON].given, .environment = &caller.environment});
     return examine(call, host);
 }
 
@@ -101,7 +107,7 @@ static int run(const struct cli_call *call)
     return code;
 }
 
-static const char *const usage[] = {"doctor [--output DIR] [--json]", NULL};
+static const char *const usage[] = {"doctor [--output DIR] [--json]", "doctor --calibrate [--json]", NULL};
 
 static const char *const description[] = {
     "Tells on one page whether this machine is fit to measure: which layers hold a job's processes together, and so "

@@ -84,6 +84,7 @@ extern const struct cli_command cmd_clean;
 extern const struct cli_command cmd_doctor;
 extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_measure;
+extern const struct cli_command cmd_calibrate;
 extern const struct cli_command cmd_audit;
 extern const struct cli_command cmd_stats;
 extern const struct cli_command cmd_compare;

@@ -18,10 +18,9 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_list,        &cmd_exec,       &cmd_bench,   &cmd_measure,
-    &cmd_mark,   &cmd_audit,       &cmd_stats,      &cmd_compare, &cmd_export,
-    &cmd_report, &cmd_feasibility, &cmd_plan_pairs, &cmd_oom,     &cmd_memory,
-    &cmd_submit, &cmd_collect,     &cmd_clean,      &cmd_doctor,  NULL,
+    &cmd_run,    &cmd_list,    &cmd_exec,    &cmd_bench,  &cmd_measure,     &cmd_mark,       &cmd_audit,
+    &cmd_stats,  &cmd_compare, &cmd_export,  &cmd_report, &cmd_feasibility, &cmd_plan_pairs, &cmd_oom,
+    &cmd_memory, &cmd_submit,  &cmd_collect, &cmd_clean,  &cmd_doctor,      &cmd_calibrate,  NULL,
 };
 
 /* What the program starts itself as: not shown. */

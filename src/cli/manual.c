@@ -97,6 +97,7 @@ static const struct {
     {"TARE_STATE_DIR, XDG_STATE_HOME", "where live runs are registered."},
     {"TARE_LOCK_DIR", "where GPUs are locked, for all who are to meet there."},
     {"TARE_NVML", "the GPU driver's library, where a site keeps it in an unusual place."},
+    {"TARE_CUDA", "the CUDA driver's library, in the same way; only calibrate uses it."},
 };
 
 static void program_page(struct text *out)

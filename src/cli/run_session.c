@@ -243,9 +243,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
         .again = session->wish->rerun ? &session->again : NULL,
         .stop_at_failure = session->wish->stop_at_failure,
     };
-    bool ok =
-        machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets, err) &&
-        run_plan(&request, summary, err);
+    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
+                            session->state, err) &&
+              run_plan(&request, summary, err);
     if (!session->wish->part)
         governing_end(session->wish->governing);
     session->detached = progress_detached(progress);

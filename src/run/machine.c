@@ -3,9 +3,11 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "gpu/devices.h"
+#include "meter/calibration.h"
 #include "run/cpu_sets.h"
 #include "run/provenance.h"
 #include "run/run.h"
+#include "state/state.h"
 #include "tare_build.h"
 
 #include <errno.h>
@@ -87,6 +89,26 @@ static json_t *gpus_json(void)
     return json;
 }
 
+/* Valid ones only: what the state folder has besides is told by `calibrate --show`. */
+static void add_calibration(void *data, const struct calibration *calibration, const struct err *why)
+{
+    (void)why;
+    if (calibration)
+        json_array_append_new(data, calibration_json(calibration));
+}
+
+/* Of all GPUs and drivers that the user's state folder knows; "none" without any. */
+static json_t *calibrations_json(const struct state *state)
+{
+    json_t *json = json_array();
+    if (state)
+        calibration_each(state_folder(state), add_calibration, json);
+    if (json_array_size(json) > 0)
+        return json;
+    json_decref(json);
+    return json_string("none");
+}
+
 static json_t *driver_json(void)
 {
     AUTO_TEXT struct text text = {0};
@@ -108,7 +130,8 @@ static json_t *containment_json(const struct containment *containment)
     return json;
 }
 
-static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets)
+static json_t *machine_json(const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
+                            const struct state *state)
 {
     struct utsname host = {0};
     char time[40], boot_id[40];
@@ -131,6 +154,7 @@ static json_t *machine_json(const struct plan *plan, const struct containment *c
     json_object_set_new(json, "memory_bytes", memory_json());
     json_object_set_new(json, "nvidia_driver", driver_json());
     json_object_set_new(json, "gpus", gpus_json());
+    json_object_set_new(json, "calibrations", calibrations_json(state));
     json_object_set_new(json, "containment", containment_json(containment));
     json_object_set_new(json, "cpu_sets", sets ? cpu_sets_json(sets) : json_null());
     json_object_set_new(json, "repositories", provenance_repositories(plan, containment, &environment));
@@ -153,12 +177,12 @@ static bool keep_earlier(int dir, struct err *err)
 }
 
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   struct err *err)
+                   const struct state *state, struct err *err)
 {
     AUTO_TEXT struct text text = {0};
     if (!keep_earlier(dir, err))
         return false;
-    json_t *json = machine_json(plan, containment, sets);
+    json_t *json = machine_json(plan, containment, sets, state);
     json_print_pretty(json, &text);
     json_decref(json);
     return fs_write_atomic(dir, "machine.json", text_get(&text), text.length, err);

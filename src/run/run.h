@@ -18,18 +18,20 @@ struct run_listener {
     void (*event)(void *context, const struct event *event);
     bool (*tick)(void *context);
     void *context;
-    bool (*enough)(void *context); /* true: nothing more begins. Asked when an experiment has ended and its events were told; may be NULL */
+    bool (*enough)(
+        void *
+            context); /* true: nothing more begins. Asked when an experiment has ended and its events were told; may be NULL */
 };
 
-struct again; /* run/again.h */
-struct cpu_sets; /* run/cpu_sets.h */
-struct cpus; /* base/cpus.h */
-struct gauge_options; /* meter/gauge.h */
+struct again;           /* run/again.h */
+struct cpu_sets;        /* run/cpu_sets.h */
+struct cpus;            /* base/cpus.h */
+struct gauge_options;   /* meter/gauge.h */
 struct governor_keeper; /* meter/governor_keeper.h */
-struct gpu_locks; /* gpu/lock.h */
-struct guardian; /* contain/guardian.h */
-struct state;    /* state/state.h */
-struct census_roots; /* state/census.h */
+struct gpu_locks;       /* gpu/lock.h */
+struct guardian;        /* contain/guardian.h */
+struct state;           /* state/state.h */
+struct census_roots;    /* state/census.h */
 
 /* How the CPU frequency governor is set. */
 struct run_governor {
@@ -56,17 +58,18 @@ struct run_request {
     struct store *store; /* open; stays the caller's */
     int dir;             /* the run's folder, open */
     const char *dir_path;
-    bool is_task; /* of a submitted run: dir is below its folder (batch/tasks.h), which is the one that jobs must not write */
+    bool
+        is_task; /* of a submitted run: dir is below its folder (batch/tasks.h), which is the one that jobs must not write */
     const struct containment *containment;
     const struct strv *environment; /* what jobs inherit: the caller's own under sudo */
     struct guardian *guardian;      /* told of every job while it lives; NULL: none. Stays the caller's */
-    struct state *state; /* registered; knows of every job while it lives; NULL: none. Stays the caller's */
+    struct state *state;            /* registered; knows of every job while it lives; NULL: none. Stays the caller's */
     bool change_user; /* jobs become uid/gid; false where the caller has become that user already, as cli does */
     uid_t uid;
     gid_t gid;
     struct run_listener listener;
-    const struct census_roots *roots; /* where processes and devices are looked for; NULL: the machine's own */
-    const char *sysroot; /* where the machine's /sys is; NULL: "" */
+    const struct census_roots *roots;  /* where processes and devices are looked for; NULL: the machine's own */
+    const char *sysroot;               /* where the machine's /sys is; NULL: "" */
     const struct gauge_options *gauge; /* what measures energy; NULL: nothing does */
     const struct run_lane *lanes;      /* each runs an experiment at the same time as the others */
     size_t lane_count;                 /* 0: one, with all GPUs */
@@ -74,7 +77,7 @@ struct run_request {
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
     const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan asks for it */
     bool resumed;
-    bool stop_at_failure; /* nothing more begins when an experiment has failed */
+    bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */
 };
 
@@ -103,6 +106,6 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
  * dirty flag; per interpreter: path, version, packages when cheap; the lanes' processors, where sets is not NULL).
  * Starts no shell. */
 bool machine_write(int dir, const struct plan *plan, const struct containment *containment, const struct cpu_sets *sets,
-                   struct err *err);
+                   const struct state *state, struct err *err);
 
 #endif

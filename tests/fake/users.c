@@ -73,6 +73,43 @@ void fake_users_read(const struct fake_scenario *scenario, int gpu, struct fake_
     qsort(out->users, (size_t)out->count, sizeof *out->users, by_pid);
 }
 
+/* Kernels that the fake CUDA driver plays (cuda/launch.c): pairs of begin and end, in order. Of the GPU that was asked
+ * for last. */
+enum { KERNELS_MAX = 4096 };
+static int64_t kernels[KERNELS_MAX][2];
+static int kernel_count;
+static double kernel_w;
+
+static void kernels_read(const struct fake_scenario *scenario, int gpu)
+{
+    char path[FAKE_PATH + 32];
+    snprintf(path, sizeof path, "%s/kernel%d", scenario->users, gpu);
+    kernel_count = 0;
+    kernel_w = scenario->gpus[gpu].load_w;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t got = read(fd, kernels, sizeof kernels);
+    kernel_count = got > 0 ? (int)((size_t)got / sizeof *kernels) : 0;
+    close(fd);
+}
+
+static double kernels_s(int64_t t_ns)
+{
+    int64_t sum_ns = 0;
+    for (int i = 0; i < kernel_count && kernels[i][0] < t_ns; i++)
+        sum_ns += (t_ns < kernels[i][1] ? t_ns : kernels[i][1]) - kernels[i][0];
+    return (double)sum_ns / 1e9;
+}
+
+static bool kernel_runs(int64_t t_ns)
+{
+    for (int i = kernel_count - 1; i >= 0; i--)
+        if (kernels[i][0] <= t_ns)
+            return t_ns < kernels[i][1];
+    return false;
+}
+
 static const struct fake_change *change_at(const struct fake_load *load, int64_t t_ns)
 {
     const struct fake_change *found = NULL;
@@ -84,13 +121,18 @@ static const struct fake_change *change_at(const struct fake_load *load, int64_t
 double fake_load_power_w(const struct fake_load *load, int64_t t_ns)
 {
     const struct fake_change *change = change_at(load, t_ns);
-    return change ? change->power_w : 0;
+    return (change ? change->power_w : 0) + (kernel_runs(t_ns) ? kernel_w : 0);
+}
+
+static double users_energy_j(const struct fake_load *load, int64_t t_ns)
+{
+    const struct fake_change *change = change_at(load, t_ns);
+    return change ? change->energy_j + change->power_w * (double)(t_ns - change->t_ns) / 1e9 : 0;
 }
 
 double fake_load_energy_j(const struct fake_load *load, int64_t t_ns)
 {
-    const struct fake_change *change = change_at(load, t_ns);
-    return change ? change->energy_j + change->power_w * (double)(t_ns - change->t_ns) / 1e9 : 0;
+    return users_energy_j(load, t_ns) + kernel_w * kernels_s(t_ns);
 }
 
 static void add_change(struct fake_load *load, int64_t t_ns, double power_w)
@@ -98,7 +140,7 @@ static void add_change(struct fake_load *load, int64_t t_ns, double power_w)
     const struct fake_change *last = load->count > 0 ? &load->changes[load->count - 1] : NULL;
     if (last && (last->power_w == power_w || t_ns <= last->t_ns))
         return;
-    struct fake_change change = {.t_ns = t_ns, .power_w = power_w, .energy_j = fake_load_energy_j(load, t_ns)};
+    struct fake_change change = {.t_ns = t_ns, .power_w = power_w, .energy_j = users_energy_j(load, t_ns)};
     if (load->count == FAKE_CHANGES_MAX) {
         load->count = FAKE_CHANGES_MAX / 2;
         memmove(load->changes, load->changes + FAKE_CHANGES_MAX / 2, sizeof load->changes / 2);
@@ -115,6 +157,7 @@ void fake_users_load(const struct fake_scenario *scenario, int gpu, int64_t now_
     *out = (struct fake_load){0};
     if (!scenario->users[0])
         return;
+    kernels_read(scenario, gpu);
     snprintf(path, sizeof path, "%s/.gpu%d", scenario->users, gpu);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)

@@ -83,7 +83,7 @@ static void the_interpreter_of_a_command_is_its_first_python(void **state)
 static json_t *written(struct world *world)
 {
     struct err err = {0};
-    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, &err))
+    if (!machine_write(world->dir, &world->plan, &world->containment, NULL, NULL, &err))
         fail_msg("%s", err.text);
     AUTO_FREE char *text = world_read(world, "machine.json");
     json_t *json = json_loads(text, 0, NULL);
@@ -106,6 +106,7 @@ static void machine_json_says_where_it_ran(void **state)
     json_int_t memory = json_integer_value(json_object_get(json, "memory_bytes"));
     assert_true(memory > 0 && memory == strtoll(text_get(&total), NULL, 10) * 1024);
     assert_true(json_is_array(json_object_get(json, "gpus")));
+    assert_string_equal(json_string_value(json_object_get(json, "calibrations")), "none");
     /* The scripts' folder is no repository: absent is null. */
     const json_t *repository = json_array_get(json_object_get(json, "repositories"), 0);
     assert_string_equal(json_string_value(json_object_get(repository, "path")), world->root);

@@ -1,0 +1,23 @@
+/* calibrate: learns how the sensors of one GPU behave, by a small load, for `calibrate` and `doctor --calibrate`. */
+#ifndef TARE_CLI_CALIBRATE_H
+#define TARE_CLI_CALIBRATE_H
+
+#include "base/strv.h"
+
+#include <stdbool.h>
+
+#define CALIBRATE_SECONDS 60.0
+
+struct calibrate_options {
+    const char *gpu; /* number or UUID; NULL: the only one */
+    double seconds;
+    bool yes; /* the GPU's owner agrees: nobody is asked */
+    bool json;
+    bool show;                      /* what was learnt before; no load */
+    const struct strv *environment; /* where the locks of the run that we are part of are told */
+};
+
+/* The program's exit code. What went wrong has been said. */
+int calibrate(const struct calibrate_options *options);
+
+#endif

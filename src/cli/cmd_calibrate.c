@@ -1,0 +1,68 @@
+/* calibrate: how the sensors of this GPU behave. */
+#include "cli/calibrate.h"
+#include "cli/caller.h"
+#include "cli/command.h"
+#include "meter/sensor_schedule.h"
+
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_COUNT };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [OPTION_GPU] = {.long_name = "--gpu",
+                    .argument = "GPU",
+                    .type = CLI_TEXT,
+                    .help = "this one, by number or UUID; needed where there are several"},
+    [OPTION_SECONDS] = {.long_name = "--seconds",
+                        .argument = "DURATION",
+                        .type = CLI_DURATION,
+                        .low = SCHEDULE_SECONDS_MIN,
+                        .high = SCHEDULE_SECONDS_MAX,
+                        .default_text = "60",
+                        .unit = "seconds",
+                        .help = "so long in all; longer makes the figures more certain"},
+    [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"},
+    [OPTION_SHOW] = {.long_name = "--show", .help = "show what was learnt before, and load nothing"},
+    [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
+};
+
+static int run(const struct cli_call *call)
+{
+    const struct cli_value *values = call->values;
+    return calibrate(&(struct calibrate_options){.gpu = values[OPTION_GPU].text,
+                                                 .seconds = values[OPTION_SECONDS].seconds,
+                                                 .yes = values[OPTION_YES].given,
+                                                 .json = values[OPTION_JSON].given,
+                                                 .show = values[OPTION_SHOW].given,
+                                                 .environment = &call->caller->environment});
+}
+
+static const char *const usage[] = {"calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--json]",
+                                    "calibrate --show [--gpu GPU] [--json]", NULL};
+
+static const char *const description[] = {
+    "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "
+    "learns "
+    "how its power sensors behave: how often they update, how long they average, with what delay, which share of the "
+    "time they look at, their step and noise, whether counter and samples agree, and how long power and temperature "
+    "take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
+    "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
+    "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows it, "
+    "and "
+    "says when it is stale: of another driver, or older than 30 days.",
+    NULL};
+
+static const char *const exits[] = {"0", "calibrated, or shown",
+                                    "1", "the GPU is not idle and free; --show: nothing is calibrated yet",
+                                    "2", "a mistake in the options, or nobody agreed",
+                                    "3", "the GPU cannot be used, or is locked by another run",
+                                    NULL};
+
+const struct cli_command cmd_calibrate = {
+    .name = "calibrate",
+    .summary = "learn how this GPU's power sensors behave",
+    .usage = usage,
+    .description = description,
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .exits = exits,
+    .run = run,
+};

@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# tare calibrate, against played drivers: libnvidia-ml, whose sensors are known, and libcuda, whose kernel sleeps.
+
+load energy
+
+CUDA=${BUILD_DIR:-$ROOT/build}/tests/fake/cuda/libcuda.so.1
+
+eval "energy_$(declare -f setup)"
+setup() {
+    energy_setup
+    [ -e "$CUDA" ] || skip "the fake CUDA driver is not built ($CUDA)"
+    mkdir users
+    export TARE_CUDA=$CUDA FAKE_CUDA_USERS=$WORK/users
+    UUID=GPU-7f000000-0000-0000-0000-000000000000
+    fake_gpu 0000:01:00.0 0 "$UUID"
+    {
+        python3 -c 'import time; print("origin_ns", time.monotonic_ns() - 10**9)'
+        printf 'uuid %s\nusers %s/users\nload_w 500\n' "$UUID" "$WORK"
+    } >scenario
+}
+
+files() { find "$XDG_STATE_HOME" -name 'calibration-*'; }
+
+@test "calibrate learns the period, the averaging and the levels of the GPU's sensors, keeps them and shows them" {
+    run --separate-stderr "$TARE" calibrate --yes --seconds 24 --json
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    echo "$output" >page.json
+    # The scenario: updates every 100 ms (its jitter is +-3 ms of each), samples every 17 ms, all instant; 77 W, 500 W more.
+    python3 - <<'END'
+import json
+page = json.load(open("page.json"))
+def near(figure, truth, slack=0):
+    assert figure["value"] is not None and abs(figure["value"] - truth) <= 1.5 * figure["half_width"] + slack, (figure, truth)
+sensors = page["sensors"]
+near(sensors["counter"]["update_period_s"], 0.1, 0.0005)
+near(sensors["samples"]["update_period_s"], 0.017, 0.0001)
+assert sensors["samples"]["averaging"] == "instant", sensors["samples"]
+near(sensors["samples"]["averaging_s"], 0, 0.001)
+near(sensors["samples"]["delay_s"], 0, 0.002)
+assert sensors["counter"]["averaging"] == "boxcar", sensors["counter"]
+near(sensors["counter"]["averaging_s"], 0.1, 0.003)
+assert sensors["counter"]["looked_share"]["value"] > 0.95
+for name in ("samples", "power", "counter"):
+    near(sensors[name]["idle_w"], 77, 1)
+    near(sensors[name]["load_w"], 577, 2)
+near(page["agreement"], 1, 0.01)
+near(page["power_back_s"], 0, 0.3)
+assert page["uuid"] == "GPU-7f000000-0000-0000-0000-000000000000" and page["driver"] == "580.159.04" and not page["stale"]
+END
+    [ "$(files | wc -l)" -eq 1 ]
+    [ "$(basename "$(files)")" = "calibration-$UUID-580.159.04.json" ]
+    run -0 "$TARE" calibrate --show
+    [[ "$output" == *"$UUID"*"driver 580.159.04"* && "$output" == *"looked-at share"* && "$output" == *instant*boxcar* ]]
+    # The machine's driver in these files is 535.183.01.
+    [[ "$output" == *"stale: it is of driver 580.159.04, and this is 535.183.01"* ]]
+    # A run records it.
+    job 'echo "loss 0.5"'
+    settings 1
+    tare_run -q >out 2>err
+    python3 - "$(run_dir)" "$UUID" <<'END'
+import json, sys
+found = json.load(open(sys.argv[1] + "/machine.json"))["calibrations"]
+assert [c["uuid"] for c in found] == [sys.argv[2]] and found[0]["sensors"]["counter"]["averaging"] == "boxcar", found
+END
+}
+
+@test "nobody's GPU is loaded without consent" {
+    run -2 "$TARE" calibrate </dev/null
+    [[ "$output" == *"--yes"* ]]
+    run -2 "$TARE" doctor --calibrate </dev/null
+    [[ "$output" == *"--yes"* ]]
+    [ ! -e users/kernel0 ]
+    [ -z "$(files 2>/dev/null)" ]
+}
+
+@test "a GPU that somebody uses is not loaded" {
+    printf '0 1000000000 90\n' >"users/$$"
+    run -1 "$TARE" calibrate --yes --seconds 20
+    [[ "$output" == *"used by pid"* ]]
+    [ ! -e users/kernel0 ]
+}
+
+@test "a GPU whose lock another run holds is not loaded" {
+    hold
+    run -3 "$TARE" calibrate --yes --seconds 20
+    [[ "$output" == *"is held by process"* ]]
+    [ ! -e users/kernel0 ]
+    let_go
+}
+
+@test "without a CUDA driver calibrate says so" {
+    TARE_CUDA=$WORK/none.so run -3 "$TARE" calibrate --yes --seconds 20
+    [[ "$output" == *"none.so"* ]]
+}
+
+@test "the processes that use the GPU end with calibrate, however it ends" {
+    "$TARE" calibrate --yes --seconds 20 >/dev/null 2>&1 3>&- &
+    PID=$!
+    wait_until test -e users/kernel0
+    local children=$(pgrep -P "$PID")
+    [ "$(wc -w <<<"$children")" -eq 2 ]
+    kill -KILL "$PID"
+    local child
+    for child in $children; do wait_until test ! -e "/proc/$child"; done
+    [ -z "$(files)" ]
+}
+
+@test "a calibration that is none is refused, with its name" {
+    run -1 "$TARE" calibrate --show
+    [[ "$output" == *"nothing is calibrated yet"* ]]
+    local folder
+    folder=$(find "$XDG_STATE_HOME" -type d -name runs)
+    [ -n "$folder" ] || folder=$(find "$XDG_STATE_HOME" -mindepth 1 -maxdepth 1 -type d)/x
+    echo '{"format": 1, "uuid": "GPU-\u001b[31m"}' >"$(dirname "$folder")/calibration-x.json"
+    cp "$(dirname "$folder")/calibration-x.json" "$folder/" 2>/dev/null || true
+    run -1 "$TARE" calibrate --show
+    [[ "$output" == *"calibration-x.json: it is no calibration of this version"* ]]
+}
