@@ -67,7 +67,7 @@ job_holds() { echo "echo \"0 \$(($1 * 1048576)) ${2:-0}\" >$USERS/.job\$\$ && mv
 kinds() {
     events evidence "${1:-1}" | python3 -c '
 import json, sys
-meter = ("sampling_gap", "energy_disagrees", "counter_", "cpu_shared", "energy_file")
+meter = ("sampling_gap", "energy_disagrees", "counter_", "cpu_shared", "cpu_unchecked", "energy_file")
 print(*sorted({k for k in (json.loads(x)["kind"] for x in sys.stdin) if not k.startswith(meter)}))'
 }
 
