@@ -52,6 +52,8 @@ forms() {
 3 bench true -n 2 --pause 0 --preflight go-on --json" ;;
     measure) echo "3 measure --for 0.5
 3 measure --for 0.5 --json" ;;
+    calibrate) echo "1 calibrate --show
+3 calibrate --show --json" ;;
     mark) ;; # writes into the run's pipe
     audit) echo "3 audit $run_1
 3 audit $run_1 --json
@@ -263,6 +265,10 @@ bench true --export-json "none/$hostile"' ;;
     measure) echo 'measure --for 0.2
 measure --gpus "$hostile"
 measure --for "$hostile"' ;;
+    calibrate) echo 'calibrate --show
+calibrate --yes --gpu "$hostile"
+calibrate --yes --seconds "$hostile"
+calibrate "$hostile"' ;;
     mark) echo 'mark "$hostile"
 mark epoch "$hostile"' ;;
     audit) echo 'audit "$run_1"
