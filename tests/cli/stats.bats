@@ -18,15 +18,16 @@ for number in range(1, 13):
     batch = (16, 32, 64)[number % 3]
     name, start = f"demo_net_{number:03}", 1763452800 + 3600 * number
     watts = scale * (300 - batch + (number * 7 % 5) / 2)
+    before = 100 if number == 11 else 0 # what works there before it draws
     accuracy = 80 + batch / 8 + (number * 3 % 4) / 10
     os.makedirs(f"{top}/{name}/energy")
     end = datetime.datetime.fromtimestamp(start + 60, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000")
     busy = 80 if number == 11 else 0
-    for file, head, cells in (("gpu_power", "power_draw_w", f"{watts:.2f}"),
-                              ("gpu_utilization", "gpu_util_percent,memory_util_percent", f"{busy},0"),
-                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A")):
+    for file, head, cells in (("gpu_power", "power_draw_w", lambda i: f"{watts + before * (i < 3):.2f}"),
+                              ("gpu_utilization", "gpu_util_percent,memory_util_percent", lambda i: f"{busy},0"),
+                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", lambda i: "50,N/A")):
         with open(f"{top}/{name}/energy/{file}.csv", "w") as out:
-            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
+            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells(i)}\n" for i in range(60)))
     with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
         out.write(f"  {500 + number}.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
     success = number != 12
@@ -34,7 +35,7 @@ for number in range(1, 13):
         json.dump({"experiment_id": name, "repository": "demo", "model": "net", "hyperparameters": {"batch_size": batch},
                    "duration_seconds": 60.0, "performance_metrics": {"accuracy": accuracy} if success else {},
                    "training_success": success, "error_message": "it, \"broke\""}, out)
-    rows.append(f"{name},{end},demo,net,{success},60.0,0,{batch},{accuracy if success else ''},{60 * float(f'{watts:.2f}')!r}")
+    rows.append(f"{name},{end},demo,net,{success},60.0,0,{batch},{accuracy if success else ''},{60 * float(f'{watts:.2f}') + 3 * before!r}")
 with open(f"{top}/summary.csv", "w", newline="") as out:
     out.write("\r\n".join(rows) + "\r\n")
 END
