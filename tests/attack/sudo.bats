@@ -30,7 +30,7 @@ isolated() {
     reachable
     "${unshare[@]}" true 2> /dev/null || skip "no pid namespace with its own /proc can be made here"
     cat > script
-    declare -f wait_until as_sudo become > prelude
+    declare -f wait_until pause file_has as_sudo become > prelude
     WORK=$WORK TARE=$TARE NAME=$NAME CALLER=$CALLER OTHER=$OTHER "${unshare[@]}" bash -c 'set -eE
         trap "echo \"line \$LINENO of the script failed\"" ERR; . ./prelude; . ./script' > result 2>&1 3>&- < /dev/null ||
         { cat result; return 1; }
@@ -191,6 +191,11 @@ works_as_caller() {
         mark) TARE_MARKS=$WORK/roots/marks refused mark epoch ;;
         # It opens no file of the caller's; a machine without sensors ends it at once.
         measure) ! "$TARE" measure --for 0.1 2> /dev/null || works_as_caller measure --for 40 ;;
+        # It takes no path; what it shows is the caller's.
+        calibrate)
+            as_sudo "$TARE" calibrate --show > out 2>&1 || true
+            grep -q 'nothing is calibrated yet' out
+            ;;
         # It stays root, which sees what everybody has open; its part that is the caller is tested above.
         clean) ;;
         doctor)

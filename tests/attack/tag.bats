@@ -12,7 +12,7 @@ isolated() {
     [ "$(id -u)" -eq 0 ] || unshare=(unshare --user --map-root-user --pid --fork --kill-child --mount-proc)
     "${unshare[@]}" true 2> /dev/null || skip "no pid namespace with its own /proc can be made here"
     cat > script
-    declare -f wait_until is_named lives pid_of start_service clean modes > prelude
+    declare -f wait_until pause file_has is_named lives pid_of start_service clean modes > prelude
     # A daemon that starts "sleep" with the environment that it is sent, in a session of its own, as Slurm's does. With the word orphan
     # the process is nobody's child afterwards; other words are added to its environment.
     cat > service.py <<'PY'
