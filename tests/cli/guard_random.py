@@ -16,7 +16,7 @@ CONTAMINATED = {"foreign_process", "gpu_busy_before", "memory_not_empty", "hot_s
 UNVERIFIED = {"processes_unseen"}
 SUSPECT = {"went_on_after_wait", "sw_thermal", "memory_leaked", "possibly_delegated"}
 HARMLESS = {"foreign_after", "xid_program", "leftover_processes"}
-# Of the meter and of what looks once a second: a machine that stands still for seconds has them.
+# Of the meter and of checks that are made once a second: a machine that stands still for seconds has them.
 METER = {"sampling_gap", "energy_disagrees", "cpu_shared", "cpu_unchecked", "energy_file", "counter_stood", "counter_jumped", "check_not_made"}
 
 JOB = """#!/bin/sh

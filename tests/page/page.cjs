@@ -51,12 +51,12 @@ const checks = {
   // Large and tiny values, light and dark, wide, narrow and on paper: no label leaves its chart, and no text holds a {name}. Each size of
   // value narrow and on paper, where room is least; dark and light in turn. MORE: a folder for pictures of what was looked at.
   async labels(browser, file, pictures) {
-    const looks = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 400, height: 800 } }, paper: { media: "print" } };
+    const layouts = { light: {}, dark: { colorScheme: "dark" }, narrow: { viewport: { width: 400, height: 800 } }, paper: { media: "print" } };
     const scaled = `${file}.labels.html`, page = await open(browser, "/dev/null");
     for (const [i, factor] of [1, 4321, 98765432, 1e-3, 2.5e-8].entries()) {
       fs.writeFileSync(scaled, scaledBy(fs.readFileSync(file, "utf8"), factor));
-      for (const look of ["narrow", "paper", i % 2 ? "dark" : "light"]) {
-        const { viewport = { width: 1280, height: 900 }, colorScheme = "light", media = "screen" } = looks[look];
+      for (const layout of ["narrow", "paper", i % 2 ? "dark" : "light"]) {
+        const { viewport = { width: 1280, height: 900 }, colorScheme = "light", media = "screen" } = layouts[layout];
         await page.setViewportSize(viewport);
         await page.emulateMedia({ media: "screen", colorScheme });
         await page.goto("file://" + path.resolve(scaled));
@@ -93,8 +93,8 @@ const checks = {
           out.names = document.body.innerText.match(/\{\w+\}/g) || [];
           return out;
         });
-        if (pictures) await page.screenshot({ path: path.join(pictures, `${look}-${factor}.png`), fullPage: true });
-        assert.deepEqual(seen.cut, [], `${look}, values × ${factor}`);
+        if (pictures) await page.screenshot({ path: path.join(pictures, `${layout}-${factor}.png`), fullPage: true });
+        assert.deepEqual(seen.cut, [], `${layout}, values × ${factor}`);
         assert.deepEqual(seen.names, []);
         assert.ok(seen.texts >= 10 && seen.axes >= 2, JSON.stringify(seen));
         assert.deepEqual(page.said.filter((line) => !line.includes("willReadFrequently")), []); // our own looks at the pixels
@@ -435,7 +435,7 @@ const checks = {
   },
 };
 
-// One browser for many checks, since its start costs more than most of them: its address stands in FOLDER/address, until there is no FOLDER.
+// One browser for many checks, since its start costs more than most of them: its address is in FOLDER/address, until there is no FOLDER.
 async function serve(launched, folder) {
   const server = await chromium.launchServer(launched);
   fs.writeFileSync(`${folder}/new`, server.wsEndpoint());
