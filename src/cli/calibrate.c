@@ -15,6 +15,7 @@
 #include "state/state.h"
 #include "tare_build.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static const struct row {
     {"jitter", "ms", 1000, 2, offsetof(struct sensor_learnt, jitter_s)},
     {"length", "ms", 1000, 1, offsetof(struct sensor_learnt, averaging_s)},
     {"delay", "ms", 1000, 1, offsetof(struct sensor_learnt, delay_s)},
+    {"lag", "ms", 1000, 1, offsetof(struct sensor_learnt, lag_s)},
     {"looked-at share", "%", 100, 1, offsetof(struct sensor_learnt, looked_share)},
     {"quantum", "W or J", 1, 4, offsetof(struct sensor_learnt, quantum)},
     {"noise", "W", 1, 2, offsetof(struct sensor_learnt, noise_w)},
@@ -236,6 +238,23 @@ static bool keep(const struct calibration *found, struct err *err)
     return good;
 }
 
+/* Times are those of CLOCK_MONOTONIC. */
+static bool write_readings(const char *file, const struct calibration_data *data, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    text_add(&text, "series,begin_ns,end_ns,value\n");
+    for (size_t i = 0; i < data->load_count; i++)
+        text_addf(&text, "load,%" PRId64 ",%" PRId64 ",%g\n", data->loads[i].begin_ns, data->loads[i].end_ns,
+                  data->loads[i].level);
+    for (int s = 0; s < CALIBRATION_SERIES; s++)
+        for (size_t i = 0; i < data->series[s].count; i++) {
+            const struct sensor_reading *reading = &data->series[s].items[i];
+            text_addf(&text, "%s,%" PRId64 ",%" PRId64 ",%.15g\n", calibration_series_names[s], reading->before_ns,
+                      reading->after_ns, reading->value);
+        }
+    return fs_write_output(file, text_get(&text), text.length, err);
+}
+
 static int measure(const struct calibrate_options *options, struct calibration_options *how, const char *label)
 {
     struct err err = {0};
@@ -251,6 +270,8 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     bool good = calibration_measure(how, &data, &err);
     if (how->progress)
         message_print_aside(&(struct text){.data = (char[]){"\n"}, .length = 1});
+    if (good && options->readings)
+        good = write_readings(options->readings, &data, &err);
     if (good && data.shared)
         good = err_set(&err, "another process computed on %s meanwhile: nothing is kept", label);
     if (good) {

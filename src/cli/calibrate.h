@@ -13,6 +13,7 @@ struct calibrate_options {
     double seconds;
     bool yes; /* the GPU's owner agrees: nobody is asked */
     bool json;
+    const char *readings;           /* CSV of what was commanded and read; NULL: none */
     bool show;                      /* what was learnt before; no load */
     const struct strv *environment; /* where the locks of the run that we are part of are told */
 };

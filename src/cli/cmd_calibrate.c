@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "meter/sensor_schedule.h"
 
-enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_JSON, OPTION_COUNT };
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] = {.long_name = "--gpu",
@@ -21,6 +21,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .help = "so long in all; longer makes the figures more certain"},
     [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"},
     [OPTION_SHOW] = {.long_name = "--show", .help = "show what was learnt before, and load nothing"},
+    [OPTION_READINGS] = {.long_name = "--readings",
+                         .argument = "FILE",
+                         .type = CLI_FILE,
+                         .help = "also write what was commanded and each value that was read, as CSV"},
     [OPTION_JSON] = {.long_name = "--json", .help = "as JSON"},
 };
 
@@ -31,11 +35,12 @@ static int run(const struct cli_call *call)
                                                  .seconds = values[OPTION_SECONDS].seconds,
                                                  .yes = values[OPTION_YES].given,
                                                  .json = values[OPTION_JSON].given,
+                                                 .readings = values[OPTION_READINGS].text,
                                                  .show = values[OPTION_SHOW].given,
                                                  .environment = &call->caller->environment});
 }
 
-static const char *const usage[] = {"calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--json]",
+static const char *const usage[] = {"calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--readings FILE] [--json]",
                                     "calibrate --show [--gpu GPU] [--json]", NULL};
 
 static const char *const description[] = {

@@ -1,8 +1,10 @@
 #include "cli/meters.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "cli/gpus.h"
 #include "meter/time_scale.h"
+#include "state/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,30 @@ static void add_gpus(const struct gpu_devices *devices, const bool *used, struct
         number += !device->excluded;
     }
     out->options.gpus = out->gpus;
+}
+
+static void take_calibration(void *data, const struct calibration *calibration, const struct err *why)
+{
+    struct meters *meters = data;
+    (void)why; /* calibrate --show tells it */
+    if (!calibration)
+        return;
+    AUTO_FREE char *stale = calibration_stale(calibration, NULL, clock_realtime_ns() / NS_PER_S);
+    if (stale)
+        return;
+    size_t count = meters->options.calibration_count++;
+    meters->calibrations = mem_resize(meters->calibrations, count + 1, sizeof *meters->calibrations);
+    meters->calibrations[count] = *calibration;
+    meters->options.calibrations = meters->calibrations;
+}
+
+static void take_calibrations(struct meters *out)
+{
+    struct err err = {0};
+    struct state *state = out->options.gpu_count > 0 ? state_open_user(&err) : NULL;
+    if (state)
+        calibration_each(state_folder(state), take_calibration, out);
+    state_close(state);
 }
 
 static void take_host(struct host_meter *host, struct meters *out)
@@ -73,6 +99,7 @@ bool meters_choose(const char *list, struct host_meter *host, struct meters *out
     bool ok = all || choose(&devices, list, used, err);
     if (ok) {
         add_gpus(&devices, used, out);
+        take_calibrations(out);
         take_host(host, out);
     }
     gpu_devices_fini(&devices);
@@ -89,6 +116,7 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     gpus_select_silently(&devices, environment, plan, used);
     add_gpus(&devices, used, out);
     gpu_devices_fini(&devices);
+    take_calibrations(out);
     take_host(host, out);
 }
 
@@ -106,5 +134,6 @@ void meters_fini(struct meters *meters)
         free(meters->gpus[i].label);
     }
     free(meters->gpus);
+    free(meters->calibrations);
     *meters = (struct meters){0};
 }

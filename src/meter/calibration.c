@@ -1,5 +1,6 @@
 #include "meter/calibration.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = 1 };
@@ -17,6 +19,7 @@ static const char prefix[] = "calibration-";
 #define BAND_NOISES 4.0
 #define BAND_C      1.5 /* whole degrees are told */
 #define FINAL_S     2.0
+#define LOOKED_SURE 0.05 /* what is surely looked at but for this share is all looked at */
 
 const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
 
@@ -30,6 +33,7 @@ static const struct {
         {"jitter_s", offsetof(struct sensor_learnt, jitter_s)},
         {"averaging_s", offsetof(struct sensor_learnt, averaging_s)},
         {"delay_s", offsetof(struct sensor_learnt, delay_s)},
+        {"lag_s", offsetof(struct sensor_learnt, lag_s)},
         {"looked_share", offsetof(struct sensor_learnt, looked_share)},
         {"quantum", offsetof(struct sensor_learnt, quantum)},
         {"noise_w", offsetof(struct sensor_learnt, noise_w)},
@@ -200,6 +204,72 @@ bool calibration_parse(const json_t *json, struct calibration *out, struct err *
     for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
         good = take_figure(json, whole[i].name, (struct learnt *)((char *)out + whole[i].offset));
     return good || err_set(err, "it is no calibration of this version");
+}
+
+static int64_t in_ns(double seconds)
+{
+    return llround(seconds * NS_PER_S);
+}
+
+/* Of the samples, else of the power that is read. */
+static void take_averaging(const struct sensor_learnt *learnt, struct sensor_behaviour *out)
+{
+    static const enum window_averaging kinds[] = {[AVERAGING_INSTANT] = WINDOW_INSTANT,
+                                                  [AVERAGING_BOXCAR] = WINDOW_BOXCAR,
+                                                  [AVERAGING_EXPONENTIAL] = WINDOW_EXPONENTIAL};
+    out->told = learnt->averaging != AVERAGING_UNKNOWN;
+    if (out->told) {
+        out->averaging = kinds[learnt->averaging];
+        out->averaging_ns = in_ns(learnt->averaging_s.value);
+        out->delay_ns = in_ns(learnt->delay_s.value);
+    } else { /* it is as late as a boxcar of this length at most */
+        out->averaging = WINDOW_BOXCAR;
+        out->averaging_ns = in_ns(2 * (fmax(learnt->lag_s.value, 0) + learnt->lag_s.half_width));
+        out->delay_ns = 0;
+    }
+}
+
+static bool tells_averaging(const struct sensor_learnt *learnt)
+{
+    return learnt->averaging != AVERAGING_UNKNOWN || learnt->lag_s.known;
+}
+
+void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
+                         struct calibration_profile *out)
+{
+    const struct sensor_learnt *samples = &calibration->sensors[CALIBRATION_SAMPLES];
+    const struct sensor_learnt *power = &calibration->sensors[CALIBRATION_POWER];
+    const struct sensor_learnt *counter = &calibration->sensors[CALIBRATION_COUNTER];
+    const struct sensor_learnt *shown = tells_averaging(samples) ? samples : power;
+    const struct sensor_learnt *updates = counter->update_period_s.known ? counter : power;
+    const struct learnt *looked = &counter->looked_share;
+    char when[40];
+    *out = (struct calibration_profile){.of = *row};
+    struct sensor_behaviour *behaviour = &out->of.behaviour;
+    bool shape = tells_averaging(shown), period = updates->update_period_s.known;
+    if (shape)
+        take_averaging(shown, behaviour);
+    if (period)
+        behaviour->update_ns = in_ns(updates->update_period_s.value);
+    if (period && updates->jitter_s.known)
+        behaviour->jitter_ns = in_ns(fmax(updates->jitter_s.value, updates->jitter_s.half_width));
+    if (looked->known) {
+        bool all = looked->value - looked->half_width >= 1 - LOOKED_SURE;
+        behaviour->looked_share = all ? 1 : fmax(looked->value - looked->half_width, 0);
+        /* Each update adds the mean of the time since the one before: all energy. */
+        behaviour->counter_current = all && counter->averaging == AVERAGING_BOXCAR && period &&
+                                     counter->averaging_s.value < (1 + LOOKED_SURE) * updates->update_period_s.value;
+    }
+    memcpy(out->uuid, calibration->uuid, sizeof out->uuid);
+    memcpy(out->driver, calibration->driver, sizeof out->driver);
+    clock_format_iso(calibration->made_s * NS_PER_S, when);
+    snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
+    snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
+             period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
+             looked->known ? "looked-at share" : "", period && shape && looked->known ? "" : "; the rest: ",
+             period && shape && looked->known ? "" : row->source);
+    out->of.label = out->label;
+    out->of.source = out->source;
 }
 
 static bool is_name_part(const char *text)

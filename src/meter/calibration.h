@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "gpu/sensor.h"
 #include "meter/sensor_learn.h"
+#include "meter/sensor_profile.h"
 
 #include <jansson.h>
 
@@ -74,6 +75,15 @@ json_t *calibration_json(const struct calibration *calibration);
 /* What was read from a file that anybody may have written: false where it is not one of ours. Reasons of what is not
  * known are dropped. */
 bool calibration_parse(const json_t *json, struct calibration *out, struct err *err);
+
+/* What it knows of its GPU's sensor; what it does not, is as row has it. */
+struct calibration_profile {
+    char uuid[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE]; /* of these alone */
+    struct sensor_profile of;                        /* its texts are the two below */
+    char label[40], source[400];
+};
+void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
+                         struct calibration_profile *out);
 
 /* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's name. */
 char *calibration_file_name(const char *uuid, const char *driver);

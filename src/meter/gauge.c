@@ -102,6 +102,11 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
         if (options->watches_others)
             gauge->others = host_others_new(host_meter_sysroot(gauge->host));
     }
+    gauge->calibrated_count = options->calibration_count;
+    gauge->calibrated = mem_array(gauge->calibrated_count + 1, sizeof *gauge->calibrated);
+    for (size_t i = 0; i < gauge->calibrated_count; i++)
+        calibration_profile(&options->calibrations[i], sensor_profile_find(options->calibrations[i].name),
+                            &gauge->calibrated[i]);
     gauge->listener = *listener;
     gauge->count = options->gpu_count;
     gauge->meters = mem_array(gauge->count + 1, sizeof *gauge->meters);
@@ -123,6 +128,7 @@ void gauge_free(struct gauge *gauge)
     host_others_free(gauge->others);
     close(gauge->epoll);
     free(gauge->meters);
+    free(gauge->calibrated);
     free(gauge->memory);
     free(gauge);
 }

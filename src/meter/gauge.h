@@ -4,6 +4,7 @@
 #define TARE_METER_GAUGE_H
 
 #include "contain/contain.h"
+#include "meter/calibration.h"
 #include "meter/epochs.h"
 #include "meter/host.h"
 #include "meter/meter.h"
@@ -40,7 +41,10 @@ struct gauge_options {
     bool watches_others;     /* host: what other processes use is read at both edges (host_others) */
     bool shares_host;        /* other gauges have the same: what they read in this second is not read again */
     bool link;               /* samples tell what goes over the GPUs' PCIe links */
-    double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */
+    const struct calibration
+        *calibrations; /* that may be of one of the GPUs; each replaces what is known of its sensor */
+    size_t calibration_count;
+    double time_scale; /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */

@@ -20,6 +20,8 @@ struct gauge_memory {
 };
 
 struct gauge {
+    struct calibration_profile *calibrated;
+    size_t calibrated_count;
     struct gauge_meter *meters;
     size_t count;
     struct host_meter *host;

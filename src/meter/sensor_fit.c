@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = 4, COARSE_MAX = 400, FINE_MAX = 1500, NEAR_MIN = 16, STARTS = 3 };
+enum { COLUMNS = 4, EDGES_MIN = 3, COARSE_MAX = 400, FINE_MAX = 1500, NEAR_MIN = 16, STARTS = 3 };
 #define LENGTH_MAX_S   3.0
 #define DELAY_MAX_S    2.0
 #define LENGTH_FIRST_S 0.002
@@ -15,6 +15,10 @@ enum { COLUMNS = 4, COARSE_MAX = 400, FINE_MAX = 1500, NEAR_MIN = 16, STARTS = 3
 #define NEAR_AFTER_S   2.5
 #define MODEL_SHARE    0.005 /* of the rise: what a GPU's power does besides the load, and no model has */
 #define DRIFT_SHARE    0.05  /* of the rise: how far power may drift while the loads last */
+#define REACH_S        0.5   /* after a step until power is steady again */
+#define PLATEAU_S      0.2   /* twice that behind it */
+#define PLATEAU_SHARE  0.02  /* of the step: so far may these two differ */
+#define STUDENT_95_2   4.303 /* of EDGES_MIN - 1 degrees of freedom */
 #define PROFILE_95     3.84  /* quantile of chi squared with one degree of freedom */
 
 struct load_at {
@@ -330,4 +334,78 @@ bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_re
     free(fit.loads);
     free(fit.state);
     return good;
+}
+
+static bool mean_between(const struct fit_input *input, double from_s, double to_s, double *out)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < input->count; i++)
+        if (input->updates[i].t_s >= from_s && input->updates[i].t_s < to_s) {
+            sum += input->updates[i].value;
+            count++;
+        }
+    *out = sum / fmax(count, 1);
+    return count > 0;
+}
+
+/* What is missing of the new level, from the last update before the step on, over the step's height. */
+static bool lag_of_step(const struct fit_input *input, double edge_s, double *lag_s)
+{
+    double before, after, later, missing_s = 0;
+    if (!mean_between(input, edge_s - 2 * PLATEAU_S, edge_s, &before) ||
+        !mean_between(input, edge_s + REACH_S, edge_s + REACH_S + PLATEAU_S, &after) ||
+        !mean_between(input, edge_s + REACH_S + PLATEAU_S, edge_s + REACH_S + 2 * PLATEAU_S, &later) ||
+        fabs(after - before) < input->rise_w / 2 || fabs(later - after) > PLATEAU_SHARE * fabs(after - before))
+        return false;
+    for (size_t i = 0; i + 1 < input->count; i++) {
+        const struct fit_update *from = &input->updates[i], *to = from + 1;
+        if (to->t_s <= edge_s || from->t_s >= edge_s + REACH_S)
+            continue;
+        if (missing_s == 0)
+            missing_s = from->t_s - edge_s;
+        missing_s += (to->t_s - from->t_s) * (after - (from->value + to->value) / 2) / (after - before);
+    }
+    *lag_s = missing_s;
+    return true;
+}
+
+struct edges {
+    double sum_s, squares_s2;
+    int count;
+};
+
+static void add_edge(struct edges *edges, double lag_s)
+{
+    edges->sum_s += lag_s;
+    edges->squares_s2 += lag_s * lag_s;
+    edges->count++;
+}
+
+static double error_of(const struct edges *edges)
+{
+    double mean_s = edges->sum_s / edges->count;
+    return sqrt(fmax(edges->squares_s2 / edges->count - mean_s * mean_s, 0) / (edges->count - 1));
+}
+
+bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s)
+{
+    struct edges rises = {0}, falls = {0};
+    for (size_t i = 0; i < input->load_count; i++) {
+        const struct load_interval *load = &input->loads[i];
+        double begin_s = (double)(load->begin_ns - input->origin_ns) / 1e9, found_s;
+        double end_s = (double)(load->end_ns - input->origin_ns) / 1e9;
+        bool is_long = end_s - begin_s >= LONG_S;
+        bool rest_before = i == 0 || (double)(load->begin_ns - load[-1].end_ns) / 1e9 >= LONG_S;
+        bool rest_after = i + 1 == input->load_count || (double)(load[1].begin_ns - load->end_ns) / 1e9 >= LONG_S;
+        if (is_long && rest_before && lag_of_step(input, begin_s, &found_s))
+            add_edge(&rises, found_s);
+        if (is_long && rest_after && lag_of_step(input, end_s, &found_s))
+            add_edge(&falls, found_s);
+    }
+    if (rises.count < EDGES_MIN || falls.count < EDGES_MIN)
+        return false;
+    double rise_s = rises.sum_s / rises.count, fall_s = falls.sum_s / falls.count;
+    *lag_s = (rise_s + fall_s) / 2;
+    *half_s = fabs(rise_s - fall_s) / 2 + STUDENT_95_2 * hypot(error_of(&rises), error_of(&falls)) / 2;
+    return true;
 }

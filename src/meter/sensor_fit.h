@@ -34,4 +34,9 @@ struct fit_result {
 /* False: too few updates near the steps. */
 bool sensor_fit(const struct fit_input *input, enum fit_kind kind, struct fit_result *out);
 
+/* By how much later than a step its middle is shown, whatever the shape between: what is missing after long steps, over
+ * their height. Half the difference between rises and falls is in half_s. False: too few such steps, or power does not
+ * come to rest within half a second. */
+bool sensor_lag(const struct fit_input *input, double *lag_s, double *half_s);
+
 #endif

@@ -239,6 +239,8 @@ static void learn_nothing_of_shape(struct sensor_learnt *out, const char *why)
     out->averaging = AVERAGING_UNKNOWN;
     out->averaging_why = why;
     out->averaging_s = out->delay_s = out->looked_share = unknown(why);
+    if (!out->lag_s.known && !out->lag_s.why)
+        out->lag_s = unknown(why);
 }
 
 static void learn_share(struct sensor_learnt *out)
@@ -285,6 +287,9 @@ static void learn_shape(const struct load_interval *loads, size_t load_count, in
                               .rise_w = rise,
                               .noise_w = out->noise_w.value};
     struct fit_result boxcar, exponential;
+    out->lag_s = sensor_lag(&input, &out->lag_s.value, &out->lag_s.half_width)
+                     ? known(out->lag_s.value, out->lag_s.half_width)
+                     : unknown("too few steps after which power was steady again within half a second");
     if (!sensor_fit(&input, FIT_BOXCAR, &boxcar) || !sensor_fit(&input, FIT_EXPONENTIAL, &exponential)) {
         learn_nothing_of_shape(out, "too few updates were seen near steps of the load");
         return;

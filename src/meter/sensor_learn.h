@@ -35,6 +35,7 @@ struct sensor_learnt {
     const char *averaging_why;  /* of AVERAGING_UNKNOWN; static */
     struct learnt averaging_s;  /* length of the boxcar, or time constant of the exponential */
     struct learnt delay_s;      /* from the end of what was averaged until it can be read */
+    struct learnt lag_s;        /* by so much later is the middle of a step shown, whatever the averaging is */
     struct learnt looked_share; /* of the time that enters any value; instant: about 0 */
     struct learnt quantum;      /* step between values: W, or J of a counter */
     struct learnt noise_w;      /* standard deviation of one value while the load is steady */

@@ -22,7 +22,7 @@ setup() {
 files() { find "$XDG_STATE_HOME" -name 'calibration-*'; }
 
 @test "calibrate learns the period, the averaging and the levels of the GPU's sensors, keeps them and shows them" {
-    run --separate-stderr "$TARE" calibrate --yes --seconds 24 --json
+    run --separate-stderr "$TARE" calibrate --yes --seconds 24 --readings readings.csv --json
     echo "$stderr"
     [ "$status" -eq 0 ]
     echo "$output" >page.json
@@ -49,11 +49,24 @@ near(page["power_back_s"], 0, 0.3)
 assert page["uuid"] == "GPU-7f000000-0000-0000-0000-000000000000" and page["driver"] == "580.159.04" and not page["stale"]
 END
     [ "$(files | wc -l)" -eq 1 ]
+    # The same is learnt from what was written.
+    [ "$(head -n 1 readings.csv)" = "series,begin_ns,end_ns,value" ]
+    "${BUILD_DIR:-$ROOT/build}/tests/statistics/learn_readings" <readings.csv >again.json
+    python3 -c 'import json; a, b = (json.load(open(n))["sensors"] for n in ("page.json", "again.json")); assert a == b, (a, b)'
     [ "$(basename "$(files)")" = "calibration-$UUID-580.159.04.json" ]
     run -0 "$TARE" calibrate --show
     [[ "$output" == *"$UUID"*"driver 580.159.04"* && "$output" == *"looked-at share"* && "$output" == *instant*boxcar* ]]
     # The machine's driver in these files is 535.183.01.
     [[ "$output" == *"stale: it is of driver 580.159.04, and this is 535.183.01"* ]]
+    # What measures this GPU from now on goes by it.
+    run --separate-stderr -0 "$TARE" measure --for 1s --json
+    python3 - "$output" <<'END'
+import json, sys, time
+page = json.loads(sys.argv[1])
+gpus = [d for d in (page.get("devices") or [page["gpu"]]) if d.get("sensor_profile")]
+assert gpus and all(d["sensor_profile"] == "calibrated " + time.strftime("%Y-%m-%d", time.gmtime()) for d in gpus), gpus
+assert "looked-at share" in gpus[0]["sensor_profile_source"], gpus
+END
     # A run records it.
     job 'echo "loss 0.5"'
     settings 1

@@ -197,6 +197,10 @@ static void boxcars_of_20_ms_to_1_s_are_learnt(void **state)
         assert_int_equal(learnt.averaging, AVERAGING_BOXCAR);
         assert_within("length", learnt.averaging_s, lengths[i], 0);
         assert_within("delay", learnt.delay_s, 0.015, 0);
+        if (lengths[i] < 0.4)
+            assert_within("lag", learnt.lag_s, 0.015 + lengths[i] / 2, 0);
+        else
+            assert_false(learnt.lag_s.known);
         assert_within("share", learnt.looked_share, fmin(1, lengths[i] / 0.1), 0);
         assert_true(learnt.averaging_s.half_width < 0.1 * lengths[i] + 0.003);
     }
@@ -230,6 +234,8 @@ static void exponentials_are_learnt(void **state)
         assert_int_equal(learnt.averaging, AVERAGING_EXPONENTIAL);
         assert_within("length", learnt.averaging_s, lengths[i], 0);
         assert_within("delay", learnt.delay_s, 0.02, 0);
+        if (lengths[i] < 0.1)
+            assert_within("lag", learnt.lag_s, 0.02 + lengths[i], 0);
         assert_near(learnt.looked_share.value, 1, 0);
     }
 }
@@ -246,6 +252,7 @@ static void instant_sensor_with_a_delay_is_learnt(void **state)
         assert_int_equal(learnt.averaging, AVERAGING_INSTANT);
         assert_within("length", learnt.averaging_s, 0, 0);
         assert_within("delay", learnt.delay_s, delays[i], 0);
+        assert_within("lag", learnt.lag_s, delays[i], 0);
         assert_true(learnt.averaging_s.half_width < 0.01 &&
                     learnt.looked_share.value + learnt.looked_share.half_width < 0.2);
     }
@@ -283,6 +290,18 @@ static void sensor_of_no_known_kind_is_said_to_be_unknown(void **state)
         assert_false(learnt.averaging_s.known || learnt.delay_s.known || learnt.looked_share.known);
         assert_within("period", learnt.update_period_s, 0.05, 0);
     }
+}
+
+/* A damped spring of this stiffness and damping is late by damping times length. */
+static void lag_of_a_sensor_of_no_known_kind_is_learnt(void **state)
+{
+    (void)state;
+    struct simulated sensor = {SECOND_ORDER, 0.02, 0.01, 0.02, 0.001, 1, 0.001, 95};
+    struct sensor_learnt learnt;
+    learn("overshoots", &sensor, &learnt);
+    assert_int_equal(learnt.averaging, AVERAGING_UNKNOWN);
+    assert_within("lag", learnt.lag_s, 0.01 + 0.4 * 0.02, 0);
+    assert_true(learnt.lag_s.half_width < 0.01);
 }
 
 static void update_without_a_period_is_said_to_have_none(void **state)
@@ -401,6 +420,7 @@ int main(void)
         cmocka_unit_test(instant_sensor_with_a_delay_is_learnt),
         cmocka_unit_test(half_widths_hold_the_truth_in_95_of_100),
         cmocka_unit_test(sensor_of_no_known_kind_is_said_to_be_unknown),
+        cmocka_unit_test(lag_of_a_sensor_of_no_known_kind_is_learnt),
         cmocka_unit_test(update_without_a_period_is_said_to_have_none),
         cmocka_unit_test(period_of_power_without_noise_is_said_to_be_unknown),
         cmocka_unit_test(counter_is_learnt_by_what_it_adds_and_agrees_with_its_samples),

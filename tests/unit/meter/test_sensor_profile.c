@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "meter/calibration.h"
 #include "meter/sensor_profile.h"
 
 #include <math.h>
@@ -163,6 +164,65 @@ static void what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_
     }
 }
 
+static struct learnt figure(double value, double half_width)
+{
+    return (struct learnt){.known = true, .value = value, .half_width = half_width};
+}
+
+static struct calibration calibrated_h200(void)
+{
+    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
+    struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER], *samples = &found.sensors[CALIBRATION_SAMPLES];
+    *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR};
+    counter->update_period_s = figure(0.1, 0.0001);
+    counter->jitter_s = figure(0.001, 0.0015);
+    counter->averaging_s = figure(0.0995, 0.0015);
+    counter->delay_s = figure(0.006, 0.003);
+    counter->looked_share = figure(0.995, 0.015);
+    samples->lag_s = figure(0.014, 0.007);
+    return found;
+}
+
+/* What a calibration knows replaces the row: a counter that looks all the time, samples of no known kind that are late
+ * by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
+static void a_calibration_replaces_what_it_knows(void **state)
+{
+    (void)state;
+    struct calibration found = calibrated_h200();
+    struct calibration_profile profile;
+    calibration_profile(&found, &sensor_profile_unknown, &profile);
+    const struct sensor_behaviour *behaviour = &profile.of.behaviour;
+    assert_string_equal(profile.uuid, "GPU-1");
+    assert_string_equal(profile.driver, "580.1");
+    assert_string_equal(profile.of.label, "calibrated 2026-11-23");
+    assert_true(behaviour->update_ns == 100 * NS_PER_MS);
+    assert_true(behaviour->jitter_ns == 1500000);
+    assert_true(behaviour->counter_current);
+    assert_true(behaviour->looked_share == 1);
+    assert_false(behaviour->told);
+    assert_true(behaviour->averaging_ns == 42 * NS_PER_MS && behaviour->delay_ns == 0);
+    assert_string_equal(profile.of.accuracy, "unknown");
+}
+
+static void a_calibration_leaves_what_it_does_not_know(void **state)
+{
+    (void)state;
+    const struct sensor_profile *row = sensor_profile_find("NVIDIA H100 PCIe");
+    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .made_s = 1795422320};
+    struct calibration_profile profile;
+    calibration_profile(&found, row, &profile);
+    assert_memory_equal(&profile.of.behaviour, &row->behaviour, sizeof row->behaviour);
+    assert_non_null(strstr(profile.of.source, row->source));
+
+    /* A counter that looks at a quarter is not all: the lower bound counts. */
+    found = calibrated_h200();
+    found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.27, 0.02);
+    found.sensors[CALIBRATION_COUNTER].averaging_s = figure(0.027, 0.002);
+    calibration_profile(&found, row, &profile);
+    assert_true(fabs(profile.of.behaviour.looked_share - 0.25) < 1e-12);
+    assert_false(profile.of.behaviour.counter_current);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +231,8 @@ int main(void)
         cmocka_unit_test(an_exponential_mean_is_undone),
         cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
         cmocka_unit_test(what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one),
+        cmocka_unit_test(a_calibration_replaces_what_it_knows),
+        cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
