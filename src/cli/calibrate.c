@@ -57,9 +57,9 @@ static void figure_text(const struct row *row, const struct learnt *figure, char
         snprintf(out, CELL_SIZE, "unknown");
 }
 
-static void add_table(const struct calibration *found, struct text *out)
+static void add_table(const struct calibration *found, bool colour, struct text *out)
 {
-    struct table *table = table_new(message_colour(STDOUT_FILENO));
+    struct table *table = table_new(colour);
     char cell[CELL_SIZE];
     table_add_column(table, "", false);
     for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
@@ -95,13 +95,13 @@ static void add_reasons(const struct calibration *found, struct text *out)
     }
 }
 
-static void add_text(const struct calibration *found, const char *stale, struct text *out)
+static void add_text(const struct calibration *found, const char *stale, bool colour, struct text *out)
 {
     char when[40], cell[CELL_SIZE];
     clock_format_iso(found->made_s * NS_PER_S, when);
     text_addf(out, "%s (%s), driver %s, %.19s%s%s\n", found->name, found->uuid, found->driver, when,
               stale ? "; stale: " : "", stale ? stale : "");
-    add_table(found, out);
+    add_table(found, colour, out);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         const struct learnt *figure = (const struct learnt *)((const char *)found + whole[i].offset);
         figure_text(&whole[i], figure, cell);
@@ -145,7 +145,7 @@ static void show_one(void *data, const struct calibration *found, const struct e
         return;
     AUTO_FREE char *stale = calibration_stale(found, shown->driver, clock_realtime_ns() / NS_PER_S);
     json_array_append_new(shown->all, result_json(found, stale));
-    add_text(found, stale, &shown->text);
+    add_text(found, stale, message_colour(STDOUT_FILENO), &shown->text);
 }
 
 static int show(const struct calibrate_options *options, const char *uuid)
@@ -255,6 +255,15 @@ static bool write_readings(const char *file, const struct calibration_data *data
     return fs_write_output(file, text_get(&text), text.length, err);
 }
 
+static bool write_page(const char *file, const struct calibration_data *data, const struct calibration *found,
+                       struct err *err)
+{
+    AUTO_TEXT struct text table = {0}, page = {0};
+    add_text(found, NULL, false, &table);
+    calibrate_page(data, found, text_get(&table), &page);
+    return fs_write_output(file, text_get(&page), page.length, err);
+}
+
 static int measure(const struct calibrate_options *options, struct calibration_options *how, const char *label)
 {
     struct err err = {0};
@@ -277,7 +286,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     if (good) {
         calibration_learn(&data, &found);
         found.made_s = clock_realtime_ns() / NS_PER_S;
-        good = keep(&found, &err);
+        good = keep(&found, &err) && (!options->html || write_page(options->html, &data, &found, &err));
     }
     calibration_data_fini(&data);
     if (!good)
@@ -285,7 +294,7 @@ static int measure(const struct calibrate_options *options, struct calibration_o
     if (options->json)
         return print_json(result_json(&found, NULL));
     AUTO_TEXT struct text text = {0};
-    add_text(&found, NULL, &text);
+    add_text(&found, NULL, message_colour(STDOUT_FILENO), &text);
     return message_print(&text) ? CLI_OK : CLI_BROKEN;
 }
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "meter/sensor_schedule.h"
 
-enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
+enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU] = {.long_name = "--gpu",
@@ -21,6 +21,10 @@ static const struct cli_option options[OPTION_COUNT] = {
                         .help = "so long in all; longer makes the figures more certain"},
     [OPTION_YES] = {.short_name = "-y", .long_name = "--yes", .help = "the GPU's owner agrees to the load: do not ask"},
     [OPTION_SHOW] = {.long_name = "--show", .help = "show what was learnt before, and load nothing"},
+    [OPTION_HTML] = {.long_name = "--html",
+                     .argument = "FILE",
+                     .type = CLI_FILE,
+                     .help = "also write a page with what was commanded and what was read, as pictures"},
     [OPTION_READINGS] = {.long_name = "--readings",
                          .argument = "FILE",
                          .type = CLI_FILE,
@@ -35,13 +39,15 @@ static int run(const struct cli_call *call)
                                                  .seconds = values[OPTION_SECONDS].seconds,
                                                  .yes = values[OPTION_YES].given,
                                                  .json = values[OPTION_JSON].given,
+                                                 .html = values[OPTION_HTML].text,
                                                  .readings = values[OPTION_READINGS].text,
                                                  .show = values[OPTION_SHOW].given,
                                                  .environment = &call->caller->environment});
 }
 
-static const char *const usage[] = {"calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--readings FILE] [--json]",
-                                    "calibrate --show [--gpu GPU] [--json]", NULL};
+static const char *const usage[] = {
+    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--html FILE] [--readings FILE] [--json]",
+    "calibrate --show [--gpu GPU] [--json]", NULL};
 
 static const char *const description[] = {
     "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "

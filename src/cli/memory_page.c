@@ -1,7 +1,7 @@
 /* The page: everything in one file, no script; what a block is shows when the pointer rests on it. */
 #include "base/mem.h"
 #include "cli/memory.h"
-#include "tare_build.h"
+#include "report/html.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,78 +16,37 @@
 #define CURVE_HEIGHT 180.0
 
 static const char style[] =
-    ":root{--ink:#1d2733;--dim:#5d6b7a;--paper:#fff;--line:#d9e0e7;--used:#2f6fb7;--wait:#d98a1f;--split:#e3a6a0;--"
-    "whole:#b9dcc0}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#dfe7ef;--dim:#93a1b0;--paper:#14191f;--line:#2c3640;--used:#5b9be0;"
-    "--wait:#e0a450;--split:#8a4c48;--whole:#3c6b48}}"
-    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1040px;margin:2em "
-    "auto;padding:0 1em}"
-    "h1{font-size:1.4em;margin:0}h2{font-size:1.1em;margin:2em 0 .4em}p{margin:.3em 0}.dim{color:var(--dim)}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.15em .9em .15em "
-    "0;text-align:right;"
-    "border-bottom:1px solid var(--line);font-weight:400}th{color:var(--dim);font-size:.85em}.l{text-align:left}"
     "svg{display:block;width:100%;height:auto}.a{fill:var(--used)}.p{fill:var(--wait)}.s{fill:var(--split)}.w{fill:var("
-    "--whole)}"
-    ".e{fill:none;stroke:var(--dim);stroke-width:.6}text{fill:var(--dim);font:11px system-ui,sans-serif}"
-    ".key span{display:inline-block;width:1em;height:1em;margin:0 .4em 0 1.2em;vertical-align:-.1em}"
-    "rect:hover{opacity:.7}.scroll{overflow-x:auto}";
-
-static void add_escaped(struct text *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '&':
-            text_add(out, "&amp;");
-            break;
-        case '<':
-            text_add(out, "&lt;");
-            break;
-        case '>':
-            text_add(out, "&gt;");
-            break;
-        case '"':
-            text_add(out, "&quot;");
-            break;
-        default:
-            text_add_char(out, *text);
-        }
-}
-
-static void add_cell(struct text *out, const char *kind, const char *text)
-{
-    text_addf(out, "<td%s>", kind);
-    add_escaped(out, text);
-    text_add(out, "</td>");
-}
+    "--whole)}.e{fill:none;stroke:var(--dim);stroke-width:.6}rect:hover{opacity:.7}";
 
 static void add_size(struct text *out, uint64_t bytes)
 {
     AUTO_FREE char *size = memory_size_text(bytes);
-    add_cell(out, "", size);
+    html_cell(out, "", size);
 }
 
 static void add_heading(const struct memory_report *report, struct text *out)
 {
     AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
     text_add(out, "<h1>");
-    add_escaped(out, report->question->path);
+    html_text(out, report->question->path);
     text_addf(out, "</h1>\n<p class=dim>PyTorch memory snapshot, GPU %zu, recorded under: ", report->device);
-    add_escaped(out, conf);
+    html_text(out, conf);
     text_add(out, "</p>\n");
     if (!report->has_trace)
         return;
     AUTO_FREE char *check = memory_check_text(report);
     text_add(out, "<p class=dim>Self-check of the replay: ");
-    add_escaped(out, check);
+    html_text(out, check);
     text_add(out, "</p>\n");
 }
 
 static void add_row(struct text *out, const char *name, uint64_t bytes, const char *what)
 {
     text_add(out, "<tr>");
-    add_cell(out, " class=l", name);
+    html_cell(out, "l", name);
     add_size(out, bytes);
-    add_cell(out, " class=\"l dim\"", what);
+    html_cell(out, "l dim", what);
     text_add(out, "</tr>\n");
 }
 
@@ -113,7 +72,7 @@ static void add_oom(const struct memory_report *report, struct text *out)
     if (!line)
         return;
     text_add(out, "<h2>Out of memory</h2>\n<p>");
-    add_escaped(out, line);
+    html_text(out, line);
     text_add(out, "</p>\n");
 }
 
@@ -163,7 +122,7 @@ static void draw(struct pen *pen, double width, const char *class, const char *t
         double part = width < MAP_WIDTH - pen->x ? width : MAP_WIDTH - pen->x;
         text_addf(pen->out, "<rect class=%s x=%.2f y=%.1f width=%.2f height=%.0f><title>", class, pen->x, pen->y, part,
                   BAR_HEIGHT);
-        add_escaped(pen->out, title);
+        html_text(pen->out, title);
         text_add(pen->out, "</title></rect>\n");
         width -= part;
         pen->x += part;
@@ -283,7 +242,7 @@ static void add_groups(const struct memory_report *report, const char *title, co
         add_size(out, groups[i].bytes);
         text_addf(out, "<td>%zu</td>", groups[i].count);
         add_size(out, groups[i].size_bytes);
-        add_cell(out, " class=l", stack ? stack : "not recorded");
+        html_cell(out, "l", stack ? stack : "not recorded");
         text_add(out, "</tr>\n");
     }
     text_add(out, "</table></div>\n");
@@ -297,16 +256,13 @@ static void add_replays(const struct memory_report *report, struct text *out)
     if (tries.length == 0)
         return;
     text_add(out, "<h2>Replayed</h2>\n<div class=scroll><pre>");
-    add_escaped(out, text_get(&tries));
+    html_text(out, text_get(&tries));
     text_add(out, "</pre></div>\n");
 }
 
 void memory_page(const struct memory_report *report, struct text *out)
 {
-    text_add(out, "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<meta name=viewport "
-                  "content=\"width=device-width\">\n<title>");
-    add_escaped(out, report->question->path);
-    text_addf(out, "</title>\n<style>%s</style>\n", style);
+    html_begin(out, report->question->path, style);
     add_heading(report, out);
     add_state(report, out);
     add_oom(report, out);
@@ -318,5 +274,5 @@ void memory_page(const struct memory_report *report, struct text *out)
         add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
     }
     add_replays(report, out);
-    text_addf(out, "<p class=dim>%s %s</p>\n</html>\n", TARE_NAME, TARE_VERSION);
+    html_end(out);
 }

@@ -12,7 +12,7 @@
 #define FILE_NAME "libtare-cuda.so"
 
 /* Of an installation, moved or not; of a build folder. */
-static const char *const beside[] = {(TARE_LIB_FROM_BIN "/" FILE_NAME), ("../lib/" TARE_NAME "/" FILE_NAME),
+static const char *const beside[] = {FILE_NAME, (TARE_LIB_FROM_BIN "/" FILE_NAME), ("../lib/" TARE_NAME "/" FILE_NAME),
                                      ("../preload/" FILE_NAME)};
 
 static char *own_folder(void)

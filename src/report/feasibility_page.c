@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "report/feasibility_text.h"
+#include "report/html.h"
 
 #include <math.h>
 
@@ -10,48 +11,16 @@
 
 static const double BYTES_PER_MIB = 1048576;
 
-static const char style[] =
-    ":root{--ink:#1d2733;--dim:#5d6b7a;--paper:#fff;--line:#d9e0e7;--good:#cfe8d2;--bad:#f2c9c5;--odd:#f6e0b0;"
-    "--use:#2f6fb7}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#dfe7ef;--dim:#93a1b0;--paper:#14191f;--line:#2c3640;"
-    "--good:#244a2c;--bad:#5c2a26;--odd:#5a4718;--use:#5b9be0}}"
-    "body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1040px;"
-    "margin:2em auto;padding:0 1em}"
-    "h1{font-size:1.4em;margin:0}h2{font-size:1.1em;margin:2em 0 .4em}.dim{color:var(--dim)}.scroll{overflow-x:auto}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid var(--line);font-weight:400}"
-    "th{color:var(--dim);font-size:.85em}.l{text-align:left}.m td{text-align:center;border:1px solid var(--line)}"
-    ".good{background:var(--good)}.bad{background:var(--bad)}.odd{background:var(--odd)}"
-    ".open{background:repeating-linear-gradient(-45deg,var(--line) 0 2px,transparent 2px 8px)}"
-    ".headline{font-size:1.1em;margin:.6em 0}"
-    "polyline{fill:none;stroke:var(--use);stroke-width:1.5}";
-
-static void add_escaped(struct text *out, const char *text)
-{
-    static const char special[] = "&<>\"";
-    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
-    for (; *text; text++) {
-        size_t i = 0;
-        while (special[i] && special[i] != *text)
-            i++;
-        if (special[i])
-            text_add(out, names[i]);
-        else
-            text_add_char(out, *text);
-    }
-}
-
-static void add_cell(struct text *out, const char *kind, const char *text)
-{
-    text_addf(out, "<td%s%s%s>", *kind ? " class=\"" : "", kind, *kind ? "\"" : "");
-    add_escaped(out, text);
-    text_add(out, "</td>");
-}
+static const char style[] = ".m td{text-align:center;border:1px solid var(--line)}"
+                            ".good{background:var(--good)}.bad{background:var(--bad)}.odd{background:var(--odd)}"
+                            ".open{background:repeating-linear-gradient(-45deg,var(--line) 0 2px,transparent 2px 8px)}"
+                            ".headline{font-size:1.1em;margin:.6em 0}"
+                            "polyline{fill:none;stroke:var(--used);stroke-width:1.5}";
 
 static void add_number(struct text *out, int decimals, struct reading reading)
 {
     AUTO_FREE char *text = reading.valid ? mem_printf("%.*f", decimals, reading.value) : mem_strdup("–");
-    add_cell(out, "", text);
+    html_cell(out, "", text);
 }
 
 static struct reading mib(struct reading bytes)
@@ -82,7 +51,7 @@ static void add_context(struct text *out, const struct pairs_model *model)
     bool exact = model->context_bytes.valid;
     struct reading context = mib(exact ? model->context_bytes : model->shape.context);
     AUTO_FREE char *text = context.valid ? mem_printf("%s%.0f", exact ? "" : "≤ ", context.value) : mem_strdup("–");
-    add_cell(out, "", text);
+    html_cell(out, "", text);
 }
 
 static void add_models(const struct feasibility *study, struct text *out)
@@ -96,17 +65,17 @@ static void add_models(const struct feasibility *study, struct text *out)
     for (size_t i = 0; i < study->model_count; i++) {
         const struct pairs_model *model = &study->models[i];
         text_add(out, "<tr>");
-        add_cell(out, "l", model->name);
+        html_cell(out, "l", model->name);
         add_curve(&model->curve, most, out);
         add_number(out, 0, mib(model->shape.peak));
         add_number(out, 0, mib(model->shape.steady));
         add_number(out, 0, model->shape.startup_s);
         add_context(out, model);
         add_number(out, 0, known_mib(model->curve.any, model->margin_bytes));
-        add_cell(out, "", model->curve.any ? pairs_source_name(model->source) : "–");
+        html_cell(out, "", model->curve.any ? pairs_source_name(model->source) : "–");
         add_number(out, 1, model->seconds);
         add_number(out, 0, model->joules);
-        add_cell(out, model->succeeded ? "" : "bad", !model->ran ? "not run" : model->succeeded ? "" : "failed");
+        html_cell(out, model->succeeded ? "" : "bad", !model->ran ? "not run" : model->succeeded ? "" : "failed");
         text_add(out, "</tr>\n");
     }
     text_add(out,
@@ -154,12 +123,12 @@ static void add_matrix(const struct feasibility *study, struct text *out)
              "<h2>Predicted and real</h2>\n<div class=scroll><table class=m><tr><th class=l>foreground \\ background");
     for (size_t i = 0; i < study->model_count; i++) {
         text_add(out, "<th>");
-        add_escaped(out, study->models[i].name);
+        html_text(out, study->models[i].name);
     }
     text_add(out, "</tr>\n");
     for (size_t i = 0; i < study->model_count; i++) {
         text_add(out, "<tr><th class=l>");
-        add_escaped(out, study->models[i].name);
+        html_text(out, study->models[i].name);
         for (size_t j = 0; j < study->model_count; j++) {
             const struct pairs_pair *pair = pair_of(study, i, j);
             text_addf(out, "<td class=\"%s\">", pair ? kind(pair) : "");
@@ -192,16 +161,16 @@ static void add_pairs(const struct feasibility *study, struct text *out)
         const struct pairs_prediction *prediction = &pair->prediction;
         const struct pairs_outcome *outcome = &pair->outcome;
         text_add(out, "<tr>");
-        add_cell(out, "l", study->models[pair->foreground].name);
-        add_cell(out, "l", study->models[pair->background].name);
-        add_cell(out, "", prediction->known ? pairs_tier_name(prediction->tier) : "–");
+        html_cell(out, "l", study->models[pair->foreground].name);
+        html_cell(out, "l", study->models[pair->background].name);
+        html_cell(out, "", prediction->known ? pairs_tier_name(prediction->tier) : "–");
         add_number(out, 0, known_mib(prediction->known, prediction->aligned_bytes));
         add_number(out, 0, known_mib(prediction->known, prediction->safe_bytes));
-        add_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
-        add_cell(out, "", told(pair));
-        add_cell(out, kind(pair), real(outcome));
-        add_cell(out, outcome->verdict > VERDICT_CLEAN ? "odd" : "",
-                 outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict));
+        html_cell(out, "", prediction->known ? pairs_risk_name(prediction->risk) : "–");
+        html_cell(out, "", told(pair));
+        html_cell(out, kind(pair), real(outcome));
+        html_cell(out, outcome->verdict > VERDICT_CLEAN ? "odd" : "",
+                  outcome->verdict == VERDICT_NONE ? "–" : verdict_name(outcome->verdict));
         add_number(out, 1, (struct reading){outcome->overlap_s, outcome->seen});
         add_number(out, 0, known_mib(outcome->together_bytes > 0, outcome->together_bytes));
         add_number(out, 0, (struct reading){(double)outcome->experiments, outcome->ran});
@@ -229,9 +198,9 @@ static void add_pair_item(const struct feasibility *study, const struct pairs_pa
         text_addf(out, "<h2>%s</h2>\n<ul>", title);
     *any = true;
     text_add(out, "<li>");
-    add_escaped(out, study->models[pair->foreground].name);
+    html_text(out, study->models[pair->foreground].name);
     text_add(out, " beside ");
-    add_escaped(out, study->models[pair->background].name);
+    html_text(out, study->models[pair->background].name);
     text_add(out, ": ");
 }
 
@@ -241,7 +210,7 @@ static void add_unproven(const struct feasibility *study, struct text *out)
     for (size_t i = 0; i < study->pair_count; i++)
         if (study->pairs[i].outcome.why) {
             add_pair_item(study, &study->pairs[i], "Not proven, so not recommended", &any, out);
-            add_escaped(out, study->pairs[i].outcome.why);
+            html_text(out, study->pairs[i].outcome.why);
             text_add_char(out, '\n');
         }
     text_add(out, any ? "</ul>\n" : "");
@@ -258,10 +227,10 @@ static void add_evidence(const struct feasibility *study, struct text *out)
             const char *text = json_string_value(json_object_get(item, "text"));
             add_pair_item(study, pair, "Evidence against experiments of pairs", &any, out);
             text_addf(out, "%s, ", json_string_value(json_object_get(item, "weight")));
-            add_escaped(out, json_string_value(json_object_get(item, "kind")));
+            html_text(out, json_string_value(json_object_get(item, "kind")));
             text_addf(out, ", in %lld of %zu experiments: ", json_integer_value(json_object_get(item, "experiments")),
                       pair->outcome.experiments);
-            add_escaped(out, text ? text : "");
+            html_text(out, text ? text : "");
             text_add_char(out, '\n');
         }
         json_decref(evidence);
@@ -277,7 +246,7 @@ static void add_attribution(const struct feasibility *study, struct text *out)
         if (!why)
             continue;
         add_pair_item(study, &study->pairs[i], "Energy that cannot be attributed", &any, out);
-        add_escaped(out, why);
+        html_text(out, why);
         text_add_char(out, '\n');
     }
     text_add(out, any ? "</ul>\n" : "");
@@ -288,13 +257,13 @@ static void add_failure(const char *first, const char *second, const char *cause
 {
     text_add(out, *any ? "<li>" : "<h2>What failed</h2>\n<ul><li>");
     *any = true;
-    add_escaped(out, first);
+    html_text(out, first);
     text_add(out, second ? " beside " : " alone");
-    add_escaped(out, second ? second : "");
+    html_text(out, second ? second : "");
     text_add(out, ": ");
-    add_escaped(out, cause);
+    html_text(out, cause);
     text_add(out, "<br>Try: ");
-    add_escaped(out, proposal ? proposal : "");
+    html_text(out, proposal ? proposal : "");
     text_add_char(out, '\n');
 }
 
@@ -321,15 +290,15 @@ static void add_criteria(const struct feasibility *study, struct text *out)
     for (size_t i = 0; i < PAIRS_CRITERIA; i++) {
         const struct pairs_criterion *criterion = &criteria[i];
         text_add(out, "<tr>");
-        add_cell(out, "l", criterion->what);
-        add_cell(out,
-                 !criterion->known ? ""
-                 : criterion->met  ? "good"
-                                   : "bad",
-                 !criterion->known ? "not known"
-                 : criterion->met  ? "met"
-                                   : "not met");
-        add_cell(out, "l", criterion->detail);
+        html_cell(out, "l", criterion->what);
+        html_cell(out,
+                  !criterion->known ? ""
+                  : criterion->met  ? "good"
+                                    : "bad",
+                  !criterion->known ? "not known"
+                  : criterion->met  ? "met"
+                                    : "not met");
+        html_cell(out, "l", criterion->detail);
         text_add(out, "</tr>\n");
     }
     text_add(out, "</table>\n");
@@ -337,11 +306,8 @@ static void add_criteria(const struct feasibility *study, struct text *out)
 
 void feasibility_page(const struct feasibility *study, struct text *out)
 {
-    text_addf(out,
-              "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "
-              "content=\"width=device-width\"><title>Which trainings fit together</title><style>%s</style>\n"
-              "<h1>Which trainings fit on one GPU together</h1>\n",
-              style);
+    html_begin(out, "Which trainings fit together", style);
+    text_add(out, "<h1>Which trainings fit on one GPU together</h1>\n");
     if (study->room.total_bytes > 0)
         text_addf(out, "<p class=dim>GPU: %.0f MiB, of which %.0f MiB are free for trainings</p>\n",
                   study->room.total_bytes / BYTES_PER_MIB, study->room.available_bytes / BYTES_PER_MIB);
@@ -360,5 +326,5 @@ void feasibility_page(const struct feasibility *study, struct text *out)
     add_attribution(study, out);
     add_failures(study, out);
     add_criteria(study, out);
-    text_add(out, "</html>\n");
+    html_end(out);
 }

@@ -22,7 +22,7 @@ setup() {
 files() { find "$XDG_STATE_HOME" -name 'calibration-*'; }
 
 @test "calibrate learns the period, the averaging and the levels of the GPU's sensors, keeps them and shows them" {
-    run --separate-stderr "$TARE" calibrate --yes --seconds 24 --readings readings.csv --json
+    run --separate-stderr "$TARE" calibrate --yes --seconds 24 --readings readings.csv --html page.html --json
     echo "$stderr"
     [ "$status" -eq 0 ]
     echo "$output" >page.json
@@ -58,6 +58,15 @@ END
     [[ "$output" == *"$UUID"*"driver 580.159.04"* && "$output" == *"looked-at share"* && "$output" == *instant*boxcar* ]]
     # The machine's driver in these files is 535.183.01.
     [[ "$output" == *"stale: it is of driver 580.159.04, and this is 535.183.01"* ]]
+    # The page has the table and three pictures, each with the commanded course and dots of what was read.
+    python3 - <<'END'
+import re
+page = open("page.html").read()
+assert page.startswith("<!doctype html>") and "looked-at share" in page and "http" not in page and "<script" not in page
+pictures = page.split("<svg")[1:]
+assert len(pictures) == 3 and all(p.count("class=c ") == 1 and p.count("class=samples") > 20 for p in pictures), len(pictures)
+END
+    [ -z "${KEEP_PAGE:-}" ] || cp page.html "$KEEP_PAGE"
     # What measures this GPU from now on goes by it.
     run --separate-stderr -0 "$TARE" measure --for 1s --json
     python3 - "$output" <<'END'
