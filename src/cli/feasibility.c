@@ -227,6 +227,8 @@ int study_run_part(struct study *study, const char *name, json_t **settings, str
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }
+    if (progress == PART_NONE && !study->wish.track) /* else it is counted where it can be */
+        json_object_set_new(*settings, "track_gpu_memory", json_false());
     session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
     if (progress == PART_BEGUN)
         code = run_session(&session);

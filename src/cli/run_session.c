@@ -168,12 +168,19 @@ static void say_meters(const struct session *session)
         cli_note("%s", missing);
 }
 
-static bool plan_follows_gpu_memory(const struct plan *plan)
+/* Some training of it says so of its GPU memory. */
+static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch said)
 {
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->experiments[i].foreground.track_gpu_memory || plan->experiments[i].background.track_gpu_memory)
+        if (plan->experiments[i].foreground.track_gpu_memory == said ||
+            plan->experiments[i].background.track_gpu_memory == said)
             return true;
     return false;
+}
+
+static bool plan_follows_gpu_memory(const struct plan *plan)
+{
+    return plan_says_of_gpu_memory(plan, SWITCH_ON);
 }
 
 struct listeners {
@@ -216,6 +223,9 @@ static bool run_it(struct session *session, struct run_summary *summary, struct 
     size_t left = skip_done(session, progress);
     say_start(session, left);
     meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
+    if (!preload && session->meters.options.gpu_count > 0 &&
+        plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
+        preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
     say_meters(session);
     governing_settle(session->wish->governing, store_plan(session->store));
     /* The GPUs of a machine that is played have no device files. */

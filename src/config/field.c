@@ -65,6 +65,7 @@ char *field_expected(const struct field *row)
     case FIELD_NUMBER:
         return bounds_text("a number", row);
     case FIELD_BOOL:
+    case FIELD_SWITCH:
         return mem_strdup("true or false");
     case FIELD_DURATION:
         return mem_strdup("seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 days");
@@ -248,6 +249,11 @@ bool field_read(const struct source *source, const char *path, const json_t *jso
         if (!json_is_boolean(json))
             return refuse(source, path, json, row);
         *(bool *)member = json_is_true(json);
+        return true;
+    case FIELD_SWITCH:
+        if (!json_is_boolean(json))
+            return refuse(source, path, json, row);
+        *(enum setting_switch *)member = json_is_true(json) ? SWITCH_ON : SWITCH_OFF;
         return true;
     case FIELD_DURATION:
         return read_duration(source, path, json, row, member);

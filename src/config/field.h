@@ -7,23 +7,25 @@
 #include "base/strv.h"
 #include "base/text.h"
 #include "config/problem.h"
+#include "config/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* In brackets: the type of the member at offset. */
 enum field_kind {
-    FIELD_OTHER,    /* known here, read by its own function; expected says what it is */
-    FIELD_TEXT,     /* char *: not empty */
-    FIELD_NAME,     /* int: place in names */
-    FIELD_INT,      /* int64_t: low to high */
-    FIELD_NUMBER,   /* double: low to high */
-    FIELD_BOOL,     /* bool */
-    FIELD_DURATION, /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
-    FIELD_SIZE,     /* uint64_t, bytes: a number or text such as "1GiB" */
-    FIELD_TEXTS,    /* struct strv: a list of texts, or one text */
-    FIELD_LIST,     /* struct strv: a list of texts, which may be empty: words of a command */
-    FIELD_PATTERNS, /* struct strv: as FIELD_TEXTS, each a regular expression */
+    FIELD_OTHER,          /* known here, read by its own function; expected says what it is */
+    FIELD_TEXT,           /* char *: not empty */
+    FIELD_NAME,           /* int: place in names */
+    FIELD_INT,            /* int64_t: low to high */
+    FIELD_NUMBER,         /* double: low to high */
+    FIELD_BOOL,           /* bool */
+    FIELD_SWITCH,         /* enum setting_switch */
+    FIELD_DURATION,       /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
+    FIELD_SIZE,           /* uint64_t, bytes: a number or text such as "1GiB" */
+    FIELD_TEXTS,          /* struct strv: a list of texts, or one text */
+    FIELD_LIST,           /* struct strv: a list of texts, which may be empty: words of a command */
+    FIELD_PATTERNS,       /* struct strv: as FIELD_TEXTS, each a regular expression */
     FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of texts, its keys fit for an environment */
 };
 
@@ -31,11 +33,11 @@ struct field {
     const char *key;
     enum field_kind kind;
     size_t offset;
-    const char *initial;  /* the default, as the reference says it; the caller sets it before reading */
-    const char *help;     /* what it is for */
+    const char *initial; /* the default, as the reference says it; the caller sets it before reading */
+    const char *help;    /* what it is for */
     double low, high;
     const char *const *names; /* NULL-terminated */
-    const char *expected; /* FIELD_OTHER */
+    const char *expected;     /* FIELD_OTHER */
 };
 
 struct field_table {

@@ -59,10 +59,12 @@ static const struct field top_rows[] = {
      .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver refuses "
              "more, and shows a GPU of that size"},
     {.key = "track_gpu_memory",
-     .kind = FIELD_BOOL,
+     .kind = FIELD_SWITCH,
      .offset = offsetof(struct top, global.track_gpu_memory),
-     .initial = "false; true where there is a limit",
-     .help = "count every byte that a training allocates on its GPUs"},
+     .initial = "where it can be",
+     .help =
+         "count every byte that a training allocates on its GPUs: true demands it, false leaves the driver's samples; "
+         "a limit counts in any case"},
     {.key = "seed",
      .kind = FIELD_INT,
      .offset = offsetof(struct top, seed),

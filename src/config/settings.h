@@ -22,17 +22,20 @@ struct setting_param {
     struct value value;
 };
 
+/* true or false, or nothing is said. */
+enum setting_switch { SWITCH_UNSAID, SWITCH_OFF, SWITCH_ON };
+
 /* What one side of an experiment trains. */
 struct job_settings {
     char *json_path; /* of the object that said it */
     char *repo;
     char *model;
-    enum mode mode; /* MUTATION or DEFAULT */
-    struct strv mutate; /* names, or "all"; empty in mutation mode: all */
+    enum mode mode;               /* MUTATION or DEFAULT */
+    struct strv mutate;           /* names, or "all"; empty in mutation mode: all */
     struct setting_param *params; /* "hyperparameters" */
     size_t param_count;
-    struct gpu_limit gpu_limit; /* of each GPU's memory: its own over the entry's over the file's */
-    bool track_gpu_memory;      /* followed, also without a limit */
+    struct gpu_limit gpu_limit;           /* of each GPU's memory: its own over the entry's over the file's */
+    enum setting_switch track_gpu_memory; /* followed, also without a limit; unsaid: where it can be */
 };
 
 /* One entry of "experiments" that runs something; entries that hold only comments are left out. */
@@ -42,12 +45,12 @@ struct entry_settings {
     bool parallel;
     struct job_settings foreground; /* the job itself when not parallel */
     struct job_settings background; /* parallel only */
-    int64_t runs; /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
-    int64_t max_retries; /* entry over global; default 2 */
-    char *governor;      /* entry over global; NULL: left alone */
-    double timeout_s;    /* entry over global; 0: none */
-    double expected_s;   /* how long one of its experiments is expected to take; 0: nothing is said */
-    bool exclusive;      /* entry over global: no other experiment of the run goes on meanwhile */
+    int64_t runs;                 /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
+    int64_t max_retries;          /* entry over global; default 2 */
+    char *governor;               /* entry over global; NULL: left alone */
+    double timeout_s;             /* entry over global; 0: none */
+    double expected_s;            /* how long one of its experiments is expected to take; 0: nothing is said */
+    bool exclusive;               /* entry over global: no other experiment of the run goes on meanwhile */
     struct reading start_after_s; /* parallel only: the foreground starts so long after the background, loaded or not */
 };
 
@@ -71,14 +74,14 @@ struct parallel_timing {
 /* What the guard asks of a GPU before an attempt, and what it does when that is not so. */
 enum preflight_policy { PREFLIGHT_WAIT, PREFLIGHT_REFUSE, PREFLIGHT_GO_ON };
 struct preflight_settings {
-    int policy;             /* enum preflight_policy */
-    double wait_s;          /* 600: so long for a GPU that is not free; then the attempt begins all the same */
-    double baseline_s;      /* 2: so long the idle GPU is measured before each attempt; 0: not */
-    uint64_t memory_bytes;  /* 64 MiB: so much above the empty GPU's own use is empty still */
+    int policy;                 /* enum preflight_policy */
+    double wait_s;              /* 600: so long for a GPU that is not free; then the attempt begins all the same */
+    double baseline_s;          /* 2: so long the idle GPU is measured before each attempt; 0: not */
+    uint64_t memory_bytes;      /* 64 MiB: so much above the empty GPU's own use is empty still */
     double utilisation_percent; /* 5 */
-    double band_c;          /* 10: so far above the coolest start of the run an attempt may begin */
-    double temperature_c;   /* 0: no limit of its own */
-    double memory_wait_s;   /* 10: so long after a job for its memory to come back */
+    double band_c;              /* 10: so far above the coolest start of the run an attempt may begin */
+    double temperature_c;       /* 0: no limit of its own */
+    double memory_wait_s;       /* 10: so long after a job for its memory to come back */
 };
 
 /* The pause between trainings, on a GPU. */
@@ -98,10 +101,10 @@ struct guard_settings {
 enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
 enum cpu_sets_wish { CPU_SETS_NEAR, CPU_SETS_NONE };
 struct pool_settings {
-    char *gpus;         /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
+    char *gpus;             /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
     int64_t per_experiment; /* 1; 0: all of them */
-    int isolation;      /* enum isolation, of entries that say nothing */
-    int cpu_sets;       /* enum cpu_sets_wish: which processors the jobs of several lanes get */
+    int isolation;          /* enum isolation, of entries that say nothing */
+    int cpu_sets;           /* enum cpu_sets_wish: which processors the jobs of several lanes get */
 };
 
 /* Limits of one job; 0: none. The wall time is the entry's timeout. */
@@ -110,7 +113,7 @@ struct limits {
     uint64_t memory_bytes;
     struct {
         bool shm, ipc, tmp;
-    } own; /* "private": what it does not share with the machine */
+    } own;              /* "private": what it does not share with the machine */
     uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
 };
 

@@ -146,7 +146,7 @@ static void read_single(const struct source *source, const char *path, const jso
     settings_read_mutates(source, path, json, job);
 }
 
-static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit, bool track)
+static void inherit_gpu_memory(struct job_settings *job, const struct gpu_limit *limit, enum setting_switch track)
 {
     if (!gpu_limit_is_set(&job->gpu_limit))
         job->gpu_limit = *limit;
@@ -169,7 +169,8 @@ static void take_levels(const struct source *source, const char *path, const str
     entry->start_after_s = (struct reading){said->start_after_s, entry->parallel && said->start_after_s >= 0};
     entry->exclusive = (said->isolation != UNSAID ? said->isolation : isolation) == ISOLATION_EXCLUSIVE;
     struct gpu_limit limit = {0};
-    bool track = said->track_gpu_memory || global->track_gpu_memory;
+    enum setting_switch track =
+        said->track_gpu_memory != SWITCH_UNSAID ? said->track_gpu_memory : global->track_gpu_memory;
     settings_read_gpu_limit(source, said->gpu_limit ? path : "$", said->gpu_limit ? said->gpu_limit : global->gpu_limit,
                             &limit);
     inherit_gpu_memory(&entry->foreground, &limit, track);

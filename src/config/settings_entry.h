@@ -6,8 +6,14 @@
 #include "config/settings.h"
 
 /* "mode" as it is written, in the order of the names that the rows of "mode" have. */
-enum written_mode { WRITTEN_MUTATION, WRITTEN_NONPARALLEL, WRITTEN_DEFAULT, WRITTEN_PARALLEL, WRITTEN_MIXED,
-                    WRITTEN_NONE };
+enum written_mode {
+    WRITTEN_MUTATION,
+    WRITTEN_NONPARALLEL,
+    WRITTEN_DEFAULT,
+    WRITTEN_PARALLEL,
+    WRITTEN_MIXED,
+    WRITTEN_NONE
+};
 
 /* What an entry inherits from the top of the file, and what one level of an entry says itself (UNSAID where it says
  * nothing). */
@@ -17,11 +23,11 @@ struct level {
     int64_t max_retries;
     char *governor;
     double timeout_s;
-    double expected_s; /* of an entry */
+    double expected_s;    /* of an entry */
     double start_after_s; /* of an entry */
-    int isolation; /* of an entry */
-    char *gpu_limit; /* as written */
-    bool track_gpu_memory;
+    int isolation;        /* of an entry */
+    char *gpu_limit;      /* as written */
+    enum setting_switch track_gpu_memory;
 };
 
 enum { UNSAID = -1 };

@@ -105,7 +105,7 @@ static const struct field entry_rows[] = {
      .help = "exclusive: while one of its experiments runs, no other of the run does"},
     GPU_LIMIT_ROW("the file's"),
     {.key = "track_gpu_memory",
-     .kind = FIELD_BOOL,
+     .kind = FIELD_SWITCH,
      .offset = offsetof(struct level, track_gpu_memory),
      .initial = "the file's",
      .help = "count every byte that the training allocates on its GPUs"},

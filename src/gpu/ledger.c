@@ -135,6 +135,17 @@ int ledger_fd(const struct ledger *ledger)
 /* By path, not by number: programs close descriptors that they do not know before they start others. In a pid namespace
  * the job's init holds it, and is number 1; without one this process does. Whom neither lets look takes it from any
  * process of the job that has kept it. */
+/* AddressSanitizer refuses to begin behind a preloaded library, for the order of the two; ours replaces nothing of its. */
+static void allow_preload(struct strv *environment)
+{
+    static const char name[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order";
+    const char *before = strv_env_get(environment, name);
+    if (before && strstr(before, option))
+        return;
+    AUTO_FREE char *options = mem_printf("%s%s%s=0", before ? before : "", before && *before ? ":" : "", option);
+    strv_env_set(environment, name, options);
+}
+
 void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv *environment)
 {
     const char *before = strv_env_get(environment, "LD_PRELOAD");
@@ -143,6 +154,7 @@ void ledger_tell_job(const struct ledger *ledger, const char *trace, struct strv
     AUTO_FREE char *place = mem_printf("%s /proc/self/fd/%d:/proc/1/fd/%d:/proc/%d/fd/%d:/proc/*/fd/%d", ledger->nonce,
                                        ledger->fd, ledger->fd, (int)getpid(), ledger->fd, ledger->fd);
     strv_env_set(environment, "LD_PRELOAD", preload);
+    allow_preload(environment);
     strv_env_set(environment, GPU_LEDGER_VARIABLE, place);
     strv_env_set(environment, GPU_LEDGER_TRACE_VARIABLE, trace ? trace : "");
 }

@@ -35,7 +35,7 @@ struct pairs_model {
     double timeout_s;
     char *governor;
     struct gpu_limit gpu_limit; /* as its settings say */
-    bool track_gpu_memory;
+    enum setting_switch track_gpu_memory;
     json_t *known; /* runs alone that were made before; NULL: none */
     /* Alone; seconds and joules are of one epoch (of the whole training where there is no such thing). */
     bool ran, succeeded;

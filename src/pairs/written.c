@@ -26,10 +26,11 @@ static json_t *head(const json_t *root, const char *what)
     return json;
 }
 
-static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs, bool track)
+static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs,
+                      enum setting_switch track)
 {
-    if (track)
-        json_object_set_new(entry, "track_gpu_memory", json_true());
+    if (track != SWITCH_UNSAID)
+        json_object_set_new(entry, "track_gpu_memory", json_boolean(track == SWITCH_ON));
     json_object_set_new(entry, "runs_per_config", json_integer(runs));
     if (model->timeout_s > 0)
         json_object_set_new(entry, "timeout", json_real(model->timeout_s));
@@ -78,7 +79,7 @@ json_t *feasibility_alone_settings(const struct feasibility *study, const json_t
         const struct pairs_model *model = &study->models[i];
         int left = repeats - (int)json_array_size(model->known);
         if (left > 0)
-            add_entry(json, job(model, model->params, true), model, left, track || model->track_gpu_memory);
+            add_entry(json, job(model, model->params, true), model, left, track ? SWITCH_ON : model->track_gpu_memory);
     }
     return json;
 }
@@ -90,7 +91,9 @@ static void add_pair(const struct feasibility *study, const struct pairs_pair *o
     double after_s;
     if (proof_is_aligned(study, of) && proof_start_after(study, of, &after_s))
         json_object_set_new(entry, "start_after", json_real(after_s));
-    add_entry(settings, entry, fore, runs, fore->track_gpu_memory || back->track_gpu_memory);
+    enum setting_switch track =
+        fore->track_gpu_memory > back->track_gpu_memory ? fore->track_gpu_memory : back->track_gpu_memory;
+    add_entry(settings, entry, fore, runs, track);
 }
 
 json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)

@@ -42,7 +42,7 @@ struct plan_job {
     size_t oom_step_count;
     bool memory_snapshot; /* is asked for */
     struct gpu_limit gpu_limit;
-    bool track_gpu_memory; /* also where there is a limit */
+    enum setting_switch track_gpu_memory; /* unsaid: where it can be; on also where there is a limit */
     struct strv success, errors;
     bool exit_code_required;
     struct success_rules rules;

@@ -86,8 +86,8 @@ static json_t *job_to_json(const struct plan_job *job)
         json_object_set_new(json, "oom_steps", plan_oom_to_json(job));
     if (job->memory_snapshot)
         json_object_set_new(json, "memory_snapshot", json_true());
-    if (job->track_gpu_memory)
-        json_object_set_new(json, "track_gpu_memory", json_true());
+    if (job->track_gpu_memory != SWITCH_UNSAID)
+        json_object_set_new(json, "track_gpu_memory", json_boolean(job->track_gpu_memory == SWITCH_ON));
     if (job->gpu_limit.bytes > 0)
         json_object_set_new(json, "gpu_memory_limit_bytes", json_integer((json_int_t)job->gpu_limit.bytes));
     if (job->gpu_limit.share > 0)
@@ -299,7 +299,8 @@ static bool marks_from_json(const json_t *json, struct plan_job *job, struct err
 static void gpu_memory_from_json(const json_t *json, struct plan_job *job)
 {
     json_int_t bytes = 0;
-    job->track_gpu_memory = json_is_true(json_object_get(json, "track_gpu_memory"));
+    const json_t *track = json_object_get(json, "track_gpu_memory");
+    job->track_gpu_memory = json_is_true(track) ? SWITCH_ON : json_is_false(track) ? SWITCH_OFF : SWITCH_UNSAID;
     if (json_get_int(json, "gpu_memory_limit_bytes", &bytes) && bytes > 0)
         job->gpu_limit.bytes = (uint64_t)bytes;
     json_get_number(json, "gpu_memory_limit_share", &job->gpu_limit.share);

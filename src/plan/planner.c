@@ -361,7 +361,7 @@ static void make_job(const struct planner *planner, const struct space *space, c
     job->rules = repo_rules(repo, space->model);
     job->memory_snapshot = repo->memory_snapshot;
     job->gpu_limit = settings->gpu_limit;
-    job->track_gpu_memory = settings->track_gpu_memory || gpu_limit_is_set(&settings->gpu_limit);
+    job->track_gpu_memory = gpu_limit_is_set(&settings->gpu_limit) ? SWITCH_ON : settings->track_gpu_memory;
     command_fill(&planner->commands[repo - planner->registry->repos], repo, &planner->settings->environment, job);
 }
 

@@ -3,8 +3,8 @@
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 struct search {
     const char *const *objects;
@@ -19,31 +19,47 @@ struct tables {
     const ElfW(Half) * versions; /* NULL: none */
 };
 
+/* Not strcmp and its kin: a sanitizer that replaces these looks for the real ones by dlsym, and so by this. */
+static bool begins(const char *text, const char *with)
+{
+    while (*with && *text == *with) {
+        text++;
+        with++;
+    }
+    return !*with;
+}
+
+static bool is_same(const char *one, const char *other)
+{
+    while (*one && *one == *other) {
+        one++;
+        other++;
+    }
+    return *one == *other;
+}
+
 static bool is_asked(const struct search *search, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = path;
+    for (const char *at = path; *at; at++)
+        name = *at == '/' ? at + 1 : name;
     for (size_t i = 0; search->objects[i]; i++)
-        if (strncmp(name, search->objects[i], strlen(search->objects[i])) == 0)
+        if (begins(name, search->objects[i]))
             return true;
     return false;
 }
 
 /* glibc writes addresses into the dynamic section where the file had offsets; musl leaves them. */
-static const void *address_of(const struct dl_phdr_info *info, ElfW(Addr) value)
+static const void *address_of(ElfW(Addr) base, ElfW(Addr) value)
 {
-    return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
+    return (const void *)(value < base ? value + base : value);
 }
 
-static struct tables tables_of(const struct dl_phdr_info *info)
+static struct tables tables_of(ElfW(Addr) base, const ElfW(Dyn) * dynamic)
 {
     struct tables out = {0};
-    const ElfW(Dyn) *dynamic = NULL;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-        const void *value = address_of(info, dynamic->d_un.d_ptr);
+        const void *value = address_of(base, dynamic->d_un.d_ptr);
         if (dynamic->d_tag == DT_SYMTAB)
             out.symbols = value;
         else if (dynamic->d_tag == DT_STRTAB)
@@ -63,7 +79,7 @@ static bool is_it(const struct tables *tables, uint32_t number, const char *name
     if (tables->versions && (tables->versions[number] & HIDDEN))
         return false;
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           strcmp(tables->names + symbol->st_name, name) == 0;
+           is_same(tables->names + symbol->st_name, name);
 }
 
 /* The GNU hash table: counts, a Bloom filter (not needed for one look-up), buckets, then the chains, whose ends
@@ -89,25 +105,44 @@ static const ElfW(Sym) * look_up(const struct tables *tables, const char *name)
     }
 }
 
-static int look_into(struct dl_phdr_info *info, size_t size, void *context)
+static bool look_into(struct search *search, const char *path, ElfW(Addr) base, const ElfW(Dyn) * dynamic)
+{
+    if (!path || !is_asked(search, path))
+        return false;
+    struct tables tables = tables_of(base, dynamic);
+    if (!tables.symbols || !tables.names || !tables.gnu_hash)
+        return false;
+    const ElfW(Sym) *symbol = look_up(&tables, search->symbol);
+    if (symbol)
+        search->found = (void *)(base + symbol->st_value);
+    return symbol;
+}
+
+#ifdef __GLIBC__
+/* Not dl_iterate_phdr, which ThreadSanitizer replaces. The C library stands among the first, and objects that are
+ * loaded meanwhile come behind. */
+void *elf_find(const char *const objects[], const char *symbol)
+{
+    struct search search = {objects, symbol, NULL};
+    for (const struct link_map *at = _r_debug.r_map; at && !search.found; at = at->l_next)
+        look_into(&search, at->l_name, at->l_addr, at->l_ld);
+    return search.found;
+}
+#else
+static int look_into_phdr(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
-    struct search *search = context;
-    if (!info->dlpi_name || !is_asked(search, info->dlpi_name))
-        return 0;
-    struct tables tables = tables_of(info);
-    if (!tables.symbols || !tables.names || !tables.gnu_hash)
-        return 0;
-    const ElfW(Sym) *symbol = look_up(&tables, search->symbol);
-    if (!symbol)
-        return 0;
-    search->found = (void *)(info->dlpi_addr + symbol->st_value);
-    return 1;
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return look_into(context, info->dlpi_name, info->dlpi_addr, dynamic);
 }
 
 void *elf_find(const char *const objects[], const char *symbol)
 {
     struct search search = {objects, symbol, NULL};
-    dl_iterate_phdr(look_into, &search);
+    dl_iterate_phdr(look_into_phdr, &search);
     return search.found;
 }
+#endif

@@ -13,7 +13,10 @@ static const double MIB = 1048576, SLACK_BYTES = 64.0 * 1048576;
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err)
 {
     const struct plan_job *job = attempt->plan;
-    if (!job->track_gpu_memory && !gpu_limit_is_set(&job->gpu_limit))
+    bool asked = job->track_gpu_memory == SWITCH_ON || gpu_limit_is_set(&job->gpu_limit);
+    if (!asked && request->preload && job->track_gpu_memory == SWITCH_UNSAID) /* if it can be */
+        attempt->ledger = ledger_new(request->preload, &job->gpu_limit, &(struct err){0});
+    if (!asked)
         return true;
     if (!request->preload)
         return err_set(err, "GPU memory cannot be followed: libtare-cuda.so was not found");
@@ -23,7 +26,12 @@ bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *reque
 
 json_t *gpu_memory_json(const struct attempt *attempt)
 {
-    return attempt->ledger ? ledger_json(attempt->ledger) : NULL;
+    struct ledger_sum sum = {0};
+    if (!attempt->ledger)
+        return NULL;
+    ledger_read(attempt->ledger, &sum);
+    bool asked = attempt->plan->track_gpu_memory != SWITCH_UNSAID;
+    return asked || sum.attached > 0 ? ledger_json(attempt->ledger) : NULL;
 }
 
 struct gpu_memory_told gpu_memory_told(const json_t *memory)
@@ -74,7 +82,7 @@ static char *of_whom(const struct attempt *attempt, char *why)
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told)
 {
     struct ledger_sum sum;
-    if (!attempt->ledger || !attempt->gate_open)
+    if (!attempt->ledger || !attempt->gate_open || attempt->plan->track_gpu_memory == SWITCH_UNSAID)
         return;
     ledger_read(attempt->ledger, &sum);
     char *why = why_not_held(attempt, &sum, told);

@@ -75,7 +75,7 @@ struct run_request {
     size_t lane_count;                 /* 0: one, with all GPUs */
     struct run_gpu_locks gpu_locks;
     const struct run_governor *governor; /* NULL: it is left alone, whatever the plan says */
-    const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan asks for it */
+    const char *preload; /* path of libtare-cuda.so; NULL: not found, or nothing of the plan may be followed */
     bool resumed;
     bool stop_at_failure;      /* nothing more begins when an experiment has failed */
     const struct again *again; /* what is done again, and nothing else; NULL: what is not done yet */

@@ -115,3 +115,62 @@ END
     on_machine
     [[ "$(said gpu_limit_not_held)" == "the background's loop 1: the job held 3000 MiB of a GPU and no process"* ]]
 }
+
+# memory_json: what was counted inside the job's last attempt, or null.
+memory_json() {
+    python3 - "$(run_dir)" <<'END'
+import glob, json, sys
+tare = json.load(open(glob.glob(sys.argv[1] + "/*/experiment.json")[0]))["tare"]
+print(json.dumps(tare["attempts"][0].get("gpu_memory")))
+END
+}
+
+@test "GPU memory is counted without being asked for, wherever it can be; where it cannot nothing is said" {
+    gpu
+    job "$PROGRAM dlsym plain
+$(on_gpu 2000)"
+    settings 1
+    on_machine
+    counted=$(memory_json)
+    [ "$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["gpus"][0]["live_peak_bytes"] > 0)' "$counted")" = True ]
+    # It is what is counted when it is demanded.
+    rm -rf results
+    settings 1 '' '"track_gpu_memory": true'
+    on_machine
+    python3 - "$counted" "$(memory_json)" <<'END'
+import json, sys
+a, b = (json.loads(text)["gpus"][0] for text in sys.argv[1:])
+assert all(a[key] == b[key] for key in ("live_peak_bytes", "held_bytes", "refused")), (a, b)
+END
+    for quiet in '"track_gpu_memory": false' '"x_nothing": 0'; do
+        rm -rf results
+        settings 1 '' "$quiet"
+        [[ "$quiet" == *false ]] || export TARE_CUDA_LIBRARY=$WORK/none
+        on_machine
+        is "$(memory_json)" null
+    done
+    unset TARE_CUDA_LIBRARY
+    # Nobody asked, so a program that cannot be followed leaves no evidence.
+    rm -rf results
+    job "$(on_gpu 3000)"
+    settings 1
+    on_machine
+    is "$(memory_json)$(said gpu_memory_not_followed)" null
+}
+
+@test "programs of the sanitizers begin in a run that counts" {
+    gpu
+    printf 'int main(void) { return 0; }\n' >begin.c
+    local kind begun=0
+    echo 'set -e' >lines
+    for kind in address thread undefined; do
+        gcc -fsanitize=$kind -o $kind begin.c 2>/dev/null || continue
+        echo "$WORK/$kind && echo begun $kind" >>lines
+        begun=$((begun + 1))
+    done
+    [ $begun -gt 0 ] || skip "this compiler has no sanitizers"
+    job "$(cat lines)"
+    settings 1
+    on_machine
+    [ "$(grep -c '^begun ' "$(run_dir)"/*/training.log)" -eq $begun ]
+}
