@@ -5,9 +5,9 @@
 
 Each folder is written three times: twice alike, which must give the same bytes, and once with nothing planted, whose
 times and energies, as read from the files, must differ from the first by what truth.json says. Scenarios called clean_*
-plant nothing, those called data_* errors in the data alone, the others disturb at least one experiment of each folder.
-Prints a line for each scenario: what is planted, the longest and shortest training, and the effects. Exits with 1 when
-something is wrong.
+plant nothing, those called data_* errors in the data alone, the others meet at least one experiment of each folder.
+Prints a line for each scenario: experiments in a folder, the shortest and longest training, what is planted, and the
+quartiles of its effects. Exits with 1 when something is wrong.
 """
 import argparse
 import csv
@@ -34,8 +34,8 @@ def numbers_of(experiment):
     raw = (experiment / "energy/cpu_energy_raw.txt").read_text()
     joules = re.search(r"Total CPU Energy \(Joules\): ([0-9.]+)", (experiment / "energy/cpu_energy.txt").read_text())
     rows = list(csv.DictReader((experiment / "energy/gpu_power.csv").open(newline="")))
-    return (float(re.search(r"([0-9.]+) seconds time elapsed", raw)[1]), sum(float(row["power_draw_w"]) for row in rows),
-            float(joules[1]))
+    return (float(re.search(r"([0-9.]+) seconds time elapsed", raw)[1]),
+            sum(float(row["power_draw_w"]) for row in rows), float(joules[1]))
 
 
 def differences(identifier, truth, numbers, plain):
@@ -68,7 +68,7 @@ def faults_of_kind(scenario, truth):
         return [f"clean, but: {by or 'errors in the data'}"] if by or errors else []
     if scenario.startswith("data_"):
         return [] if errors and not by else [f"data errors: {errors}, disturbed by: {by or 'nothing'}"]
-    return [] if by else ["nothing disturbed"]
+    return [] if by or errors or any(own["failed"] for own in truth.values()) else ["nothing planted"]
 
 
 def check(task):
@@ -85,11 +85,12 @@ def check(task):
             faults.append("the same seed gives other bytes")
         seconds = []
         for identifier, own in truth.items():
-            if own["data_errors"] or own["failed"] or identifier not in plain_truth:
+            beside = plain_truth.get(identifier, {"data_errors": ["none of this name"]})
+            if own["data_errors"] or own["failed"] or beside["data_errors"]:
                 continue
             numbers = numbers_of(one / "results" / identifier)
             seconds.append(numbers[0])
-            reference = *numbers_of(plain / "results" / identifier), plain_truth[identifier]["gpu_energy_recorded"]
+            reference = *numbers_of(plain / "results" / identifier), beside["gpu_energy_recorded"]
             faults += differences(identifier, own, numbers, reference)
     return scenario, seed, truth, seconds, faults
 
@@ -108,7 +109,8 @@ def line_of(scenario, truths, seconds):
             f"  data errors {sum(bool(truth['data_errors']) for truth in own):3}"
             f"  disturbed {len(effects):3}, by > 5 % {sum(abs(effect) > 0.05 for effect in effects):3}")
     if effects:
-        text += "  " + " ".join(f"{100 * effects[int(share * (len(effects) - 1))]:+.1f}" for share in (0, 0.25, 0.5, 0.75, 1))
+        quartiles = [effects[n * (len(effects) - 1) // 4] for n in range(5)]
+        text += " (" + " ".join(f"{100 * effect:+.1f}" for effect in quartiles) + " %)"
     return text
 
 

@@ -12,7 +12,8 @@ import faults
 from fourth_clean import FOURTH, accelerator, arrange, continue_later, kinds_of, some_card
 from layout import measure_energy
 from machine import Phase
-from real_machines import ON_GPU, length_of, models_of, part_of_day, position_after, seconds_of, split_into_nights
+from real_machines import (ON_GPU, length_of, models_of, part_of_day, pause_of, position_after, seconds_of,
+                           split_into_nights)
 from scenarios import background_phases, between, inside, log_uniform, over_some, scenario
 from study import FOREVER, Intruder
 from third_clean import data_center_card
@@ -50,7 +51,7 @@ def gpu_load(rng, plan, effect):
 
 def program(rng, plan, effect):
     """A program that computes steadily for as long as it is there."""
-    return [Phase(FOREVER, *gpu_load(rng, plan, effect), rng.uniform(0.01, 0.08), 1.0)]
+    return [Phase(FOREVER, *gpu_load(rng, plan, effect), min(0.08, effect * rng.uniform(0.03, 0.3)), 1.0)]
 
 
 def host_drag(plan, effect):
@@ -58,8 +59,11 @@ def host_drag(plan, effect):
     return min(3.0, effect / max(0.1, 1 - mean_duty(plan)))
 
 
-def in_turns(text, plan, phases, first_s, every_s, lasts_s):
-    """Comes at this moment of the study and again after each so many seconds."""
+def in_turns(rng, plan, text, phases, every_s, lasts_s):
+    """Comes again after each so many seconds, at least once inside an experiment."""
+    k = rng.randrange(len(plan.specs))
+    met_s = length_of(plan, 0, k) + pause_of(plan) + rng.uniform(0, 0.8) * seconds_of(plan.specs[k])
+    first_s = met_s % every_s
     while first_s < length_of(plan):
         plan.intruders.append(Intruder(phases, position_after(plan, first_s), position_after(plan, first_s + lasts_s),
                                        text))
@@ -174,9 +178,8 @@ def meetings(rng):
     plan = arrange(rng)
     every_s = length_of(plan) / rng.uniform(2, 6)
     phases = [Phase(log_uniform(rng, 20, 200), *gpu_load(rng, plan, log_uniform(rng, 0.02, 0.2)),
-                    rng.uniform(0.02, 0.15), 1.0), Phase(rng.uniform(5, 40), 0.02, 0.3, 0.05, 1.0)]
-    return in_turns("a video meeting", plan, phases, rng.uniform(0, 0.5) * every_s, every_s,
-                    rng.uniform(0.15, 0.6) * every_s)
+                    rng.uniform(0.01, 0.06), 1.0), Phase(rng.uniform(5, 40), 0.02, 0.3, 0.03, 1.0)]
+    return in_turns(rng, plan, "a video meeting", phases, every_s, rng.uniform(0.15, 0.6) * every_s)
 
 
 @scenario(held_out=FOURTH)
@@ -237,8 +240,9 @@ def memory_traffic(rng):
 
     Whatever the host does for a training takes longer; what the GPU does by itself does not."""
     plan = arrange(rng, kinds=ON_HOST)
-    phases = [Phase(log_uniform(rng, 30, 1000), cpu=log_uniform(rng, 0.005, 0.15), drag=host_drag(plan, some_effect(rng))),
-              Phase(log_uniform(rng, 2, 60), cpu=0.02)]
+    effect = some_effect(rng)
+    phases = [Phase(log_uniform(rng, 30, 1000), cpu=effect * rng.uniform(0.02, 0.3), drag=host_drag(plan, effect)),
+              Phase(log_uniform(rng, 2, 60), cpu=0.01)]
     return part_of_day(rng, plan, phases, "a program that takes the memory's bandwidth", 0.1, 1.0)
 
 
@@ -275,19 +279,20 @@ def file_server_slow(rng):
     plan = reading_files(rng, arrange(rng, kinds=ON_HOST))
     phases = [Phase(FOREVER, cpu=0.0, disk=log_uniform(rng, 0.05, 0.65))]
     every_s = log_uniform(rng, 100, 1200)
-    return in_turns("a slow file server", plan, phases, rng.uniform(0, every_s), every_s,
-                    rng.uniform(0.1, 0.6) * every_s)
+    return in_turns(rng, plan, "a slow file server", phases, every_s, rng.uniform(0.1, 0.6) * every_s)
 
 
 @scenario(held_out=FOURTH)
-def too_many_processes(rng):
-    """A simulation was started with as many processes as there are cores: whoever needs many of them gets half."""
+def simulation_on_cores(rng):
+    """A simulation with a fixed number of processes, a few or as many as there are cores, for hours.
+
+    Whoever needs many cores waits for them; all others share caches and memory with it."""
     plan = arrange(rng, kinds=ON_HOST)
-    cores = rng.uniform(0.4, 1.0)
+    cores = log_uniform(rng, 0.02, 0.9)
     phases = [Phase(log_uniform(rng, 20, 600), cpu=cores), Phase(rng.uniform(1, 20), cpu=cores * 0.2)]
     if rng.random() < 0.4:
-        return over_some(rng, plan, phases, "a simulation on all cores")
-    return part_of_day(rng, plan, phases, "a simulation on all cores", 0.1, 0.8)
+        return over_some(rng, plan, phases, "a simulation on the processors")
+    return part_of_day(rng, plan, phases, "a simulation on the processors", 0.1, 0.8)
 
 
 @scenario(held_out=FOURTH)
@@ -305,7 +310,7 @@ def governor_saves_power(rng):
 
     Since a resume, beside one kind, or all along."""
     plan, first, last = in_a_row(rng, kinds=ON_HOST + ("large",))
-    phases = [Phase(FOREVER, cpu=0.0, cpu_ceiling=rng.uniform(0.45, 0.96))]
+    phases = [Phase(FOREVER, cpu=0.0, cpu_ceiling=1 - log_uniform(rng, 0.01, 0.5))]
     since = rng.choice(continue_later(rng, plan, 2)[1:])
     first, last = rng.choice([(first, last), (since, len(plan.specs) - 1), (since, len(plan.specs) - 1),
                               (0, len(plan.specs) - 1)])
@@ -334,7 +339,8 @@ def updates_after_boot(rng):
                     drag=log_uniform(rng, 0.01, 0.3)) for _ in range(3)]
     begins = continue_later(rng, plan, rng.randint(1, 3))
     for first, end in zip(begins, begins[1:] + [len(plan.specs)]):
-        ends = min(position_after(plan, lasts_s * rng.uniform(0.7, 1.3), first), between(end))
+        lasts = pause_of(plan) + lasts_s * rng.uniform(0.7, 1.3)
+        ends = min(position_after(plan, lasts, first), between(end))
         plan.intruders.append(Intruder(phases, between(first) if first else -1, ends, "updates after switching on"))
     return plan
 
@@ -356,7 +362,7 @@ def rack_power_cap(rng):
 
 @scenario(held_out=FOURTH)
 def clogged_filter(rng):
-    """Dust: the GPU is cooled badly, by a fifth to two thirds, for all of the study, up to a cleaning or since a move.
+    """Dust: a sixth to five eighths of the cooling are gone, for all of the study, up to a cleaning or since a move.
 
     It leaks more and, if it is near its limit anyway, throttles."""
     gpu = some_card(rng)

@@ -230,11 +230,10 @@ class Machine:
         self.reading += (self.power - self.reading) * (1 - math.exp(-dt / gpu.reading_tau_s))
         equilibrium = gpu.ambient_c + self.intake_k - self.room_k + gpu.heat_k_per_w * self.cooling * self.power
         self.temperature += (equilibrium - self.temperature) * (1 - math.exp(-dt / gpu.heat_tau_s))
+        within_limit = self.clocks_within_limit(base + leak, wanted) if self.limit < 1 else 1.0
         hot = self.temperature > gpu.limit_c
         self.clocks = max(0.35, self.clocks - 0.08 * dt) if hot else min(1.0, self.clocks + 0.04 * dt)
-        self.clocks = min(self.clocks, self.ceiling)
-        if self.limit < 1:
-            self.clocks = min(self.clocks, self.clocks_within_limit(base + leak, wanted))
+        self.clocks = min(self.clocks, self.ceiling, within_limit)
         self.is_braked = min(self.ceiling, self.limit) < 1 or self.is_braked and not hot and self.clocks < 0.999
 
     def clocks_within_limit(self, still_w, wanted_w):
