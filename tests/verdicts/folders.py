@@ -41,19 +41,22 @@ import shutil
 import sys
 from pathlib import Path
 
+from fourth_set import SCENARIOS
 from layout import record_of, render, write_folder
 from study import Spec, effects, simulate, stream
-from third_set import SCENARIOS
 
 AFTERMATH = 0.01       # an effect on an experiment beside which nothing planted ran: heat or clocks left by it
 
 
-def generate(scenario, seed, folder, extra=0, shift_s=0):
-    """Writes the folder and gives its truth.  `extra` more undisturbed experiments at the end, all `shift_s` later."""
+def generate(scenario, seed, folder, extra=0, shift_s=0, is_undisturbed=False):
+    """Writes the folder and gives its truth.  `extra` more undisturbed experiments at the end, all `shift_s` later.
+
+    `is_undisturbed`: the same folder as if nothing had been planted, but for errors in the data."""
     plan = SCENARIOS[scenario](stream(scenario, seed))
     planned = len(plan.specs)
     plan.specs += [more_of(plan, n, stream(scenario, seed, "extra", n)) for n in range(extra)]
     plan.epoch_s += shift_s
+    plan = plan.undisturbed() if is_undisturbed else plan
     name = f"{scenario}/{seed}"
     runs = simulate(plan, name)
     references = simulate(plan.undisturbed(), name) if plan.has_disturbance else runs

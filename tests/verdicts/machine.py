@@ -26,6 +26,10 @@ class Phase:
     idle_w: float = 0.0        # what the GPU draws above its lowest rest meanwhile: a display, memory clocks left up
     ceiling: float = 1.0       # share of the clocks that is left to all: the power supply throttles the GPU
     intake_k: float = 0.0      # warmer air: the exhaust of a neighbour
+    limit: float = 1.0         # share of the GPU's power limit that is left: clocks fall as far as the load needs
+    cpu_ceiling: float = 1.0   # share of the processors' clocks that is left to all
+    drag: float = 0.0          # so much slower is all work of the host: its memory, swapping, the link to the GPU
+    disk: float = 0.0          # of a training: share of the host's work that waits for the disk; beside it: its load
 
 
 @dataclass
@@ -141,6 +145,7 @@ class Machine:
         self.awake_until, self.clocks, self.cooling = -1.0, 1.0, 1.0
         self.cpu_load, self.cpu_w = 0.0, host.idle_w
         self.context, self.idle_w, self.ceiling, self.intake_k = 0.0, 0.0, 1.0, 0.0
+        self.limit, self.cpu_ceiling, self.drag, self.disk = 1.0, 1.0, 0.0, 0.0
         self.room_k, self.room_tau_s = 0.0, math.inf    # how much the room is colder than later, and until when
         self.is_braked = False
 
@@ -173,7 +178,7 @@ class Machine:
         own_cpu = own.cpu if own else 0.0
         self.cpu_load = own_cpu + others_cpu
         gpu_slow = (1 + gpu.slice_cost * others_duty) / self.clocks
-        cpu_slow = max(1.0, self.cpu_load) * (1 + host.crosstalk * min(1.0, others_cpu))
+        cpu_slow = max(1.0, self.cpu_load) * (1 + host.crosstalk * min(1.0, others_cpu)) * self.host_slowdown(own)
         slow = busy = load = 0.0
         if own:
             context = max(context, own.context)
@@ -188,16 +193,26 @@ class Machine:
         self.context = context
         self.settle_power(dt, context, load * power_factor)
         self.utilisation += (min(1.0, busy) - self.utilisation) * (1 - math.exp(-dt / 0.4))
-        self.cpu_w = host.idle_w + host.span_w * min(1.0, self.cpu_load) ** 0.8
+        self.cpu_w = host.idle_w + host.span_w * min(1.0, self.cpu_load) ** 0.8 * self.cpu_ceiling ** 2
         self.now += dt
         return slow
 
+    def host_slowdown(self, own):
+        """Of a training's work on the host, by what all of it shares: clocks, memory, links and the disk."""
+        waits = own.disk if own else 0.0
+        return (1 + self.drag) / self.cpu_ceiling * (1 + waits * (1 / (1 - min(0.9, self.disk)) - 1))
+
     def surround(self, dt, others):
         self.idle_w, self.intake_k, self.ceiling = 0.0, 0.0, 1.0
+        self.limit, self.cpu_ceiling, self.drag, self.disk = 1.0, 1.0, 0.0, 0.0
         for phase in others:
             self.idle_w += phase.idle_w
             self.intake_k += phase.intake_k
             self.ceiling = min(self.ceiling, phase.ceiling)
+            self.limit = min(self.limit, phase.limit)
+            self.cpu_ceiling = min(self.cpu_ceiling, phase.cpu_ceiling)
+            self.drag += phase.drag
+            self.disk += phase.disk
         self.room_k *= math.exp(-dt / self.room_tau_s)
 
     def settle_power(self, dt, context, load):
@@ -215,10 +230,17 @@ class Machine:
         self.reading += (self.power - self.reading) * (1 - math.exp(-dt / gpu.reading_tau_s))
         equilibrium = gpu.ambient_c + self.intake_k - self.room_k + gpu.heat_k_per_w * self.cooling * self.power
         self.temperature += (equilibrium - self.temperature) * (1 - math.exp(-dt / gpu.heat_tau_s))
+        within_limit = self.clocks_within_limit(base + leak, wanted) if self.limit < 1 else 1.0
         hot = self.temperature > gpu.limit_c
         self.clocks = max(0.35, self.clocks - 0.08 * dt) if hot else min(1.0, self.clocks + 0.04 * dt)
-        self.clocks = min(self.clocks, self.ceiling)
-        self.is_braked = self.ceiling < 1 or self.is_braked and not hot and self.clocks < 0.999
+        self.clocks = min(self.clocks, self.ceiling, within_limit)
+        self.is_braked = min(self.ceiling, self.limit) < 1 or self.is_braked and not hot and self.clocks < 0.999
+
+    def clocks_within_limit(self, still_w, wanted_w):
+        """Power above `still_w` goes with the square of the clocks; below about a third they do not fall."""
+        left_w = self.limit * self.gpu.cap_w - still_w
+        full_w = (wanted_w - still_w) / self.clocks ** 2
+        return 1.0 if full_w <= left_w else math.sqrt(max(0.12, left_w / full_w))
 
     def pause(self, seconds, position, companions, span=1 - RUN_SHARE):
         """Nothing of the study runs; others may.  The position moves on by `span`."""

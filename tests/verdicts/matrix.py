@@ -5,7 +5,7 @@
 
 Rows are the truth, columns the verdict; each count has its share of the row and the Wilson 95 % interval of that share.
 Held-out scenarios are touched with --held-out only, and then one set alone: --held-out is --held-out 1 (scenarios.py),
---held-out 2 those of real_machines.py, --held-out 3 those of third_set.py.
+--held-out 2 those of real_machines.py, --held-out 3 and 4 those of third_set.py and fourth_set.py.
 """
 import argparse
 import json
@@ -185,12 +185,12 @@ def spread(cases, count):
 
 
 def add_held_out(parser):
-    parser.add_argument("--held-out", nargs="?", type=int, choices=(1, 2, 3), const=1, default=0, metavar="SET",
+    parser.add_argument("--held-out", nargs="?", type=int, choices=(1, 2, 3, 4), const=1, default=0, metavar="SET",
                         help="the held-out scenarios of this set (1) instead of the others")
 
 
 def chosen_scenarios(names, held_out):
-    """`held_out`: 0 none of those that are, 1 to 3 that set of them."""
+    """`held_out`: 0 none of those that are, 1 to 4 that set of them."""
     allowed = [name for name, scenario in SCENARIOS.items() if scenario.held_out == held_out]
     unknown = set(names or []) - set(allowed)
     if unknown:

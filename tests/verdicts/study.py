@@ -17,8 +17,9 @@ class Background:
     hyper: dict
     phases: list
     lead_s: float
-    defect: str = None         # never started, died, ended early, stalls, started late, loaded its data first
+    defect: str = None         # never started, died, ended early, stalls, started late, loaded its data first, ...
     defect_at: float = 0.0
+    instead: list = None       # phases that the defect makes of the planned ones, from `defect_at` on
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Spec:
     outcome: str = "trained"   # failed, did nothing, printed only, fell back to the CPU
     retries: int = 0
     epochs_done: int = None    # stopped early, by its own patience
+    fallback: tuple = None     # on the CPU: how much longer, and the share of all cores; None draws them for each run
 
 
 @dataclass
@@ -158,6 +160,10 @@ def background_companions(background, k, rng):
         stalls_from = at
     if background.defect in ("started late", "loaded its data first"):
         begins = at
+    if background.defect and background.instead:
+        changes = at if background.defect_at > 0 else begins
+        return [Companion(Loop(background.phases, rng), begins, changes, None, True),
+                Companion(Loop(background.instead, rng), changes, ends, None, True)]
     return [Companion(Loop(background.phases, rng), begins, ends, None, True, stalls_from)]
 
 
@@ -179,6 +185,7 @@ def phases_of(spec, startup_factor, rng, cold):
         total = sum(phase.seconds for phase in phases)
         factor = min(rng.uniform(2, 10), max(1.3, 500 / total))
         cpu = rng.uniform(0.5, 1.0)
+        factor, cpu = spec.fallback or (factor, cpu)
         return [Phase(phase.seconds * (factor if phase.duty else 1), cpu=cpu if phase.duty else phase.cpu)
                 for phase in phases]
     return phases
