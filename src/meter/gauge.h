@@ -7,6 +7,7 @@
 #include "meter/epochs.h"
 #include "meter/host.h"
 #include "meter/meter.h"
+#include "meter/sensor_profile.h"
 #include "meter/window.h"
 
 #include <jansson.h>
@@ -107,6 +108,7 @@ struct gauge_figures {
     const char *uuid;                     /* of a GPU, or NULL */
     const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
     const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
     struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
     size_t devices;                       /* that were added up */
     struct window_energy window;
