@@ -151,6 +151,37 @@ static void the_parts_make_the_half_width(void **state)
     series_fini(&series);
 }
 
+/* 400 K40m, each with a gain of its own anywhere within the 5 % that the vendor states, at 200 W: the half-width holds the
+ * energy that was drawn seldom, the expanded uncertainty in at least 93 %. */
+static void the_expanded_uncertainty_holds_a_gain_within_its_bound(void **state)
+{
+    (void)state;
+    enum { GPUS = 400 };
+    const struct sensor_profile *profile = sensor_profile_find("Tesla K40m");
+    size_t held = 0, expanded = 0;
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+        double gain = 1 + profile->gain.bound * (2.0 * (gpu + 0.5) / GPUS - 1);
+        struct window_sensor sensor = window_sensor_nvml;
+        struct window_energy energy;
+        struct energy_budget budget;
+        struct series series = {0};
+        sensor_behaviour_apply(&profile->behaviour, &sensor);
+        sensor.power_limit_w = 235;
+        for (int i = 0; i < 1000; i++)
+            series_add_power(&series, (struct power_sample){i * 20 * NS_PER_MS, 200 * gain});
+        struct window_index *index = window_index_new(&series, &sensor);
+        window_index_energy(index, 5 * NS_PER_S, 15 * NS_PER_S, &energy);
+        window_index_free(index);
+        series_fini(&series);
+        energy_budget(&energy, &profile->gain, &budget);
+        double off_j = fabs(energy.energy_j.value - 2000);
+        held += off_j <= energy.half_width_j.value;
+        expanded += off_j <= budget.total.expanded;
+    }
+    assert_true(held < GPUS / 2);
+    assert_true(expanded >= 93 * GPUS / 100);
+}
+
 /* The counter's step of 1 mJ at both edges: 0.001/√6 J, if the readings are no better than that. */
 static void a_coarse_counter_has_its_step_in_the_budget(void **state)
 {
@@ -176,6 +207,7 @@ int main(void)
         cmocka_unit_test(only_kepler_has_a_stated_gain),
         cmocka_unit_test(of_two_devices_read_outs_add_in_squares_and_gains_as_they_are),
         cmocka_unit_test(the_parts_make_the_half_width),
+        cmocka_unit_test(the_expanded_uncertainty_holds_a_gain_within_its_bound),
         cmocka_unit_test(a_coarse_counter_has_its_step_in_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
