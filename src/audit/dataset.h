@@ -104,6 +104,7 @@ const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_
 struct dataset_board {
     char *uuid;
     double energy_j;
+    struct reading half_width_j; /* of its read-out, 95 % */
     double gain_bound; /* by which share its sensor may be off at most; 0: nobody states that */
 };
 
@@ -137,6 +138,8 @@ struct dataset_experiment {
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
     bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
     int64_t utc_offset_s;
+    bool has_start; /* of the attempt whose figures these are; tare */
+    int64_t start_utc_ns;
     struct reading duration_s;
     int64_t retries;
     struct dataset_param *params;

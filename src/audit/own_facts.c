@@ -178,6 +178,8 @@ static void take_measured(struct dataset_experiment *experiment, const json_t *b
         struct dataset_board *out = &experiment->boards[experiment->board_count++];
         out->uuid = mem_strdup(json_get_text(board, "uuid"));
         json_get_number(board, "joules", &out->energy_j);
+        out->half_width_j.valid = json_get_number(board, "half_width_j", &out->half_width_j.value) &&
+                                  isfinite(out->half_width_j.value) && out->half_width_j.value >= 0;
         if (!json_get_number(board, "gain_bound", &out->gain_bound) || !(out->gain_bound > 0) ||
             !isfinite(out->gain_bound))
             out->gain_bound = 0;

@@ -26,7 +26,7 @@ static void near(double value, double expected, double tolerance)
 /* 1000 J, read to ± percent, on a GPU whose gain is within bound (0: nobody states it). */
 static void on(size_t i, const char *uuid, double percent, double bound)
 {
-    boards[i][0] = (struct dataset_board){(char *)(intptr_t)uuid, 1000, bound};
+    boards[i][0] = (struct dataset_board){.uuid = (char *)(intptr_t)uuid, .energy_j = 1000, .gain_bound = bound};
     items[i] = (struct dataset_experiment){.boards = boards[i], .board_count = 1};
     items[i].gpu.energy_j = (struct reading){1000, true};
     items[i].gpu.half_width_j = (struct reading){10 * percent, true};
@@ -109,7 +109,7 @@ static void the_same_two_gpus_cancel(void **state)
     for (size_t i = 0; i < 4; i++) {
         on(i, "GPU-a", 1.96, 0.05);
         boards[i][0].energy_j = 400;
-        boards[i][1] = (struct dataset_board){(char *)(intptr_t) "GPU-b", 600, 0.05};
+        boards[i][1] = (struct dataset_board){.uuid = (char *)(intptr_t) "GPU-b", .energy_j = 600, .gain_bound = 0.05};
         items[i].board_count = 2;
     }
     assert_true(ratio_of(two_and_two, 4, 1).cancels);
