@@ -201,6 +201,13 @@ bool external_meter_compare(const struct dataset *dataset, const struct meter_cs
     return true;
 }
 
+/* What was drawn is what the sensor showed over the gain. An error that is known and not corrected counts in full beside the
+ * uncertainty (GUM, F.2.4.5). */
+double external_meter_bound(const struct external_meter *meter)
+{
+    return fabs(1 / meter->gain - 1) + meter->sum.expanded / meter->gain;
+}
+
 void external_meter_fini(struct external_meter *meter)
 {
     free(meter->uuid);

@@ -45,6 +45,9 @@ struct external_meter {
 /* csv: read. False: no GPU is called so, or several are. */
 bool external_meter_compare(const struct dataset *dataset, const struct meter_csv *csv,
                             const struct external_meter_options *options, struct external_meter *out, struct err *err);
+/* By which share the sensor's energies are off at most, by its gain and the uncertainty of that; needs a complete sum. */
+double external_meter_bound(const struct external_meter *meter);
+
 void external_meter_fini(struct external_meter *meter);
 
 json_t *external_meter_json(const struct dataset *dataset, const struct external_meter *meter);

@@ -3,6 +3,7 @@
 #include "audit/criteria.h"
 #include "audit/external_meter.h"
 #include "audit/repeat.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -12,8 +13,10 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/reading_folders.h"
+#include "meter/sensor_gains.h"
 #include "report/audit_text.h"
 #include "report/external_meter_text.h"
+#include "state/state.h"
 #include "tare_build.h"
 #include "ui/width.h"
 
@@ -33,6 +36,7 @@ enum {
     OPTION_METER,
     OPTION_METER_OF,
     OPTION_METER_ACCURACY,
+    OPTION_SET_GAIN,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -80,6 +84,9 @@ static const struct cli_option options[OPTION_COUNT] = {
                                .argument = "PERCENT",
                                .type = CLI_TEXT,
                                .help = "the meter's own accuracy, as its maker states it: 0.5%"},
+    [OPTION_SET_GAIN] = {.long_name = "--set-gain",
+                         .help = "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's "
+                                 "sensor to be off by no more than this comparison leaves open"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -263,6 +270,32 @@ static int compare_meter(const struct cli_value *values, const struct dataset *d
     return CLI_OK;
 }
 
+/* For the budgets of later runs. */
+static bool set_gain(const struct external_meter *meter, struct err *err)
+{
+    char day[40];
+    if (!meter->uuid)
+        return err_set(err, "--set-gain: a meter of the whole machine tells no gain; --external-meter-of names a GPU");
+    if (!meter->has_gain || !meter->sum.complete)
+        return err_set(err, "--set-gain: %s",
+                       meter->has_gain ? "how far off the gain is cannot be told without --external-meter-accuracy"
+                                       : "no experiment could be compared");
+    AUTO_FREE char *name = fs_basename(meter->options.file);
+    AUTO_FREE char *safe = audit_text_fit(name, 80);
+    clock_format_iso(clock_realtime_ns(), day);
+    day[strcspn(day, "T")] = '\0';
+    AUTO_FREE char *source = mem_printf("external meter %s, %s", safe, day);
+    struct sensor_gain_entry entry = {meter->uuid, external_meter_bound(meter), source};
+    struct state *state = state_open_user(err);
+    if (!state)
+        return false;
+    bool good = sensor_gains_write(state_folder(state), &entry, err);
+    state_close(state);
+    if (good)
+        cli_note("budgets of later runs take %s to be off by at most %.2g %%", meter->uuid, 100 * entry.bound);
+    return good;
+}
+
 static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations,
                  const struct external_meter *meter)
 {
@@ -282,6 +315,10 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     if (!print(values, dataset, &account, meter, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err)) {
+        cli_error("%s", err.text);
+        code = CLI_BROKEN;
+    }
+    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
@@ -307,8 +344,10 @@ static int run(const struct cli_call *call)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    if ((values[OPTION_METER_OF].given || values[OPTION_METER_ACCURACY].given) && !values[OPTION_METER].given)
-        return cli_usage_error(call->command, "--external-meter-of and --external-meter-accuracy go with "
+    bool about_meter =
+        values[OPTION_METER_OF].given || values[OPTION_METER_ACCURACY].given || values[OPTION_SET_GAIN].given;
+    if (about_meter && !values[OPTION_METER].given)
+        return cli_usage_error(call->command, "--external-meter-of, --external-meter-accuracy and --set-gain go with "
                                               "--external-meter only");
     if (!read_accuracy(&values[OPTION_METER_ACCURACY], &accuracy, &err))
         return cli_usage_error(call->command, "%s", err.text);

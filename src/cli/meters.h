@@ -9,6 +9,7 @@
 struct meters {
     struct gauge_options options; /* for run_plan */
     struct gauge_gpu *gpus;
+    struct sensor_gains *gains; /* that outside meters told */
 };
 
 /* The host's counters, which may need root's rights: before these are given up. Free it with host_meter_free. */

@@ -7,6 +7,7 @@
 #include "meter/epochs.h"
 #include "meter/host.h"
 #include "meter/meter.h"
+#include "meter/sensor_gains.h"
 #include "meter/sensor_profile.h"
 #include "meter/window.h"
 
@@ -35,13 +36,14 @@ struct gauge_listener {
 struct gauge_options {
     const struct gauge_gpu *gpus;
     size_t gpu_count;
-    const char *library;     /* of the driver; NULL: the usual one */
-    const char *program;     /* of the meters; NULL: this one */
-    struct host_meter *host; /* stays the caller's */
-    bool watches_others;     /* host: what other processes use is read at both edges (host_others) */
-    bool shares_host;        /* other gauges have the same: what they read in this second is not read again */
-    bool link;               /* samples tell what goes over the GPUs' PCIe links */
-    double time_scale;       /* 0: 1; of the meters' own timers (meter/time_scale.h) */
+    const char *library;              /* of the driver; NULL: the usual one */
+    const char *program;              /* of the meters; NULL: this one */
+    struct host_meter *host;          /* stays the caller's */
+    const struct sensor_gains *gains; /* of single GPUs (NULL: none); stays the caller's, unchanged */
+    bool watches_others;              /* host: what other processes use is read at both edges (host_others) */
+    bool shares_host;                 /* other gauges have the same: what they read in this second is not read again */
+    bool link;                        /* samples tell what goes over the GPUs' PCIe links */
+    double time_scale;                /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */

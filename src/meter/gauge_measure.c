@@ -253,6 +253,10 @@ static void measure_gpu(const struct gauge_meter *meter, const struct stretch *s
                                      .identity = &about->identity,
                                      .profile = profile,
                                      .gain = profile->gain};
+    const struct sensor_gain_entry *told =
+        meter->gauge->gains ? sensor_gains_find(meter->gauge->gains, about->identity.uuid) : NULL;
+    if (told)
+        device->gain = (struct sensor_gain){told->bound, told->source};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 

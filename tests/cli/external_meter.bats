@@ -110,3 +110,48 @@ END
     run -2 "$TARE" audit "$folder" --external-meter-of machine
     [[ "$output" == *"go with --external-meter only"* ]]
 }
+
+@test "a gain that a meter told is in the budgets of later runs, and a meter that tells none is refused" {
+    scenario 1 'step 0 150'
+    job 'sleep 2; echo "loss 0.5"'
+    settings 1
+    tare_run >out
+    meter 1.04 0
+    cp -r "$(run_dir)" before
+    # Of the machine, or without its accuracy, there is nothing to set.
+    run -3 --separate-stderr "$TARE" audit before --external-meter meter.csv --set-gain
+    [[ "$stderr" == *"a meter of the whole machine tells no gain"* ]]
+    run -3 --separate-stderr "$TARE" audit before --external-meter meter.csv --external-meter-of GPU-0 --set-gain
+    [[ "$stderr" == *"cannot be told without --external-meter-accuracy"* ]]
+    run -2 "$TARE" audit before --set-gain
+    "$TARE" measure --for 1s --json >unset.json
+    run -0 --separate-stderr "$TARE" audit before --external-meter meter.csv --external-meter-of GPU-0 --external-meter-accuracy 0.5% --set-gain
+    [[ "$stderr" == *"budgets of later runs take $(uuid 0) to be off by at most "* ]]
+    "$TARE" audit before --external-meter meter.csv --external-meter-of GPU-0 --external-meter-accuracy 0.5% --json >audit.json
+    rm -r results
+    tare_run >out
+    "$TARE" measure --for 1s --json >measure.json
+    python3 - "$(run_dir)" <<'END'
+import json, sys
+gain = json.load(open("audit.json"))["external_meter"]["gain"]
+bound = abs(1 / gain["sensor_over_meter"] - 1) + gain["expanded"] / gain["sensor_over_meter"]
+run = json.load(open(sys.argv[1] + "/repo_net_001/experiment.json"))["tare"]["energy"]["gpu"]
+for one in (run, json.load(open("measure.json"))["gpu"]):
+    part = one["budget"]["components"][-1]
+    assert abs(one["gain_bound"] / bound - 1) < 1e-4 and one["expanded_j"] > one["half_width_j"], (one, bound)
+    assert part["component"] == "gain" and part["source"].startswith("external meter meter.csv, 20"), part
+# Both show 1 / 1.04 of what the meter did: with its bound each holds it.
+assert run["expanded_j"] >= 0.04 * run["joules"] * 1.04, run
+before = json.load(open("unset.json"))["gpu"]
+assert before["gain_bound"] is before["expanded_j"] is None, before
+END
+    # What is no such file, is somebody else's GPU's or says nonsense counts nothing.
+    local file
+    file=$(find "$XDG_STATE_HOME" -name 'gain-*.json')
+    for change in 's/"bound": .*,/"bound": 7.0,/' 's/"format": 1/"format": 2/' 's/"uuid": "GPU-0/"uuid": "GPU-1/' '$d'; do
+        sed -i.good "$change" "$file"
+        "$TARE" measure --for 0.5s --json >bad.json
+        python3 -c 'import json; one = json.load(open("bad.json"))["gpu"]; assert one["gain_bound"] is one["expanded_j"] is None, one'
+        mv "$file.good" "$file"
+    done
+}
