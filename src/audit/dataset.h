@@ -105,7 +105,7 @@ struct dataset_board {
     char *uuid;
     double energy_j;
     struct reading half_width_j; /* of its read-out, 95 % */
-    double gain_bound; /* by which share its sensor may be off at most; 0: nobody states that */
+    double gain_bound;           /* by which share its sensor may be off at most; 0: nobody states that */
 };
 
 /* Where it ran, as texts; NULL: not known. The study did not record any. */

@@ -161,7 +161,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_object_set_new(json, "flags", flags_json(window));
     if (figures->scope == GAUGE_GPU)
         add_gpu(figures, json);
-    if (figures->identity)
+    if (figures->identity && figures->profile)
         add_kind(figures, json);
     return json;
 }
