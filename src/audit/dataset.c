@@ -112,6 +112,9 @@ static void experiment_fini(struct dataset_experiment *experiment)
 {
     for (size_t i = 0; i < DATASET_FACTS; i++)
         free(experiment->facts[i]);
+    for (size_t i = 0; i < experiment->board_count; i++)
+        free(experiment->boards[i].uuid);
+    free(experiment->boards);
     free(experiment->id);
     free(experiment->repo);
     free(experiment->model);

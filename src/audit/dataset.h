@@ -50,10 +50,10 @@ enum {
     MISSING_POWER = 1,
     MISSING_UTILISATION = 2,
     MISSING_TEMPERATURE = 4,
-    MISSING_PERF = 8,        /* cpu_energy_raw.txt */
-    MISSING_PERF_SUMS = 16,  /* cpu_energy.txt */
-    MISSING_ALL = 31,        /* of energy/ */
-    MISSING_RECORD = 32      /* experiment.json */
+    MISSING_PERF = 8,       /* cpu_energy_raw.txt */
+    MISSING_PERF_SUMS = 16, /* cpu_energy.txt */
+    MISSING_ALL = 31,       /* of energy/ */
+    MISSING_RECORD = 32     /* experiment.json */
 };
 
 /* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
@@ -71,12 +71,13 @@ struct dataset_gpu {
     struct reading window_s; /* the length that the energy is of */
     const char *window_from; /* "perf", "duration", "trace", "meter"; NULL: no energy */
     size_t samples;
-    const char *source; /* "samples", "meter"; NULL: none */
-    unsigned missing;   /* study: MISSING_* */
+    const char *source;                       /* "samples", "meter"; NULL: none */
+    unsigned missing;                         /* study: MISSING_* */
     struct reading early_utilisation_percent; /* highest in the first two seconds */
-    struct reading early_power_w; /* lowest of the first two seconds */
-    struct reading first_power_w; /* the first sample */
-    struct reading low_power_w;   /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
+    struct reading early_power_w;             /* lowest of the first two seconds */
+    struct reading first_power_w;             /* the first sample */
+    struct reading
+        low_power_w; /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
     struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
     struct dataset_step power_step, utilisation_step;
     struct dataset_step power_fall; /* the same of falls alone, behind its start */
@@ -98,6 +99,14 @@ enum dataset_recorded {
     RECORDED_COUNT
 };
 const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
+
+/* A GPU that an experiment was measured on. */
+struct dataset_board {
+    char *uuid;
+    double energy_j;
+    struct reading half_width_j; /* of its read-out, 95 % */
+    double gain_bound;           /* by which share its sensor may be off at most; 0: nobody states that */
+};
 
 /* Where it ran, as texts; NULL: not known. The study did not record any. */
 enum dataset_fact {
@@ -129,6 +138,8 @@ struct dataset_experiment {
     int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
     bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
     int64_t utc_offset_s;
+    bool has_start; /* of the attempt whose figures these are; tare */
+    int64_t start_utc_ns;
     struct reading duration_s;
     int64_t retries;
     struct dataset_param *params;
@@ -141,7 +152,7 @@ struct dataset_experiment {
     bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
     struct dataset_gpu gpu;
     struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
-    struct reading cpu_j, cpu_half_width_j, dram_j; /* of the packages; of their memory */
+    struct reading cpu_j, cpu_half_width_j, dram_j;     /* of the packages; of their memory */
     struct dataset_evidence *evidence;
     size_t evidence_count, evidence_room;
     struct check_result checks[CHECKS]; /* one for each check that there is something to say of */
@@ -149,6 +160,8 @@ struct dataset_experiment {
     struct verdicts verdicts; /* of its quantities */
     enum verdict verdict;     /* of the row */
     char *facts[DATASET_FACTS];
+    struct dataset_board *boards; /* none: not known, as of the study */
+    size_t board_count;
     json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
     json_t *epochs;
 };

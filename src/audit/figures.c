@@ -104,6 +104,18 @@ static void describe(struct figure *figure, double *values)
     figure->highest = (struct reading){values[figure->n - 1], true};
 }
 
+/* Of those that have the quantity. */
+static void measure(const struct dataset *dataset, const struct figures_group *group, const char *name,
+                    struct figure *out)
+{
+    AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        if (figures_value(&dataset->items[group->items[i]], name).valid)
+            items[count++] = group->items[i];
+    measurement_of_mean(dataset, name, items, count, &out->measurement);
+}
+
 /* The values of a quantity, each times so much, under a name. */
 static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
                        double times, bool is_metric)
@@ -116,6 +128,7 @@ static void add_scaled(const struct dataset *dataset, struct figures_group *grou
     if (figure.n == 0 && figure.not_finite == 0)
         return;
     figure.name = mem_strdup(name);
+    measure(dataset, group, of, &figure);
     if (figure.n)
         describe(&figure, values);
     group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
@@ -245,7 +258,8 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
         kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
-    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    if (modes.count)
+        qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
     for (size_t m = 0; m < modes.count; m++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             size_t n = 0;

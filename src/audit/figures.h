@@ -5,6 +5,7 @@
 
 #include "audit/dataset.h"
 #include "audit/identical.h"
+#include "audit/measurement.h"
 #include "stats/compare.h"
 
 struct figures_options {
@@ -26,6 +27,7 @@ struct figure {
     enum stats_scale scale;
     struct reading mean, median, deviation, lowest, highest;
     struct stats_interval mean_interval, median_interval;
+    struct measurement measurement;    /* of the mean */
     const char *mean_why, *median_why; /* why there is none; NULL: there is one, or no value */
 };
 

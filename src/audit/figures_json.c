@@ -29,6 +29,10 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "mean_interval", figures_interval_json(&figure->mean_interval));
     if (figure->mean_why)
         json_object_set_new(out, "mean_interval_missing", json_string(figure->mean_why));
+    json_object_set_new(out, "measurement", measurement_json(&figure->measurement, false));
+    struct stats_interval measured =
+        measurement_mean_interval(&figure->measurement, figure->mean.value, &figure->mean_interval);
+    json_object_set_new(out, "mean_interval_with_measurement", figures_interval_json(&measured));
     json_set_reading(out, "median", figure->median);
     json_object_set_new(out, "median_interval", figures_interval_json(&figure->median_interval));
     if (figure->median_why)

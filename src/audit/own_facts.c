@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum { MACHINE_MAX_BYTES = 16 << 20, MACHINES_MAX = 100000 };
@@ -159,12 +160,39 @@ static char *lane_of(const struct facts_item *item, const json_t *boards)
     return names.count ? mem_printf("%s%s%s", item->host ? item->host : "", item->host ? " " : "", gpus) : NULL;
 }
 
+/* All of them or none: of one without an energy or a UUID nobody can say how much it counts. */
+static void take_measured(struct dataset_experiment *experiment, const json_t *boards)
+{
+    size_t i, count = json_array_size(boards);
+    json_t *board;
+    json_array_foreach(boards, i, board)
+    {
+        double energy_j;
+        if (!json_get_text(board, "uuid") || !json_get_number(board, "joules", &energy_j) || !(energy_j >= 0) ||
+            !isfinite(energy_j))
+            return;
+    }
+    experiment->boards = mem_array(count + 1, sizeof *experiment->boards);
+    json_array_foreach(boards, i, board)
+    {
+        struct dataset_board *out = &experiment->boards[experiment->board_count++];
+        out->uuid = mem_strdup(json_get_text(board, "uuid"));
+        json_get_number(board, "joules", &out->energy_j);
+        out->half_width_j.valid = json_get_number(board, "half_width_j", &out->half_width_j.value) &&
+                                  isfinite(out->half_width_j.value) && out->half_width_j.value >= 0;
+        if (!json_get_number(board, "gain_bound", &out->gain_bound) || !(out->gain_bound > 0) ||
+            !isfinite(out->gain_bound))
+            out->gain_bound = 0;
+    }
+}
+
 void own_facts_take(struct dataset_experiment *experiment, const struct facts_item *item, const json_t *energy,
                     const struct own_machines *machines)
 {
     const json_t *machine = machine_of(item, machines);
     json_t *boards = json_array();
     take_boards(energy, boards);
+    take_measured(experiment, boards);
     experiment->facts[FACT_NODE] = mem_strdup(item->host);
     experiment->facts[FACT_LANE] = lane_of(item, boards);
     for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)

@@ -171,6 +171,15 @@ static void compare_per_epoch(const struct versus *versus, struct rows *rows, st
         &out->per_epoch);
 }
 
+static void measure(const struct versus *versus, const struct rows *rows, struct versus_quantity *out)
+{
+    AUTO_FREE struct measurement_row *of = mem_array(rows->count + 1, sizeof *of);
+    for (size_t i = 0; i < rows->count; i++)
+        of[i] = (struct measurement_row){rows->item[i], rows->stratum[i], rows->is_b[i]};
+    measurement_of_ratio(&versus->dataset, out->name, of, rows->count, versus->strata, &out->measurement);
+    out->interval_measured = measurement_interval(&out->measurement, versus_effect(out));
+}
+
 static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
 {
     AUTO(rows_fini) struct rows rows;
@@ -189,6 +198,7 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
         in.covariates = rows.covariates;
         stats_effect(&in, &out->adjusted);
     }
+    measure(versus, &rows, out);
     compare_per_epoch(versus, &rows, out);
 }
 

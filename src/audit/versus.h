@@ -4,6 +4,7 @@
 #define TARE_AUDIT_VERSUS_H
 
 #include "audit/dataset.h"
+#include "audit/measurement.h"
 #include "base/text.h"
 #include "stats/compare.h"
 #include "stats/effect.h"
@@ -52,13 +53,15 @@ struct versus_quantity {
     const char *name;
     size_t a_count, b_count;
     struct reading a_mean, b_mean;
-    struct stats_effect raw;       /* within strata */
-    struct stats_effect adjusted;  /* and for the covariates; not valid: there are none, or it cannot be told */
-    struct stats_effect per_epoch; /* within strata, of the quantity over the epochs; where those differ */
-    struct stats_ratio ratio;      /* the figure to go by: versus_effect's */
-    double p;                      /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
-    double heterogeneity_p;        /* the same of versus_effect's q_p */
-    bool heterogeneous;            /* at most 5 % */
+    struct stats_effect raw;        /* within strata */
+    struct stats_effect adjusted;   /* and for the covariates; not valid: there are none, or it cannot be told */
+    struct stats_effect per_epoch;  /* within strata, of the quantity over the epochs; where those differ */
+    struct stats_ratio ratio;       /* the figure to go by: versus_effect's */
+    struct measurement measurement; /* of the ratio */
+    struct stats_interval interval_measured; /* of the ratio, with the measurement's uncertainty */
+    double p;               /* Holm's (1979), over the quantities of this comparison; 1 where none is known */
+    double heterogeneity_p; /* the same of versus_effect's q_p */
+    bool heterogeneous;     /* at most 5 % */
 };
 
 struct versus {

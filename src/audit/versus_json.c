@@ -62,6 +62,8 @@ static json_t *quantity_json(const struct versus *versus, const struct versus_qu
     json_set_reading(out, "b_mean", quantity->b_mean);
     json_object_set_new(out, "ratio", effect->valid ? json_real(effect->ratio) : json_null());
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
+    json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
+    json_object_set_new(out, "interval_with_measurement", figures_interval_json(&quantity->interval_measured));
     json_object_set_new(out, "p_corrected", effect->has_error ? json_real(quantity->p) : json_null());
     json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
     json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));

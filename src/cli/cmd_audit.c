@@ -1,16 +1,22 @@
 /* audit: what of a results folder can be believed, and why not. */
 #include "audit/audit_json.h"
 #include "audit/criteria.h"
+#include "audit/external_meter.h"
 #include "audit/repeat.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
+#include "base/value.h"
 #include "base/written.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "cli/reading_folders.h"
+#include "meter/sensor_gains.h"
 #include "report/audit_text.h"
+#include "report/external_meter_text.h"
+#include "state/state.h"
 #include "tare_build.h"
 #include "ui/width.h"
 
@@ -27,6 +33,10 @@ enum {
     OPTION_REPEAT,
     OPTION_FORCE,
     OPTION_ALL,
+    OPTION_METER,
+    OPTION_METER_OF,
+    OPTION_METER_ACCURACY,
+    OPTION_SET_GAIN,
     OPTION_AS_ROOT,
     OPTION_COUNT
 };
@@ -59,6 +69,24 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_FORCE] = {.long_name = "--force",
                       .help = "with --write and --repeat: replace files that an audit did not write"},
     [OPTION_ALL] = {.long_name = "--all", .help = "show every experiment, however many there are"},
+    [OPTION_METER] = {.long_name = "--external-meter",
+                      .argument = "FILE",
+                      .type = CLI_FILE,
+                      .help = "compare the energies with those of a meter outside of the GPUs: CSV with the columns "
+                              "time and watts"},
+    [OPTION_METER_OF] = {.long_name = "--external-meter-of",
+                         .argument = "WHAT",
+                         .type = CLI_TEXT,
+                         .help = "what that meter measures: machine (at the wall), or a GPU's supply: its UUID or how "
+                                 "that begins",
+                         .default_text = "machine"},
+    [OPTION_METER_ACCURACY] = {.long_name = "--external-meter-accuracy",
+                               .argument = "PERCENT",
+                               .type = CLI_TEXT,
+                               .help = "the meter's own accuracy, as its maker states it: 0.5%"},
+    [OPTION_SET_GAIN] = {.long_name = "--set-gain",
+                         .help = "with that meter of a GPU and its accuracy: budgets of later runs take the GPU's "
+                                 "sensor to be off by no more than this comparison leaves open"},
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
@@ -131,7 +159,7 @@ static bool write_all(const struct dataset *dataset, const json_t *json, const c
 }
 
 static bool print(const struct cli_value *values, const struct dataset *dataset, const struct account *account,
-                  const json_t *json)
+                  const struct external_meter *meter, const json_t *json)
 {
     AUTO_TEXT struct text text = {0};
     struct audit_text_options how = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
@@ -141,6 +169,8 @@ static bool print(const struct cli_value *values, const struct dataset *dataset,
         json_print_pretty(json, &text);
     else
         audit_text(dataset, account, &how, &text);
+    if (meter && !values[OPTION_JSON].given)
+        external_meter_text(dataset, meter, &how, &text);
     return message_print(&text);
 }
 
@@ -207,7 +237,67 @@ static bool write_repeat(const struct dataset *dataset, const char *file, bool f
     return true;
 }
 
-static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations)
+/* The share of "0.5%" or "0.5". */
+static bool read_accuracy(const struct cli_value *value, struct reading *out, struct err *err)
+{
+    *out = (struct reading){0};
+    if (!value->given)
+        return true;
+    AUTO_FREE char *number = mem_strdup(value->text);
+    size_t length = strlen(number);
+    if (length > 0 && number[length - 1] == '%')
+        number[length - 1] = '\0';
+    if (!number_parse(number, &out->value) || !(out->value > 0 && out->value <= 100))
+        return err_set(err, "--external-meter-accuracy: '%s' is not a percentage over 0, as 0.5%%", value->text);
+    *out = (struct reading){out->value / 100, true};
+    return true;
+}
+
+/* Reads the meter's file and compares; the exit code. */
+static int compare_meter(const struct cli_value *values, const struct dataset *dataset, struct reading accuracy,
+                         struct external_meter *out)
+{
+    struct err err = {0};
+    const char *file = values[OPTION_METER].text;
+    AUTO_TEXT struct text text = {0};
+    AUTO(meter_csv_fini) struct meter_csv csv = {0};
+    struct external_meter_options how = {file, values[OPTION_METER_OF].text, accuracy};
+    if (!fs_read(file, METER_CSV_FILE_MAX, &text, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    if (!meter_csv_parse(file, text_get(&text), text.length, &csv, &err) ||
+        !external_meter_compare(dataset, &csv, &how, out, &err))
+        return cli_failed(CLI_USAGE, &err);
+    return CLI_OK;
+}
+
+/* For the budgets of later runs. */
+static bool set_gain(const struct external_meter *meter, struct err *err)
+{
+    char day[40];
+    if (!meter->uuid)
+        return err_set(err, "--set-gain: a meter of the whole machine tells no gain; --external-meter-of names a GPU");
+    if (!meter->has_gain || !meter->sum.complete)
+        return err_set(err, "--set-gain: %s",
+                       meter->has_gain ? "how far off the gain is cannot be told without --external-meter-accuracy"
+                                       : "no experiment could be compared");
+    AUTO_FREE char *name = fs_basename(meter->options.file);
+    AUTO_FREE char *safe = audit_text_fit(name, 80);
+    clock_format_iso(clock_realtime_ns(), day);
+    day[strcspn(day, "T")] = '\0';
+    AUTO_FREE char *source = mem_printf("external meter %s, %s", safe, day);
+    struct sensor_gain_entry entry = {meter->uuid, external_meter_bound(meter), source};
+    struct state *state = state_open_user(err);
+    if (!state)
+        return false;
+    bool good = sensor_gains_write(state_folder(state), &entry, err);
+    state_close(state);
+    if (good)
+        cli_note("budgets of later runs take %s to be off by at most %.2g %%", meter->uuid, 100 * entry.bound);
+    return good;
+}
+
+static int audit(const struct cli_value *values, const struct dataset *dataset, const struct criteria *expectations,
+                 const struct external_meter *meter)
 {
     struct err err = {0};
     struct account account;
@@ -219,10 +309,16 @@ static int audit(const struct cli_value *values, const struct dataset *dataset, 
     if (values[OPTION_JSON].given || values[OPTION_WRITE].given) {
         json = audit_json(dataset, &account);
         json_object_set(json, "expectations", held);
+        if (meter)
+            json_object_set_new(json, "external_meter", external_meter_json(dataset, meter));
     }
-    if (!print(values, dataset, &account, json))
+    if (!print(values, dataset, &account, meter, json))
         code = CLI_BROKEN;
     if (values[OPTION_WRITE].given && !write_all(dataset, json, values[OPTION_OUTPUT].text, force, &err)) {
+        cli_error("%s", err.text);
+        code = CLI_BROKEN;
+    }
+    if (values[OPTION_SET_GAIN].given && !set_gain(meter, &err)) {
         cli_error("%s", err.text);
         code = CLI_BROKEN;
     }
@@ -241,16 +337,27 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     struct dataset dataset;
+    struct reading accuracy;
     AUTO(criteria_fini) struct criteria expectations = {0};
+    AUTO(external_meter_fini) struct external_meter meter = {0};
     if (values[OPTION_OUTPUT].given && !values[OPTION_WRITE].given)
         return cli_usage_error(call->command, "--output goes with --write only");
     if (values[OPTION_EXPECT].given && !criteria_parse(values[OPTION_EXPECT].text, &expectations, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    bool about_meter =
+        values[OPTION_METER_OF].given || values[OPTION_METER_ACCURACY].given || values[OPTION_SET_GAIN].given;
+    if (about_meter && !values[OPTION_METER].given)
+        return cli_usage_error(call->command, "--external-meter-of, --external-meter-accuracy and --set-gain go with "
+                                              "--external-meter only");
+    if (!read_accuracy(&values[OPTION_METER_ACCURACY], &accuracy, &err))
         return cli_usage_error(call->command, "%s", err.text);
     int read = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (read != CLI_OK)
         return read;
     dataset_verify_records(&dataset);
-    int code = audit(values, &dataset, &expectations);
+    int code = values[OPTION_METER].given ? compare_meter(values, &dataset, accuracy, &meter) : CLI_OK;
+    if (code == CLI_OK)
+        code = audit(values, &dataset, &expectations, values[OPTION_METER].given ? &meter : NULL);
     dataset_fini(&dataset);
     return code;
 }
@@ -273,10 +380,11 @@ static const char *const description[] = {
     "number or a percentage.",
     NULL};
 
-static const char *const exits[] = {
-    "0", "audited, whatever was found", "1", "a criterion of --expect does not hold",
-    "2", "a mistake in the options",    "3", "a folder cannot be read, or the files not be written",
-    NULL};
+static const char *const exits[] = {"0", "audited, whatever was found",
+                                    "1", "a criterion of --expect does not hold",
+                                    "2", "a mistake in the options, or in the file of --external-meter",
+                                    "3", "a folder cannot be read, or the files not be written",
+                                    NULL};
 
 const struct cli_command cmd_audit = {
     .name = "audit",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/energy_epochs.h"
 #include "cli/energy_host.h"
+#include "meter/energy_budget.h"
 
 #include <string.h>
 
@@ -150,6 +151,20 @@ static void add_energy(const struct gauge_figures *figures, struct text *out)
     text_addf(out, "%*s%*s  ", INDENT, "", bytes, text_get(&energy));
 }
 
+/* Where somebody states the sensor's gain. */
+static void add_expanded(const struct gauge_figures *figures, struct text *out)
+{
+    struct energy_budget budget;
+    AUTO_TEXT struct text line = {0};
+    if (!figures->window.energy_j.valid || !figures->window.half_width_j.valid)
+        return;
+    energy_budget(&figures->window, &figures->gain, &budget);
+    if (budget.total.complete)
+        text_addf(&line, "± %.2f J with its sensor's gain (within %.3g %%)", budget.total.expanded,
+                  100 * figures->gain.bound);
+    add_line(out, &line);
+}
+
 static void add_device(const struct gauge_figures *figures, struct text *out)
 {
     const struct window_energy *window = &figures->window;
@@ -160,6 +175,7 @@ static void add_device(const struct gauge_figures *figures, struct text *out)
     else
         text_addf(out, "): seen %.0f %% of the time, too little to tell\n", 100 * window->covered_share);
     add_power(figures, out);
+    add_expanded(figures, out);
     add_state(figures, out);
     add_doubt(figures, out);
 }
@@ -174,6 +190,7 @@ static void add_sums(const struct gauge_result *result, struct text *out)
         add_energy(sum, out);
         text_addf(out, "%s\n", names[scope]);
         add_power(sum, out);
+        add_expanded(sum, out);
     }
 }
 
@@ -191,6 +208,14 @@ static void add_edges(const struct measured *measured, struct text *out)
                   measured->unanswered == 1 ? "" : "s");
     for (size_t i = 0; i < measured->notes.count; i++)
         text_addf(out, "  %s\n", measured->notes.items[i]);
+}
+
+static bool gain_is_stated(const struct gauge_result *result)
+{
+    for (size_t i = 0; i < result->device_count; i++)
+        if (!(result->devices[i].gain.bound > 0))
+            return false;
+    return true;
 }
 
 void energy_text(const struct energy_page *page, struct text *out)
@@ -212,8 +237,10 @@ void energy_text(const struct energy_page *page, struct text *out)
     if (missing)
         text_addf(out, "  Not measured: %s\n", missing);
     if (energy_text_any(measured))
-        text_add(out, "  All that the device drew, whoever used it. ± is the read-out's 95 % half-width; the sensor's\n"
-                      "  own error is unknown and comes on top.\n");
+        text_addf(out,
+                  "  All that the device drew, whoever used it. ± is the read-out's 95 %% half-width; the sensor's\n"
+                  "  own error %s comes on top.\n",
+                  gain_is_stated(result) ? "(its gain)" : "is unknown and");
 }
 
 json_t *energy_text_json(const struct energy_page *page)

@@ -1,13 +1,16 @@
 #include "cli/meters.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/gpus.h"
 #include "meter/time_scale.h"
 #include "state/state.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Every counter is to move within that, or it counts nothing; it takes some 20 ms where all do. */
@@ -50,15 +53,6 @@ static void take_calibration(void *data, const struct calibration *calibration, 
     meters->options.calibrations = meters->calibrations;
 }
 
-static void take_calibrations(struct meters *out)
-{
-    struct err err = {0};
-    struct state *state = out->options.gpu_count > 0 ? state_open_user(&err) : NULL;
-    if (state)
-        calibration_each(state_folder(state), take_calibration, out);
-    state_close(state);
-}
-
 static void take_host(struct host_meter *host, struct meters *out)
 {
     out->options.host = host;
@@ -66,10 +60,38 @@ static void take_host(struct host_meter *host, struct meters *out)
         host_meter_prove(host, PROOF_S);
 }
 
+static int open_own(int above, const char *name)
+{
+    struct stat st;
+    AUTO_CLOSE int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool ours = dir >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    return ours ? steal_fd(&dir) : -1;
+}
+
+/* From where state.h keeps what a user's runs tell each other; nothing is made. */
+static void read_known(struct meters *out)
+{
+    AUTO_STRV struct strv paths = {0};
+    struct err ignored;
+    if (!state_paths(&paths, &ignored))
+        return;
+    for (size_t i = 0; i < paths.count; i++) {
+        AUTO_CLOSE int top = open_own(AT_FDCWD, paths.items[i]);
+        AUTO_CLOSE int dir = top >= 0 ? open_own(top, "runs") : -1;
+        if (dir >= 0) {
+            sensor_gains_read(dir, out->gains);
+            calibration_each(dir, take_calibration, out);
+        }
+    }
+}
+
 static void begin(struct meters *out)
 {
     const char *library = getenv("TARE_NVML");
-    *out = (struct meters){.options = {.library = library && *library ? library : NULL}};
+    *out = (struct meters){.options = {.library = library && *library ? library : NULL},
+                           .gains = mem_alloc(sizeof *out->gains)};
+    read_known(out);
+    out->options.gains = out->gains;
 }
 
 static bool choose(const struct gpu_devices *devices, const char *list, bool *used, struct err *err)
@@ -99,7 +121,6 @@ bool meters_choose(const char *list, struct host_meter *host, struct meters *out
     bool ok = all || choose(&devices, list, used, err);
     if (ok) {
         add_gpus(&devices, used, out);
-        take_calibrations(out);
         take_host(host, out);
     }
     gpu_devices_fini(&devices);
@@ -116,7 +137,6 @@ void meters_find(const struct strv *environment, const struct plan *plan, struct
     gpus_select_silently(&devices, environment, plan, used);
     add_gpus(&devices, used, out);
     gpu_devices_fini(&devices);
-    take_calibrations(out);
     take_host(host, out);
 }
 
@@ -135,5 +155,8 @@ void meters_fini(struct meters *meters)
     }
     free(meters->gpus);
     free(meters->calibrations);
+    if (meters->gains)
+        sensor_gains_fini(meters->gains);
+    free(meters->gains);
     *meters = (struct meters){0};
 }

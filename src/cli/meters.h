@@ -10,6 +10,7 @@ struct meters {
     struct gauge_options options; /* for run_plan */
     struct gauge_gpu *gpus;
     struct calibration *calibrations; /* the user's that are not too old */
+    struct sensor_gains *gains;       /* that outside meters told */
 };
 
 /* The host's counters, which may need root's rights: before these are given up. Free it with host_meter_free. */

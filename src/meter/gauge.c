@@ -96,6 +96,7 @@ struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_
     struct gauge *gauge = mem_alloc(sizeof *gauge);
     gauge->epoll = epoll;
     gauge->host = options->host;
+    gauge->gains = options->gains;
     gauge->shares_host = options->shares_host;
     if (gauge->host) {
         gauge->reader = host_meter_reader(gauge->host);

@@ -8,6 +8,8 @@
 #include "meter/epochs.h"
 #include "meter/host.h"
 #include "meter/meter.h"
+#include "meter/sensor_gains.h"
+#include "meter/sensor_profile.h"
 #include "meter/window.h"
 
 #include <jansson.h>
@@ -35,16 +37,17 @@ struct gauge_listener {
 struct gauge_options {
     const struct gauge_gpu *gpus;
     size_t gpu_count;
-    const char *library;     /* of the driver; NULL: the usual one */
-    const char *program;     /* of the meters; NULL: this one */
-    struct host_meter *host; /* stays the caller's */
-    bool watches_others;     /* host: what other processes use is read at both edges (host_others) */
-    bool shares_host;        /* other gauges have the same: what they read in this second is not read again */
-    bool link;               /* samples tell what goes over the GPUs' PCIe links */
+    const char *library;              /* of the driver; NULL: the usual one */
+    const char *program;              /* of the meters; NULL: this one */
+    struct host_meter *host;          /* stays the caller's */
+    const struct sensor_gains *gains; /* of single GPUs (NULL: none); stays the caller's, unchanged */
     const struct calibration
-        *calibrations; /* that may be of one of the GPUs; each replaces what is known of its sensor */
+        *calibrations; /* each replaces what is known of the sensor of its GPU; the caller's, too */
     size_t calibration_count;
-    double time_scale; /* 0: 1; of the meters' own timers (meter/time_scale.h) */
+    bool watches_others; /* host: what other processes use is read at both edges (host_others) */
+    bool shares_host;    /* other gauges have the same: what they read in this second is not read again */
+    bool link;           /* samples tell what goes over the GPUs' PCIe links */
+    double time_scale;   /* 0: 1; of the meters' own timers (meter/time_scale.h) */
 };
 
 /* Whether there is anything to measure with these. */
@@ -111,6 +114,7 @@ struct gauge_figures {
     const char *uuid;                     /* of a GPU, or NULL */
     const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
     const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
     struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
     size_t devices;                       /* that were added up */
     struct window_energy window;

@@ -1,6 +1,7 @@
 /* The figures of a stretch of time as JSON: docs/energy.md. */
 #include "base/json.h"
 #include "base/value.h"
+#include "meter/energy_budget.h"
 #include "meter/gauge.h"
 #include "meter/sensor_profile.h"
 
@@ -10,6 +11,12 @@ enum { DIGITS = 6 };
 static void set(json_t *json, const char *key, struct reading reading)
 {
     json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
+}
+
+/* "inf" where it is infinite: JSON has no such number. */
+static void set_freedom(json_t *json, struct reading df)
+{
+    json_set_reading(json, "degrees_of_freedom", (struct reading){number_round(df.value, DIGITS), df.valid});
 }
 
 static void set_bytes(json_t *json, const char *key, struct reading reading)
@@ -77,6 +84,54 @@ static void add_kind(const struct gauge_figures *figures, json_t *json)
     set_mhz(json, "memory_clock_application_mhz", identity->clocks.memory_application_mhz);
 }
 
+/* The guide's own form, each row a component. What cannot be told is null, never 0. */
+static json_t *component_json(const struct budget_component *component)
+{
+    json_t *json = json_object();
+    struct reading u = {component->u, component->known}, contribution = {budget_contribution(component), u.valid};
+    json_object_set_new(json, "component", json_string(component->name));
+    json_object_set_new(json, "type", json_string(component->type == BUDGET_A ? "A" : "B"));
+    set(json, "u", u);
+    json_object_set_new(json, "unit", json_string(component->unit));
+    set(json, "sensitivity", (struct reading){component->sensitivity, true});
+    set(json, "contribution_j", contribution);
+    set_freedom(json, (struct reading){component->df, component->known});
+    json_object_set_new(json, "source", json_string(component->source));
+    return json;
+}
+
+static json_t *sum_json(const struct budget_sum *sum)
+{
+    json_t *json = json_object();
+    set(json, "u_j", (struct reading){sum->u, true});
+    set_freedom(json, (struct reading){sum->df, true});
+    set(json, "k", (struct reading){sum->k, true});
+    set(json, "expanded_j", (struct reading){sum->expanded, true});
+    return json;
+}
+
+static void add_budget(const struct gauge_figures *figures, json_t *json)
+{
+    const struct window_energy *window = &figures->window;
+    struct energy_budget budget;
+    struct reading expanded = {0}, bound = {figures->gain.bound, figures->gain.bound > 0};
+    json_t *out = json_null();
+    if (window->energy_j.valid && window->half_width_j.valid) {
+        json_t *components = json_array();
+        energy_budget(window, &figures->gain, &budget);
+        for (size_t i = 0; i < budget.components.count; i++)
+            json_array_append_new(components, component_json(&budget.components.items[i]));
+        expanded = (struct reading){budget.total.expanded, budget.total.complete};
+        out = json_object();
+        json_object_set_new(out, "components", components);
+        json_object_set_new(out, "read_out", sum_json(&budget.read_out));
+        json_object_set_new(out, "total", budget.total.complete ? sum_json(&budget.total) : json_null());
+    }
+    set(json, "expanded_j", expanded);
+    set(json, "gain_bound", bound);
+    json_object_set_new(json, "budget", out);
+}
+
 static json_t *figures_json(const struct gauge_figures *figures)
 {
     const struct window_energy *window = &figures->window;
@@ -90,6 +145,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_set_reading(json, "joules", window->energy_j);
     json_set_reading(json, "kwh", window_kwh(window->energy_j));
     set(json, "half_width_j", window->half_width_j);
+    add_budget(figures, json);
     json_object_set_new(json, "sensor_uncertainty",
                         json_string(figures->profile ? figures->profile->accuracy : "unknown"));
     json_object_set_new(json, "gross", json_true());
@@ -105,7 +161,7 @@ static json_t *figures_json(const struct gauge_figures *figures)
     json_object_set_new(json, "flags", flags_json(window));
     if (figures->scope == GAUGE_GPU)
         add_gpu(figures, json);
-    if (figures->identity)
+    if (figures->identity && figures->profile)
         add_kind(figures, json);
     return json;
 }

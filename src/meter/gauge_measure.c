@@ -1,6 +1,7 @@
 /* What the meters' readings say of a stretch of time. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "meter/energy_budget.h"
 #include "meter/gauge_private.h"
 #include "meter/sensor_profile.h"
 
@@ -151,6 +152,8 @@ static void add_up(struct gauge_figures *sum, const struct gauge_figures *device
     struct window_energy *to = &sum->window;
     const struct window_energy *more = &device->window;
     bool both = to->energy_j.valid && more->energy_j.valid;
+    energy_budget_add_parts(&to->parts, &more->parts);
+    sum->gain = energy_budget_add_gain(to->energy_j.value, &sum->gain, more->energy_j.value, &device->gain);
     to->energy_j = (struct reading){to->energy_j.value + more->energy_j.value, both};
     sum->energy_mj += device->energy_mj;
     /* Different sensors: their read-outs err independently. */
@@ -258,7 +261,12 @@ static void measure_gpu(const struct gauge_meter *meter, const struct stretch *s
                                      .name = meter->label,
                                      .uuid = about->identity.uuid,
                                      .identity = &about->identity,
-                                     .profile = profile};
+                                     .profile = profile,
+                                     .gain = profile->gain};
+    const struct sensor_gain_entry *told =
+        meter->gauge->gains ? sensor_gains_find(meter->gauge->gains, about->identity.uuid) : NULL;
+    if (told)
+        device->gain = (struct sensor_gain){told->bound, told->source};
     measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
 }
 
@@ -276,7 +284,7 @@ static void measure_host(const struct host_meter *host, const struct stretch *st
         }
         struct window_sensor sensor = rapl_sensor(domain);
         struct gauge_figures *device = &out->devices[out->device_count++];
-        *device = (struct gauge_figures){.scope = scope, .name = domain->name};
+        *device = (struct gauge_figures){.scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
         measure_device(host_meter_series(host, i), &sensor, stretch, NULL, device, out);
     }
 }

@@ -8,10 +8,10 @@ struct gauge_meter {
     struct gauge *gauge;
     char *label;
     struct meter *meter; /* NULL: could not be started */
-    struct err why; /* there is none */
-    size_t waiting; /* orders of edges that are not answered */
-    bool told;      /* that it is unavailable */
-    pid_t own_pid;  /* as the host's meter knows it */
+    struct err why;      /* there is none */
+    size_t waiting;      /* orders of edges that are not answered */
+    bool told;           /* that it is unavailable */
+    pid_t own_pid;       /* as the host's meter knows it */
 };
 
 struct gauge_memory {
@@ -25,6 +25,7 @@ struct gauge {
     struct gauge_meter *meters;
     size_t count;
     struct host_meter *host;
+    const struct sensor_gains *gains;
     size_t reader; /* of the host's series */
     bool shares_host;
     struct gauge_listener listener;

@@ -16,12 +16,22 @@ struct sensor_behaviour {
     bool counter_current; /* the counter holds all energy up to its update: only samples are averaged */
 };
 
+/* By which share what a sensor shows may differ from what was drawn: the same for all that it shows, so no reading tells
+ * it. */
+struct sensor_gain {
+    double bound;       /* at most so much, anywhere within as likely (GUM, 4.3.7); 0: nobody states one */
+    const char *source; /* who states it */
+};
+
+extern const struct sensor_gain sensor_gain_rapl;
+
 struct sensor_profile {
     const char *label;     /* "H100 (arXiv 2312.02741)": what results name */
     const char *models[8]; /* words of the model's name, each followed by something that is no digit */
     struct sensor_behaviour behaviour;
-    const char *accuracy; /* the sensor's own, as its vendor states it; "unknown" */
-    const char *source;   /* of each figure */
+    const char *accuracy;    /* the sensor's own, as its vendor states it; "unknown" */
+    struct sensor_gain gain; /* the same as a figure */
+    const char *source;      /* of each figure */
 };
 
 extern const struct sensor_profile sensor_profile_unknown; /* the widest bounds */

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-/* A normal distribution's 95 %. */
-static const double half_width_deviations = 1.96;
 /* Two figures disagree when they differ by more than their half-widths times this: three deviations, not two, or one
  * window in twenty would be evidence by chance. */
 static const double disagreement = 1.5;
@@ -41,7 +39,7 @@ static struct reading valid(double value)
 
 static double half_width(double variance)
 {
-    return half_width_deviations * sqrt(fmax(variance, 0));
+    return HALF_WIDTH_DEVIATIONS * sqrt(fmax(variance, 0));
 }
 
 /* How many faults of one kind touch the window: those that began by its end, less those that were over by its start. */
@@ -119,8 +117,11 @@ static void fill(const struct window_index *index, const struct index_moment *fr
     bool counted = spans_within(&index->counted, from->t, to->t) > 0.5 * length;
     out->source = counted ? index->sensor.counter_source : index->sensor.power_source;
     out->energy_j = valid(fmax(to->energy_j - from->energy_j, 0));
-    out->half_width_j = valid(hypot(half_width(index_variance(index, from, to) + index_edge_variance(index, from, to)),
-                                    index_bound(index, from, to)));
+    index_parts(index, from, to, &out->parts);
+    double variance = 0;
+    for (int i = 0; i < WINDOW_PARTS; i++)
+        variance += out->parts.j[i] * out->parts.j[i];
+    out->half_width_j = valid(half_width(variance));
     out->power_mean_w = valid(out->energy_j.value / length);
     out->disagrees = disagrees(index, out);
 }

@@ -43,9 +43,33 @@ enum {
     WINDOW_EMPTY = 1 << 5,     /* the window ends where or before it starts */
 };
 
+/* What a half-width is made of (energy_budget.h names them). */
+enum window_part {
+    WINDOW_PART_INTERPOLATION, /* between the readings, with the instants at which the counter was updated */
+    WINDOW_PART_RESOLUTION,    /* the counter's smallest step */
+    WINDOW_PART_EDGES,         /* means and unseen power around the edges */
+    WINDOW_PART_DELAY,         /* by how much the samples are late */
+    WINDOW_PART_AGREEMENT,     /* by which share the counter and the trace differ */
+    WINDOW_PART_AVERAGING,     /* of the sensor's profile, at the edges */
+    WINDOW_PART_UPDATES,       /* course of power between two updates */
+    WINDOW_PART_ROUNDING,      /* of power */
+    WINDOW_PART_UNSEEN,        /* what the sensor does not look at */
+    WINDOW_PART_LAG,           /* where its length is not known */
+    WINDOW_PART_MARKS,         /* a mark's own time */
+    WINDOW_PARTS
+};
+
+struct window_parts {
+    double j[WINDOW_PARTS];    /* each as a standard uncertainty of the energy: 1.96 times the root of the sum of their
+                               squares is the half-width */
+    double delay_s, agreement; /* standard uncertainties of these two themselves; 0: j has all that is known */
+    double df; /* degrees of freedom of what was learnt from the readings: the first, the fourth and the fifth part */
+};
+
 struct window_energy {
     int64_t start_ns, end_ns;
     struct reading energy_j, half_width_j; /* of the read-out's 95 % interval; the sensor's own error comes on top */
+    struct window_parts parts;             /* of half_width_j */
     const char *source;                    /* counter_source, power_source (more than half of the time) or "none" */
     double covered_share;                  /* of the window, by counter or trace */
     int64_t longest_gap_ns;                /* longest stretch in the window without a reading */

@@ -266,7 +266,8 @@ struct index_moment index_moment(const struct window_index *index, double t)
     return moment;
 }
 
-double index_variance(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+static double reading_variance(const struct window_index *index, const struct index_moment *from,
+                               const struct index_moment *to)
 {
     const struct segment *segments = index->knots.segments;
     if (from->segment == to->segment)
@@ -296,8 +297,8 @@ static double unseen_variance(const struct window_index *index, const struct ind
     return unseen_j * unseen_j;
 }
 
-double index_edge_variance(const struct window_index *index, const struct index_moment *from,
-                           const struct index_moment *to)
+static void edge_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
+                       struct window_parts *out)
 {
     const struct index_moment *edges[2] = {from, to};
     double sum = 0;
@@ -309,11 +310,13 @@ double index_edge_variance(const struct window_index *index, const struct index_
      * knots */
     double delayed_w = (to->sum.power_w - to->place.ahead_w) - (from->sum.power_w - from->place.ahead_w);
     double gained_j = (to->sum.energy_j - to->place.ahead_traced_j) - (from->sum.energy_j - from->place.ahead_traced_j);
-    double delay_j = index->smooth.delay_sd * delayed_w, gain_j = index->smooth.gain_sd * gained_j;
-    double lag_j = index->smooth.delay_sd * (to->sum.power_w - from->sum.power_w);
     if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
-        sum += lag_j * lag_j;
-    return sum + delay_j * delay_j + gain_j * gain_j;
+        delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
+    out->j[WINDOW_PART_EDGES] = sqrt(sum);
+    out->j[WINDOW_PART_DELAY] = fabs(index->smooth.delay_sd * delayed_w);
+    out->j[WINDOW_PART_AGREEMENT] = fabs(index->smooth.gain_sd * gained_j);
+    out->delay_s = index->smooth.delay_sd;
+    out->agreement = index->smooth.gain_sd;
 }
 
 /* How far power went to and fro around a moment. */
@@ -393,24 +396,42 @@ static double summed_j(const struct window_index *index, const struct index_mome
     return hypot(1.96 * period_s * sqrt(fmax(squares, 0) / 12), period_s / 2 * (to->sum.power_w - from->sum.power_w));
 }
 
-double index_bound(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+/* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the others. */
+static void bound_parts(const struct window_index *index, const struct index_moment *from,
+                        const struct index_moment *to, struct window_parts *out)
 {
-    if (!index->sensor.bounded)
-        return 0;
-    double bound_j = hypot(edge_bound(index, from), edge_bound(index, to));
     bool instants = index->sensor.averaging == WINDOW_INSTANT;
     bool summed = index->smooth.scale < own_scale || index->counted.count == 0;
     double blind_share = instants && summed ? 1 : index->sensor.unseen_share;
-    bound_j = hypot(bound_j, summed_j(index, from, to));
-    bound_j = hypot(bound_j, even_share * index->power_quantum_w * (to->t - from->t));
-    if (blind_share > 0)
-        bound_j = hypot(bound_j, unlooked_j(index, from, to, blind_share));
+    double bounds[WINDOW_PARTS] = {0}, whole_j = 0;
+    bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));
+    bounds[WINDOW_PART_UPDATES] = summed_j(index, from, to);
+    bounds[WINDOW_PART_ROUNDING] = even_share * index->power_quantum_w * (to->t - from->t);
+    bounds[WINDOW_PART_UNSEEN] = blind_share > 0 ? unlooked_j(index, from, to, blind_share) : 0;
+    for (int i = 0; i < WINDOW_PARTS; i++)
+        whole_j = hypot(whole_j, bounds[i]);
     double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
     if (unsure_s > 0) {
         double shown_j = to->sum.energy_j - from->sum.energy_j;
         double later_j = shape_at(&index->shape, to->t + unsure_s, NULL).energy_j -
                          shape_at(&index->shape, from->t + unsure_s, NULL).energy_j;
-        bound_j += fabs(later_j - shown_j);
+        double lag_j = fabs(later_j - shown_j);
+        bounds[WINDOW_PART_LAG] = sqrt(lag_j * (lag_j + 2 * whole_j)); /* (whole + lag)² - whole² */
     }
-    return bound_j;
+    for (int i = 0; i < WINDOW_PARTS; i++)
+        out->j[i] += bounds[i] / HALF_WIDTH_DEVIATIONS;
+}
+
+void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
+                 struct window_parts *out)
+{
+    *out = (struct window_parts){.df = index->smooth.df};
+    edge_parts(index, from, to, out);
+    /* A difference of two counter values, each even within a step: step²/12 twice, where the counter is what tells. */
+    double step_j = index->sensor.quantum_mj / 1000, variance = fmax(reading_variance(index, from, to), 0);
+    double resolution = index->counted.count > 0 ? fmin(step_j * step_j / 6, variance) : 0;
+    out->j[WINDOW_PART_INTERPOLATION] = sqrt(variance - resolution);
+    out->j[WINDOW_PART_RESOLUTION] = sqrt(resolution);
+    if (index->sensor.bounded)
+        bound_parts(index, from, to, out);
 }

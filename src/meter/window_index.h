@@ -8,6 +8,8 @@
 #include "meter/window_smooth.h"
 #include "meter/window_spans.h"
 
+#define HALF_WIDTH_DEVIATIONS 1.96 /* a normal distribution's 95 % */
+
 struct window_index {
     struct window_sensor sensor;
     int64_t origin_ns;
@@ -34,10 +36,9 @@ struct index_moment {
 struct index_moment index_moment(const struct window_index *index, double t);
 /* Variance of the running energy between two moments: of what the readings tell, without what edges add. */
 double index_variance(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
-/* What the two edges add: samples that are means, and power that varied unseen. */
-double index_edge_variance(const struct window_index *index, const struct index_moment *from,
-                           const struct index_moment *to);
-/* What comes on top as a half-width: how the sensor averages, and what it does not look at. */
-double index_bound(const struct window_index *index, const struct index_moment *from, const struct index_moment *to);
+/* All parts of the uncertainty of the energy between two moments: what the readings tell, what edges add, how the sensor
+ * averages, and what it does not look at. */
+void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
+                 struct window_parts *out);
 
 #endif

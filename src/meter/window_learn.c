@@ -71,12 +71,20 @@ static double surprise_of(const struct knots *knots, double scale, double gain_s
     return surprise;
 }
 
-/* The scale that the knots tell, its geometric mean over what they leave open; gives how badly the best one explains
- * them. */
-static double find_scale(const struct knots *knots, double gain_sd, double *scale)
+/* Degrees of freedom of a variance whose binary logarithm has this variance: u, its root, is uncertain by the share
+ * sd(ln variance) / 2, and half of that to the power of -2 is what the guide counts (GUM, G.4.2). */
+static double freedom(double log2_variance)
 {
-    double surprise[SCALE_MOST - SCALE_LEAST + 1], least = INFINITY, weights = 0, mean = 0;
+    return 2 / (log2_variance * M_LN2 * M_LN2);
+}
+
+/* The scale that the knots tell, its geometric mean over what they leave open, and its degrees of freedom; gives how badly
+ * the best one explains them. */
+static double find_scale(const struct knots *knots, double gain_sd, double *scale, double *df)
+{
+    double surprise[SCALE_MOST - SCALE_LEAST + 1], least = INFINITY, weights = 0, mean = 0, square = 0;
     *scale = exp2(scale_prior);
+    *df = freedom(scale_prior_sd * scale_prior_sd);
     if (knots->count < 2)
         return 0;
     for (int power = SCALE_LEAST; power <= SCALE_MOST; power++) {
@@ -88,8 +96,11 @@ static double find_scale(const struct knots *knots, double gain_sd, double *scal
         double weight = exp((least - surprise[power - SCALE_LEAST]) / 2);
         weights += weight;
         mean += weight * power;
+        square += weight * power * power;
     }
-    *scale = exp2(mean / weights);
+    mean /= weights;
+    *scale = exp2(mean);
+    *df = freedom(fmax(square / weights - mean * mean, 0) + 1.0 / 12); /* tried in steps of 1 */
     return least;
 }
 
@@ -136,11 +147,11 @@ static void find_delay(struct knots *knots, struct shape *shape, const struct wi
 {
     double first = shape_seconds(sensor->span_min_ns, 0) / 2, last = shape_seconds(sensor->span_max_ns, 0) / 2;
     double step = (last - first) / DELAY_STEPS, surprise[DELAY_STEPS + 1], least = INFINITY;
-    double weights = 0, square = 0, scale;
+    double weights = 0, square = 0, scale, df;
     for (int i = 0; i <= DELAY_STEPS; i++) {
         shape->delay_s = first + i * step;
         see_all(knots, shape, sensor);
-        surprise[i] = find_scale(knots, sensor->agreement_share / 2, &scale);
+        surprise[i] = find_scale(knots, sensor->agreement_share / 2, &scale, &df);
         least = fmin(least, surprise[i]);
     }
     *mean = 0;
@@ -181,7 +192,7 @@ struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struc
     if (sensor->span_max_ns > 0 && shape->real)
         learn_sensor(knots, shape, sensor, &out);
     see_all(knots, shape, sensor);
-    find_scale(knots, gain_sd, &out.scale);
+    find_scale(knots, gain_sd, &out.scale, &out.df);
     find_gain(knots, gain_sd, &out);
     smooth_filter(knots, out.scale);
     smooth_back(knots, out.scale);

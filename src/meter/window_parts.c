@@ -53,9 +53,11 @@ int64_t window_cut(const struct window_index *index, int64_t start_ns, int64_t e
         int64_t sum_mj = i < count ? llround((cut_j(index, to_ns) - begin_j) * 1000) : total_mj;
         sum_mj = clamp(sum_mj, done_mj, total_mj > done_mj ? total_mj : done_mj);
         out[i].energy_mj = sum_mj - done_mj;
-        if (out[i].window.half_width_j.valid)
-            out[i].window.half_width_j.value =
-                hypot(out[i].window.half_width_j.value, hypot(moved_before_j, moved_j_here));
+        if (out[i].window.half_width_j.valid) {
+            double marks_j = hypot(moved_before_j, moved_j_here);
+            out[i].window.half_width_j.value = hypot(out[i].window.half_width_j.value, marks_j);
+            out[i].window.parts.j[WINDOW_PART_MARKS] = marks_j / HALF_WIDTH_DEVIATIONS;
+        }
         done_mj = sum_mj;
         moved_before_j = moved_j_here;
         from_ns = to_ns;

@@ -141,6 +141,25 @@ static void say_missing(const struct page *page, const struct figures_group *gro
     }
 }
 
+/* What the meters themselves leave open of the mean energies: power has the same. */
+static void say_measurement(const struct page *page, const struct figures_group *group)
+{
+    static const double deviations = 1.96;
+    for (size_t i = 0; i < group->figure_count; i++) {
+        const struct figure *figure = &group->figures[i];
+        const struct measurement *measurement = &figure->measurement;
+        bool energy = strcmp(figure->name, "gpu_energy_j") == 0 || strcmp(figure->name, "cpu_energy_j") == 0;
+        if (!energy || !measurement->valid)
+            continue;
+        if (measurement->expanded.valid)
+            text_addf(page->out, "%s, mean: measured to ± %.2g %% (95 %%), the sensors' gain included\n", figure->name,
+                      100 * measurement->expanded.value);
+        else
+            text_addf(page->out, "%s, mean: read to ± %.2g %% (95 %%); the sensors' gain is unknown and comes on top\n",
+                      figure->name, 100 * deviations * measurement->u_read);
+    }
+}
+
 static void say_spread(const struct page *page, const struct figures_group *group)
 {
     const struct audit_spread *spread = &group->power_cv_between;
@@ -239,6 +258,7 @@ void figures_text(const struct dataset *dataset, const struct figures *figures,
         figure_table(&page, group);
         say_missing(&page, group, true);
         say_missing(&page, group, false);
+        say_measurement(&page, group);
         say_spread(&page, group);
         say_effects(&page, group);
         say_front(&page, group);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/value.h"
 #include "guard/evidence.h"
 #include "report/page_assets.h"
 #include "report/page_files.h"
@@ -138,6 +139,47 @@ static void spell_large_params(json_t *job)
     json_object_foreach(params, key, value) spell_large(params, key);
 }
 
+/* A row for each component: name, type, u, its unit, sensitivity, joules, degrees of freedom, source. The names of the keys
+ * would be most of it. */
+static json_t *compact_budget(const json_t *budget)
+{
+    static const char *const keys[] = {"component",          "type",  "u", "unit", "sensitivity", "contribution_j",
+                                       "degrees_of_freedom", "source"};
+    enum { DIGITS = 4 };
+    json_t *out = json_object(), *rows = json_array();
+    size_t i;
+    json_t *component;
+    json_array_foreach(json_object_get(budget, "components"), i, component)
+    {
+        json_t *row = json_array();
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            json_t *cell = json_object_get(component, keys[k]);
+            if (json_is_real(cell))
+                json_array_append_new(row, json_real(number_round(json_real_value(cell), DIGITS)));
+            else
+                json_array_append(row, cell ? cell : json_null());
+        }
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(out, "rows", rows);
+    json_object_set(out, "read_out", json_object_get(budget, "read_out"));
+    json_object_set(out, "total", json_object_get(budget, "total"));
+    return out;
+}
+
+/* Of the GPUs' energy the budget is shown; the others are in experiment.json. */
+static void shrink_budgets(json_t *energy)
+{
+    static const char *const others[] = {"cpu_package", "dram", "platform"};
+    json_t *gpu = json_object_get(energy, "gpu"), *budget = json_object_get(gpu, "budget"), *device;
+    size_t i;
+    if (json_is_object(budget))
+        json_object_set_new(gpu, "budget", compact_budget(budget));
+    for (i = 0; i < sizeof others / sizeof *others; i++)
+        json_object_del(json_object_get(energy, others[i]), "budget");
+    json_array_foreach(json_object_get(energy, "devices"), i, device) json_object_del(device, "budget");
+}
+
 /* Energies of attempts and devices, and the looks at two trainings, are in experiment.json; a page that held them all would
  * be mostly that. */
 static json_t *without_bulk(const json_t *experiment)
@@ -147,6 +189,7 @@ static json_t *without_bulk(const json_t *experiment)
     size_t i;
     json_t *attempt;
     json_object_del(json_object_get(own, "parallel"), "looks");
+    shrink_budgets(json_object_get(own, "energy"));
     json_array_foreach(json_object_get(own, "attempts"), i, attempt)
     {
         json_object_del(attempt, "energy");

@@ -158,6 +158,32 @@ static void say_adjustment(const struct versus *versus, struct text *out)
                   mixed, strchr(mixed, ',') ? "" : "s");
 }
 
+/* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
+static void say_measurement(const struct versus *versus, struct text *out)
+{
+    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+        const struct versus_quantity *quantity = &versus->quantities[i];
+        const struct measurement *measurement = &quantity->measurement;
+        if (!measurement->valid || !versus_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
+            continue;
+        AUTO_FREE char *with = figures_text_interval(versus_effect(quantity)->ratio, &quantity->interval_measured);
+        text_addf(out, "%s, measurement: ", quantity->name);
+        if (!measurement->placed)
+            text_add(out, "on which sensors is not recorded, so their gains may be part of the ratio\n");
+        else if (!measurement->u_gain.valid)
+            text_add(out,
+                     "A and B were measured by different sensors whose gains nobody states: the ratio may be off by "
+                     "what they differ by\n");
+        else
+            text_addf(out, "%s; that is ± %.2g %% (95 %%)%s%s\n",
+                      measurement->cancels ? "the same sensors measured A and B, so their gains cancel"
+                                           : "different sensors measured A and B, so their gains count",
+                      100 * measurement->expanded.value,
+                      quantity->interval_measured.method == STATS_NONE ? "" : ", with it the ratio is ",
+                      quantity->interval_measured.method == STATS_NONE ? "" : with);
+    }
+}
+
 /* What may explain a difference by itself; nothing where neither side knows any of it. */
 static void add_conditions(const struct versus *versus, bool colour, struct text *out)
 {
@@ -228,6 +254,7 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     say_side(&versus->sides[0], "A", out);
     say_side(&versus->sides[1], "B", out);
     say_figures(versus, colour, out);
+    say_measurement(versus, out);
     add_conditions(versus, colour, out);
     say_carbon(versus, g_per_kwh, out);
     say_strata(versus, out);

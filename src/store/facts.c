@@ -38,7 +38,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
     AUTO_QUERY sqlite3_stmt *query =
         db_query(db, err,
                  "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.energy, s.host,"
-                 " s.boot_id FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+                 " s.boot_id, a.started_realtime_ns - (a.started_monotonic_ns - a.job_start_ns) FROM experiments e "
+                 "LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
                  " coalesce(e.result_attempt, e.attempts) LEFT JOIN sessions s ON s.number = a.session",
                  "");
     int step = query ? 0 : -1;
@@ -54,6 +55,8 @@ static bool read_attempts(sqlite3 *db, struct facts *facts, struct err *err)
         free(item->boot_id);
         item->host = mem_strdup(db_text(query, 4));
         item->boot_id = mem_strdup(db_text(query, 5));
+        item->has_start = !db_is_null(query, 6);
+        item->start_realtime_ns = sqlite3_column_int64(query, 6);
     }
     return step == 0;
 }

@@ -26,7 +26,8 @@ struct facts_item {
     int64_t attempt;      /* the one whose figures these are; 0: none */
     struct facts_start start;
     char *host, *boot_id; /* of the session of that attempt; NULL: not known */
-    bool has_duration;
+    bool has_duration, has_start;
+    int64_t start_realtime_ns;       /* of that attempt: where the window of its energy begins */
     struct facts_evidence *evidence; /* in order of time */
     size_t evidence_count;
 };

@@ -125,3 +125,56 @@ END
     expect compare.json "$run_at:a" "$run_at:b"
     python3 -c 'import json; got = json.load(open("compare.json")); assert got["factors"] == [{"name": "n", "role": "confounded", "a": "1", "b": "3"}], got["factors"]'
 }
+
+# gain A B KIND: what compare says of the gains of two groups' sensors; expect the interval with them from the runs' own budgets.
+gain() {
+    "$TARE" compare "$1" "$2" --json >compare.json
+    cat >gain.py <<'END'
+import json, math, sys
+(energy,) = [q for q in json.load(open("compare.json"))["quantities"] if q["name"] == "gpu_energy_j"]
+(time,) = [q for q in json.load(open("compare.json"))["quantities"] if q["name"] == "duration_s"]
+one = energy["measurement"]
+assert one["gain"] == sys.argv[1] and time["measurement"] is None and time["interval_with_measurement"] is None, (one, time)
+kept = {"cancels": 0, "kept": math.sqrt(2) * 0.05 / math.sqrt(3), "unknown": None}[sys.argv[1]]
+if kept is None:
+    assert one["u_gain"] is one["expanded"] is energy["interval_with_measurement"] is None, energy
+else:
+    assert abs(one["u_gain"] - kept) < 1e-9, one
+    assert abs(one["expanded"] - 1.959964 * math.hypot(kept, one["u_read_out"])) < 1e-6, one
+    plain, whole = energy["interval"], energy["interval_with_measurement"]
+    assert whole["low"] <= plain["low"] * (1 + 1e-12) and whole["high"] >= plain["high"] * (1 - 1e-12), energy
+    assert whole["high"] / whole["low"] >= math.exp(2 * one["expanded"]) * (1 - 1e-9), energy
+assert 0 < one["u_read_out"] < 0.2, one
+END
+    python3 gain.py "$3"
+}
+
+@test "on one GPU the gain cancels in a ratio, between two it is kept, and an unknown one is said" {
+    local first second name
+    for name in "Tesla K40m" "NVIDIA H200"; do
+        scenario 2 "name $name
+step 0 150"
+        export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0
+        two a:2 b:2 a:2 b:2
+        first=$(run_dir)
+        mv "$first" "first"
+        CUDA_VISIBLE_DEVICES=1 two a:2 b:2 a:2 b:2
+        second=$(run_dir)
+        mv "$second" "second"
+        gain first:model=a first:model=b cancels
+        run -0 "$TARE" compare first:model=a first:model=b
+        [[ "$output" == *"gpu_energy_j, measurement: the same sensors measured A and B, so their gains cancel; that is ± "*" with it the ratio is "* ]]
+        [ "$name" = "Tesla K40m" ] && gain first:model=a second:model=a kept || gain first:model=a second:model=a unknown
+        run -0 "$TARE" compare first:model=a second:model=a
+        if [ "$name" = "Tesla K40m" ]; then
+            [[ "$output" == *"different sensors measured A and B, so their gains count; that is ± "* ]]
+            run -0 "$TARE" stats first
+            [[ "$output" == *"gpu_energy_j, mean: measured to ± "*" the sensors' gain included"* ]]
+        else
+            [[ "$output" == *"different sensors whose gains nobody states: the ratio may be off"* ]]
+            run -0 "$TARE" stats first
+            [[ "$output" == *"gpu_energy_j, mean: read to ± "*"; the sensors' gain is unknown and comes on top"* ]]
+        fi
+        rm -r first second
+    done
+}

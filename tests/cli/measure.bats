@@ -116,6 +116,22 @@ assert 99 < one["power_min_w"] <= one["power_mean_w"] <= one["power_max_w"] < 60
     [ ! -e results ]
 }
 
+@test "the table has the expanded uncertainty where the vendor states the sensor's gain" {
+    scenario 1 'name Tesla K40m
+step 0 200'
+    "$TARE" measure --for 1.5s >out
+    cat out
+    # 5 % / sqrt(3) * 1.96 = 5.66 % of the energy at least
+    python3 - <<'END'
+import re
+text = open("out").read()
+joules = float(re.search(r"([\d.]+) J ± [\d.]+  GPU 0", text)[1])
+expanded = float(re.search(r"± ([\d.]+) J with its sensor's gain \(within 5 %\)", text)[1])
+assert 0.0565 * joules < expanded < 0.08 * joules, (joules, expanded)
+assert "own error (its gain) comes on top" in text
+END
+}
+
 @test "the table says energy, power, scope, source, and what is not measured" {
     scenario 1 'step 0 200'
     "$TARE" measure --for 1.5s >out
@@ -263,6 +279,11 @@ for key, watts, scope in (("cpu_package", 50, "CPU package"), ("dram", 8, "DRAM"
     assert figures["scope"] == scope and figures["source"] == "rapl-powercap", figures
     expected = watts * page["duration_seconds"]
     assert abs(figures["joules"] - expected) <= 1.6 * figures["half_width_j"] + watts * late, (figures, expected, late)
+    # RAPL states no gain: unknown, not 0.
+    *parts, gain = figures["budget"]["components"]
+    assert gain["component"] == "gain" and gain["u"] is None and "RAPL" in gain["source"], gain
+    assert figures["expanded_j"] is figures["gain_bound"] is figures["budget"]["total"] is None, figures
+    assert parts and figures["budget"]["read_out"]["expanded_j"] >= figures["half_width_j"] * 0.9999, figures
 assert page["not_measured"] == "GPU: no NVIDIA GPU is seen here", page'
 }
 

@@ -21,6 +21,7 @@ things() {
     submitted=$(echo submitted/run_*)
     cp "$ROOT/tests/data/memory/split.pickle" snapshot.pickle
     echo 'RuntimeError: CUDA error: out of memory' >log
+    printf 'time,watts\n1763884800,1\n1763884801,1\n' >meter.csv
     cat >study/feasibility.json <<'END'
 {"models": [{"name": "net", "repo": "repo", "model": "net", "hyperparameters": {}, "one_epoch": true, "epochs": 3, "ran": true,
  "succeeded": true, "margin_bytes": 1000, "seconds": 10, "joules": 5, "utilisation_percent": 40,
@@ -57,7 +58,9 @@ forms() {
     mark) ;; # writes into the run's pipe
     audit) echo "3 audit $run_1
 3 audit $run_1 --json
-3 audit $run_1 --expect 'clean>1000'" ;;
+3 audit $run_1 --expect 'clean>1000'
+3 audit $run_1 --external-meter meter.csv
+3 audit $run_1 --external-meter meter.csv --json" ;;
     stats) echo "3 stats $run_1
 3 stats $run_1 --json" ;;
     compare) echo "3 compare $run_1 $run_1
@@ -215,6 +218,7 @@ END
     printf '{"experiment_id": "%s", "repository": "%s", "model": "%s", "error": "%s"}' "$in_json" "$in_json" "$in_json" "$in_json" \
         >"study/$hostile/experiment.json"
     printf 'rank0 %s RuntimeError: CUDA error: out of memory %s\n' "$hostile" "$hostile" >"log $hostile"
+    printf 'time,watts\n1763884800,%s\n' "$hostile" >"meter $hostile.csv"
     sed "s/\"name\": \"net\"/\"name\": \"$in_json\"/" ../study/feasibility.json >study/feasibility.json
     cp ../pair.json .
     python3 - "$ROOT/tests/data/memory/stacks.pickle" <<'END'
@@ -276,6 +280,10 @@ audit study --all
 audit study --json
 audit study --write
 audit study --expect "$hostile"
+audit "$run_1" --external-meter "$hostile"
+audit "$run_1" --external-meter "meter $hostile.csv"
+audit "$run_1" --external-meter meter.csv --external-meter-of "$hostile"
+audit "$run_1" --external-meter meter.csv --external-meter-accuracy "$hostile"
 audit "$hostile"' ;;
     stats) echo 'stats "$run_1"
 stats study

@@ -46,6 +46,20 @@ step 2500 250'
     page curves "$(run_dir)/repo_net_001"
 }
 
+@test "the uncertainty budget of an experiment is a table that opens on demand, with a gain that is unknown or stated" {
+    three
+    page budget "$(run_dir)/repo_net_001"
+    rm -r results report.html
+    scenario 1 'name Tesla K40m
+step 0 150
+step 1500 600'
+    job 'sleep 2; echo "loss 0.5"'
+    settings 1
+    tare_run
+    cp "$(run_dir)/report.html" report.html
+    page budget "$(run_dir)/repo_net_001"
+}
+
 @test "the table is sorted and filtered by mouse and keyboard" {
     three 'echo "loss 0.5"'
     page table

@@ -48,6 +48,37 @@ const checks = {
     }
   },
 
+  // FOLDER: of an experiment. The table of its budget is a row for each component of its experiment.json, with its figures, and folded
+  // until somebody asks; what nobody knows is no figure. The page holds no other budget.
+  async budget(browser, file, folder) {
+    const page = await open(browser, file);
+    await page.click(`tr[data-id="${path.basename(folder)}"]`);
+    const energy = JSON.parse(fs.readFileSync(path.join(folder, "experiment.json"), "utf8")).tare.energy, { components, read_out, total } = energy.gpu.budget;
+    assert.equal(await page.$eval("details.budget", (one) => one.open), false);
+    await page.click("details.budget > summary");
+    const rows = await page.$$eval("details.budget tbody tr", (list) => list.map((row) => [row.dataset.component, ...[...row.children].slice(1).map((cell) => cell.textContent)]));
+    assert.deepEqual(rows.map((row) => row[0]), components.map((one) => one.component));
+    const close = (text, value) => assert.ok(Math.abs(parseFloat(text.replace(/,/g, "")) / value - 1) < 1e-3, `${text} is not ${value}`);
+    components.forEach((one, i) => {
+      const [, type, u, sensitivity, joules, freedom, source] = rows[i];
+      assert.equal(type, one.type);
+      close(sensitivity, one.sensitivity);
+      assert.equal(source, one.source);
+      if (one.u === null) return assert.deepEqual([u, joules, freedom], ["not known", "not known", "not known"]);
+      close(u, one.u);
+      close(joules, one.contribution_j);
+      assert.match(joules, / J$/);
+      if (one.degrees_of_freedom === "inf") assert.equal(freedom, "∞");
+      else close(freedom, one.degrees_of_freedom);
+    });
+    const said = await page.$$eval("details.budget p", (list) => list.map((one) => one.textContent));
+    close(/± ([\d.e-]+) J/.exec(said[0])[1], read_out.expanded_j);
+    if (total) close(/± ([\d.e-]+) J/.exec(said[1])[1], total.expanded_j);
+    else assert.match(said[1], /unknown/);
+    assert.deepEqual(await page.evaluate(() => Object.entries(chosen.row.data.tare.energy).flatMap(([name, one]) => (name !== "gpu" && JSON.stringify(one)?.includes('"budget"') ? [name] : []))), []);
+    assert.deepEqual(page.said, []);
+  },
+
   // Large and tiny values, light and dark, wide, narrow and on paper: no label leaves its chart, and no text holds a {name}. Each size of
   // value narrow and on paper, where room is least; dark and light in turn. MORE: a folder for pictures of what was looked at.
   async labels(browser, file, pictures) {

@@ -5,7 +5,7 @@
  * of a GPU that nobody knows. `--coverage` prints instead, for each case's name, how many windows there were, the share
  * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
-#include "meter/sensor_profile.h"
+#include "meter/energy_budget.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -34,6 +34,7 @@ struct cover_case {
 };
 
 static const struct window_sensor *only; /* instead of all sensor lines */
+static bool expanded;
 
 /* All windows of one name. */
 struct tally {
@@ -145,6 +146,16 @@ static void print_number(struct reading reading)
         fputs(" -", stdout);
 }
 
+/* In place of the half-width. */
+static void expand(const struct cover_case *one, struct window_energy *energy)
+{
+    struct energy_budget budget;
+    if (!energy->energy_j.valid || !energy->half_width_j.valid)
+        return;
+    energy_budget(energy, &(struct sensor_gain){.bound = one->gain_percent / 100, .source = "sensor line"}, &budget);
+    energy->half_width_j = (struct reading){budget.total.expanded, budget.total.complete};
+}
+
 static void finish(struct cover_case *one, bool coverage)
 {
     const struct window_sensor *sensor = only ? only : &one->sensor;
@@ -153,6 +164,8 @@ static void finish(struct cover_case *one, bool coverage)
         const struct asked *window = &one->windows[i];
         struct window_energy energy;
         window_index_energy(index, window->start_ns, window->end_ns, &energy);
+        if (expanded)
+            expand(one, &energy);
         if (coverage) {
             struct tally *tally = tally_of(one->name);
             tally->shares = mem_room(tally->shares, tally->count, &tally->capacity, sizeof *tally->shares);
@@ -232,6 +245,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--coverage") == 0) {
             coverage = true;
+        } else if (strcmp(argv[i], "--expanded") == 0) {
+            expanded = true;
         } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc && strcmp(argv[i + 1], "nvml") == 0) {
             only = &window_sensor_nvml;
             i++;
@@ -241,7 +256,7 @@ int main(int argc, char **argv)
             only = &unknown;
             i++;
         } else {
-            fprintf(stderr, "Usage: window_cover [--as nvml|unknown] [--coverage] < cases\n");
+            fprintf(stderr, "Usage: window_cover [--as nvml|unknown] [--coverage] [--expanded] < cases\n");
             return 2;
         }
     }

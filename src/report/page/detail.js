@@ -95,7 +95,7 @@ function list(pairs) {
 function figuresOf(row) {
   const gpu = row.gpu || {}, percent = (v) => withUnit(100 * v, "%");
   const all = [
-    ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)],
+    ["energy", "joules", withUnit(gpu.joules, "J")], ["half_width", "half_width_j", withUnit(gpu.half_width_j, "J", 2)], ["expanded", "expanded_j", withUnit(gpu.expanded_j, "J", 2)],
     ["recorded_energy", "recorded_j", withUnit(gpu.recorded_j, "J")], ["net_energy", "net_of_bare_idle_j", withUnit(gpu.net_of_bare_idle_j, "J")],
     ["co2e", "", co2e(gpu.joules)],
     ["mean_power", "power_mean_w", withUnit(gpu.power_mean_w, "W")],
@@ -111,6 +111,23 @@ function figuresOf(row) {
     ["cpu_energy", "cpu_package.joules", withUnit(row.cpu, "J")], ["dram_energy", "dram.joules", withUnit(row.dram, "J")],
   ];
   return all.filter(([, , text]) => text).map(([name, key, text]) => [make("span", { title: key || null }, say(name)), text]);
+}
+
+/* What makes the GPU energy uncertain: a row for each component, as page.c gives them. What nobody knows says so. */
+function budgetOf(row) {
+  const budget = row.gpu?.budget;
+  if (!budget?.rows?.length) return [];
+  const figure = (v) => (isNumber(v) ? plain(v, 4) : v === "inf" ? "∞" : say("unknown")), sources = ["readings", "sensor profile", "assumption"];
+  const rows = budget.rows.map(([name, type, u, unit, sensitivity, joules, freedom, source]) => make("tr", { "data-component": name },
+    make("td", { title: name }, say(`budget_${name}`)), make("td", {}, type), make("td", { class: "number" }, isNumber(u) && unit !== "1" ? `${figure(u)} ${unit}` : figure(u)),
+    make("td", { class: "number" }, `${figure(sensitivity)}${{ s: " W", 1: " J" }[unit] ?? ""}`), make("td", { class: "number" }, isNumber(joules) ? `${figure(joules)} J` : figure(joules)),
+    make("td", { class: "number" }, figure(freedom)), sources.includes(source) ? make("td", {}, say(`budget_of_${source.replace(" ", "_")}`)) : make("td", { lang: "en" }, source)));
+  const sum = (name, of) => make("p", { class: "hint" }, of ? say(name, { u: figure(of.u_j), df: figure(of.degrees_of_freedom), k: figure(of.k), expanded: figure(of.expanded_j) }) : say("budget_incomplete"));
+  return [make("details", { class: "budget" }, make("summary", {}, say("budget")),
+    make("div", { class: "scroll" }, make("table", {},
+      make("thead", {}, make("tr", {}, ...["component", "type", "u", "sensitivity", "joules", "freedom", "source"].map((name, i) => make("th", { class: i > 1 && i < 6 ? "number" : null }, say(`budget_${name}`))))),
+      make("tbody", {}, ...rows))),
+    sum("budget_read_out", budget.read_out), sum("budget_total", budget.total))];
 }
 
 const range = (low, high, unit) => (isNumber(low) && isNumber(high) ? `${plain(low)} – ${withUnit(high, unit)}` : "");
@@ -159,6 +176,7 @@ function showDetail(row) {
   const tries = (own.attempts || []).map((attempt) => [say("attempt", { n: attempt.number }), [say(attempt.outcome ?? "none"), duration(attempt.duration_seconds), attempt.error].filter(Boolean).join(" · ")]);
   const part = (title, pairs) => (pairs.length ? make("div", {}, make("h3", {}, say(title)), list(pairs)) : null);
   section.append(make("div", { class: "columns" }, ...[part("measured", figures), make("div", {}, ...[part("hyperparameters", params), part("attempts", tries)].filter(Boolean)), files].filter(Boolean)));
+  section.append(...budgetOf(row));
   if (own.command) section.append(make("h3", {}, say("command")), make("pre", {}, own.command.map(quoted).join(" ")));
   if (row.data.log_end) {
     const log = make("pre", { class: "log", tabindex: "0" }, row.data.log_end);
