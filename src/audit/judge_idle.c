@@ -129,7 +129,8 @@ static void judge_rest(struct dataset_experiment *experiment, const struct level
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     double rest_w = levels->all ? levels->rest_w : 0;
-    if (!gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid || gpu->power_mean_w.value <= 0)
+    if (!experiment->success || !gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid ||
+        gpu->power_mean_w.value <= 0)
         return;
     double share = gpu->idle_share.value * gpu->early_power_w.value / gpu->power_mean_w.value;
     double awake = share * fmax(0, 1 - rest_w / fmax(rest_w, gpu->early_power_w.value));

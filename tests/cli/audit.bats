@@ -24,10 +24,10 @@ for number in (1, 2, 3):
     name, start = f"demo_net_{number:03}", 1763452800 + 3600 * number
     os.makedirs(f"{top}/{name}/energy")
     end = datetime.datetime.fromtimestamp(start + 60, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000")
-    for file, head, cells in (("gpu_power", "power_draw_w", "100.0"), ("gpu_utilization", "gpu_util_percent,memory_util_percent", "0,0"),
-                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A")):
+    for file, head, first, cells in (("gpu_power", "power_draw_w", "100.0", "100.0"), ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A", "50,N/A"),
+                                     ("gpu_utilization", "gpu_util_percent,memory_util_percent", "0,0", "80,40")):
         with open(f"{top}/{name}/energy/{file}.csv", "w") as out:
-            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
+            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{first if i < 3 else cells}\n" for i in range(60)))
     with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
         out.write("  500.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
     with open(f"{top}/{name}/energy/cpu_energy.txt", "w") as out:
