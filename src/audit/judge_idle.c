@@ -27,6 +27,7 @@ static int compare_places(const void *a, const void *b)
  * uses it. Not finite: nobody knows. */
 struct levels {
     double rest_w, start_w;
+    double peak_w;    /* the most that it drew */
     double coolest_c; /* start */
     bool all; /* no trace of power is missing: one that is might have shown a lower rest */
     bool all_c; /* no temperature either */
@@ -42,7 +43,7 @@ static bool starts_idle(const struct dataset_experiment *experiment)
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
 {
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
-    struct levels out = {INFINITY, NAN, INFINITY, true, true};
+    struct levels out = {INFINITY, NAN, 0, INFINITY, true, true};
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[places[i].index];
@@ -50,6 +51,8 @@ static struct levels learn(const struct dataset *dataset, const struct place *pl
             out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
         else if (!experiment->gpu.samples)
             out.all = false;
+        if (experiment->gpu.power_max_w.valid)
+            out.peak_w = fmax(out.peak_w, experiment->gpu.power_max_w.value);
         if (experiment->gpu.temperature_start_c.valid)
             out.coolest_c = fmin(out.coolest_c, experiment->gpu.temperature_start_c.value);
         else
@@ -123,28 +126,26 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                       power.value, levels->start_w);
 }
 
-/* Energy that the GPU drew while nothing used it. A program beside all of the folder that holds the GPU and computes nothing raises the
- * power of rest, and no comparison shows it: so little of the energy must hang on that power. */
+/* A program beside all of the folder that holds the GPU raises the power at which it seems to rest, and no comparison shows it: so the lowest
+ * power must be what GPUs rest at, and little of the energy hang on a start above it. */
 static void judge_rest(struct dataset_experiment *experiment, const struct levels *levels)
 {
     const struct dataset_gpu *gpu = &experiment->gpu;
     double rest_w = levels->all ? levels->rest_w : 0;
+    if (levels->rest_w > LIMIT_REST * levels->peak_w)
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "the lowest power of the folder, %.4g W, is %.3g %% of the highest: another program may have "
+                      "held the GPU all the time",
+                      levels->rest_w, 100 * levels->rest_w / levels->peak_w);
     if (!experiment->success || !gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid ||
         gpu->power_mean_w.value <= 0)
         return;
-    double share = gpu->idle_share.value * gpu->early_power_w.value / gpu->power_mean_w.value;
-    double awake = share * fmax(0, 1 - rest_w / fmax(rest_w, gpu->early_power_w.value));
-    if (share > LIMIT_AT_REST)
-        dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
-                      "%.3g %% of its energy was drawn while nothing used the GPU: what another program that only "
-                      "holds the GPU adds "
-                      "is not known",
-                      100 * fmin(1, share));
-    else if (awake > LIMIT_UNCERTAIN)
+    double above = gpu->idle_share.value * fmax(0, gpu->early_power_w.value - rest_w) / gpu->power_mean_w.value;
+    if (above > LIMIT_UNCERTAIN)
         dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
                       "it began at %.4g W, where the GPU rests at %.4g W: %.2g %% of its energy may be another "
                       "program's that holds the GPU",
-                      gpu->early_power_w.value, rest_w, 100 * awake);
+                      gpu->early_power_w.value, rest_w, 100 * above);
 }
 
 /* Heat: a GPU that is warmer draws more and may lower its clocks. The study recorded no clocks. */

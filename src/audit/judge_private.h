@@ -22,7 +22,7 @@
 #define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))        /* that a screen may add to it */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
 #define LIMIT_UNCERTAIN       (0.05 * JUDGE_SCALE(UNCERTAIN))       /* of the energy, by a GPU that was awake before */
-#define LIMIT_AT_REST         (0.5 * JUDGE_SCALE(AT_REST))          /* of the energy, drawn while the GPU did nothing */
+#define LIMIT_REST            (0.35 * JUDGE_SCALE(REST)) /* of the highest power of the folder, at most, is a GPU at rest */
 #define LIMIT_WARMER_K        (6.0 * JUDGE_SCALE(WARMER_K)) /* at its start than the coolest start of the folder */
 #define LIMIT_HOT_C           (80.0 * JUDGE_SCALE(HOT_C))   /* where GPUs begin to lower their clocks */
 #define LIMIT_SHOWN           (0.05 * JUDGE_SCALE(SHOWN))   /* that a background adds to power or utilisation */

@@ -415,8 +415,30 @@ static void energy_that_hangs_on_the_power_of_rest_is_not_known(void **state)
     assert_true(is_energy_known(3, 200, 87));
     assert_true(is_energy_known(40, 200, 72));
     assert_false(is_energy_known(40, 200, 87)); /* two thirds of the time 17 W more than at rest, of 200 */
-    assert_true(is_energy_known(30, 80, 70));
-    assert_false(is_energy_known(40, 80, 70)); /* over half of it */
+}
+
+/* Whether idle_before passed where the GPU draws 70 W at least and so much at most. */
+static bool is_rest_known(double watts)
+{
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        fixture_add(&fixture, &(struct fixture_run){.watts = watts});
+    fixture_judge(&fixture, &dataset);
+    int passed = all_passed(&dataset, 0, 4, CHECK_IDLE_BEFORE);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    assert_true(passed >= 0);
+    return passed;
+}
+
+/* A program that holds the GPU beside the whole folder: it never rests. */
+static void a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start(void **state)
+{
+    (void)state;
+    assert_true(is_rest_known(200));
+    assert_false(is_rest_known(180));
 }
 
 /* Four parallel experiments and, where alone is over 0 W, two of their model alone: whether background_load passed. */
@@ -467,6 +489,7 @@ int main(void)
         cmocka_unit_test(the_upper_bound_of_what_it_took_more_decides),
         cmocka_unit_test(a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown),
         cmocka_unit_test(energy_that_hangs_on_the_power_of_rest_is_not_known),
+        cmocka_unit_test(a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start),
         cmocka_unit_test(a_background_is_known_by_what_it_adds_to_trainings_of_the_model_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
