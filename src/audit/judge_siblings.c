@@ -438,19 +438,28 @@ static void judge_metrics(const struct kind *kind)
     }
 }
 
-/* A GPU that its siblings use, and that did nothing. */
+/* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have used it. */
 static void judge_use(const struct kind *kind)
 {
-    size_t using = 0;
-    for (size_t i = 0; i < kind->count; i++)
-        using += member(kind, i)->gpu.utilisation_max_percent.valid && !kind->states[kind->items[i]].busy &&
-                 member(kind, i)->gpu.utilisation_max_percent.value >= step_utilisation_points;
+    size_t using = 0, unknown = 0;
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
-        if (using * 4 >= kind->count * 3 && most.valid && most.value < LIMIT_BUSY_PERCENT && member(kind, i)->success)
+        using += most.valid && !kind->states[kind->items[i]].busy && most.value >= step_utilisation_points;
+        unknown += !most.valid;
+    }
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading most = member(kind, i)->gpu.utilisation_max_percent;
+        if (!most.valid || most.value >= LIMIT_BUSY_PERCENT || !member(kind, i)->success ||
+            (using + unknown) * 4 < kind->count * 3)
+            continue;
+        if (using * 4 >= kind->count * 3)
             dataset_evidence(member(kind, i), "gpu_unused", none, none,
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
                              using, kind->count);
+        else if (!has_own_checks(kind, i))
+            dataset_check(member(kind, i), CHECK_DATA, CHECK_NOT_MADE,
+                          "it was never more than %g %% busy, and whether its siblings were is not known of %zu of %zu",
+                          most.value, unknown, kind->count);
     }
 }
 
