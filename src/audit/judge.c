@@ -255,7 +255,6 @@ static void judge_untold(struct dataset_experiment *experiment)
         {CHECK_PROCESSES_DURING, "no process lists in this folder: judged by like_time, like_energy and other_cpu"},
         {CHECK_PROCESSES_AFTER, "no process lists in this folder: judged by how the next one begins"},
         {CHECK_BASELINE, "not recorded in this layout"},
-        {CHECK_THROTTLING, "not recorded in this layout: judged by like_time"},
         {CHECK_MEMORY_BACK, "not recorded in this layout: judged by how the next one begins"},
     };
     for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
@@ -284,15 +283,13 @@ static void judge_background(struct dataset_experiment *experiment)
                   100 * gpu->idle_share.value, gpu->power_mean_w.value);
 }
 
-/* What each figure may be off and still be like the others, and how much they may vary for that to mean anything. */
 static const struct {
     enum check check;
     const char *what, *evidence;
-    double most, vary_most;
 } comparisons[LIKE_FIGURES] = {
-    [LIKE_TIME] = {CHECK_LIKE_TIME, "time", "time_unlike", LIMIT_TIME_MOST, LIMIT_TIME_VARY},
-    [LIKE_GPU_ENERGY] = {CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike", LIMIT_ENERGY_MOST, LIMIT_ENERGY_VARY},
-    [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike", LIMIT_CPU_MOST, LIMIT_CPU_VARY},
+    [LIKE_TIME] = {CHECK_LIKE_TIME, "time", "time_unlike"},
+    [LIKE_GPU_ENERGY] = {CHECK_LIKE_ENERGY, "GPU energy", "energy_unlike"},
+    [LIKE_CPU_ENERGY] = {CHECK_OTHER_CPU, "CPU energy", "energy_unlike"},
 };
 
 static bool is_unlike(const struct judge_figure *figure, double p_value)
@@ -321,6 +318,15 @@ static void tell_unlike(struct dataset_experiment *experiment, const struct judg
         }
 }
 
+/* Whether the bounds of what it is off its kind are small enough; what disturbs a training mostly makes it take more. */
+static bool is_like(const struct judge_figure *figure)
+{
+    const struct stats_prediction *p = &figure->prediction;
+    double slack = LIMIT_DEVIATIONS * p->sigma;
+    return p->valid && p->agreeing >= 1 - LIMIT_APART && p->excess + slack <= LIMIT_MORE &&
+           slack - p->excess <= LIMIT_LESS;
+}
+
 /* One comparison: passed where a disturbance of that size would have shown, failed where it is beyond chance in a folder
  * with so many comparisons, else it cannot tell. */
 static void compare_like(struct dataset_experiment *experiment, const struct judge_figure *figure,
@@ -341,22 +347,38 @@ static void compare_like(struct dataset_experiment *experiment, const struct jud
     if (is_unlike(figure, p_value)) {
         dataset_check(experiment, check, CHECK_FAILED, "%s", seen);
         dataset_evidence(experiment, comparisons[which].evidence, none, none, "%s", seen);
-    } else if (p->sigma > comparisons[which].vary_most) {
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: they vary too much to tell", seen);
-    } else if (p->agreeing < 1 - LIMIT_APART) {
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: its kind falls into groups, nobody knows which is undisturbed",
-                      seen);
-    } else if (fabs(p->excess) + LIMIT_DEVIATIONS * p->sigma <= comparisons[which].most) {
+    } else if (is_like(figure)) {
         dataset_check(experiment, check, CHECK_PASSED, "%s", seen);
     } else {
-        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: chance or a disturbance, nobody can tell", seen);
+        dataset_check(experiment, check, CHECK_NOT_MADE, "%s: %s", seen,
+                      p->agreeing < 1 - LIMIT_APART ? "its kind falls into groups, nobody knows which is undisturbed"
+                                                    : "chance or a disturbance, nobody can tell");
     }
 }
 
-static void judge_compared(struct dataset_experiment *experiment, const struct judge_state *state, double p_value)
+/* What lasted as long as a whole kind that ran in a row did not end just where the kind did, but for a chance: those that ran before
+ * and behind it would show it. Programs on the processors show nowhere else. */
+static void judge_row(struct dataset *dataset, const struct judge_state *states, size_t index)
 {
+    struct dataset_experiment *experiment = &dataset->items[index];
+    for (int side = 0; states[index].in_a_row && experiment->success && side < 2; side++) {
+        size_t end = states[index].ends[side];
+        if (end != JUDGE_NOBODY && !(dataset->items[end].success && is_like(&states[end].like[LIKE_CPU_ENERGY])))
+            dataset_check(experiment, CHECK_OTHER_CPU, CHECK_NOT_MADE,
+                          "all of its kind ran one after another, and CPU energy of %.60s, just %s them, is not known "
+                          "to be like its kind's: "
+                          "the same may have run beside all",
+                          dataset->items[end].id, side ? "behind" : "before");
+    }
+}
+
+static void judge_compared(struct dataset *dataset, const struct judge_state *states, size_t index, double p_value)
+{
+    struct dataset_experiment *experiment = &dataset->items[index];
+    const struct judge_state *state = &states[index];
     for (int f = 0; f < LIKE_FIGURES; f++)
         compare_like(experiment, &state->like[f], (enum like_figure)f, p_value);
+    judge_row(dataset, states, index);
     if (experiment->parallel && state->in_a_row && !dataset_check_passed(experiment, CHECK_IDLE_BEFORE))
         dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
                       "its background hides what else ran, and all of its kind ran one after another: the same may have "
@@ -432,7 +454,7 @@ void audit_judge(struct dataset *dataset)
         if (dataset->folders[experiment->folder].layout == DATASET_STUDY) {
             if (experiment->parallel)
                 judge_background(experiment);
-            judge_compared(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));
+            judge_compared(dataset, states, i, LIMIT_FALSE / (double)(tests + 1));
             judge_untold(experiment);
         } else if (experiment->success && experiment->duration_s.valid && experiment->duration_s.value >= LIMIT_SHORTEST_S)
             tell_unlike(experiment, &states[i], LIMIT_FALSE / (double)(tests + 1));

@@ -27,7 +27,10 @@ static int compare_places(const void *a, const void *b)
  * uses it. Not finite: nobody knows. */
 struct levels {
     double rest_w, start_w;
+    double peak_w;    /* the most that it drew */
+    double coolest_c; /* start */
     bool all; /* no trace of power is missing: one that is might have shown a lower rest */
+    bool all_c; /* no temperature either */
 };
 
 static bool starts_idle(const struct dataset_experiment *experiment)
@@ -40,14 +43,20 @@ static bool starts_idle(const struct dataset_experiment *experiment)
 static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
 {
     AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
-    struct levels out = {INFINITY, NAN, true};
+    struct levels out = {INFINITY, NAN, 0, INFINITY, true, true};
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[places[i].index];
         if (experiment->gpu.low_power_w.valid)
             out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
-        else
+        else if (!experiment->gpu.samples)
             out.all = false;
+        if (experiment->gpu.power_max_w.valid)
+            out.peak_w = fmax(out.peak_w, experiment->gpu.power_max_w.value);
+        if (experiment->gpu.temperature_start_c.valid)
+            out.coolest_c = fmin(out.coolest_c, experiment->gpu.temperature_start_c.value);
+        else
+            out.all_c = false;
         /* One whose start was not recorded counts as the lowest: what is not there must not raise what is taken for idle. */
         bool recorded = experiment->gpu.early_power_w.valid && experiment->gpu.early_utilisation_percent.valid;
         if (!recorded || starts_idle(experiment))
@@ -80,9 +89,11 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
             return;
         }
         /* A driver that is loaded for each reading says "busy" of a GPU that rests: no load adds so little to what others began at. */
-        if ((early.value < LIMIT_WORKING_PERCENT &&
-             (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
-            power.value <= levels->start_w + LIMIT_SCREEN_W) {
+        bool little = early.value < LIMIT_WORKING_PERCENT,
+             rests = (little && (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
+                     power.value <= levels->start_w + LIMIT_SCREEN_W;
+        state->busy = !rests;
+        if (little || rests) {
             dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
                           "%.3g %% busy at %.4g W in the first two seconds: a screen, a driver that was being loaded, or a "
                           "program that computes little",
@@ -95,7 +106,6 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
                          "the GPU was %.3g %% busy at %.4g W in the first two seconds, before a training can have "
                          "begun to use it; at rest it draws %.4g W in this folder",
                          early.value, power.value, levels->rest_w);
-        state->busy = true;
         return;
     }
     state->fell = !experiment->parallel && gpu->first_power_w.value > (1 + LIMIT_FALL) * power.value;
@@ -114,6 +124,50 @@ static void judge_start(struct dataset_experiment *experiment, struct judge_stat
         dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
                       "%.4g W in the first two seconds, where most begin at %.4g W: something may have held the GPU",
                       power.value, levels->start_w);
+}
+
+/* A program beside all of the folder that holds the GPU raises the power at which it seems to rest, and no comparison shows it: so the lowest
+ * power must be what GPUs rest at, and little of the energy hang on a start above it. */
+static void judge_rest(struct dataset_experiment *experiment, const struct levels *levels)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    double rest_w = levels->all ? levels->rest_w : 0;
+    if (levels->rest_w > LIMIT_REST * levels->peak_w)
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "the lowest power of the folder, %.4g W, is %.3g %% of the highest: another program may have "
+                      "held the GPU all the time",
+                      levels->rest_w, 100 * levels->rest_w / levels->peak_w);
+    if (!experiment->success || !gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid ||
+        gpu->power_mean_w.value <= 0)
+        return;
+    double above = gpu->idle_share.value * fmax(0, gpu->early_power_w.value - rest_w) / gpu->power_mean_w.value;
+    if (above > LIMIT_UNCERTAIN)
+        dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
+                      "it began at %.4g W, where the GPU rests at %.4g W: %.2g %% of its energy may be another "
+                      "program's that holds the GPU",
+                      gpu->early_power_w.value, rest_w, 100 * above);
+}
+
+/* Heat: a GPU that is warmer draws more and may lower its clocks. The study recorded no clocks. */
+static void judge_heat(struct dataset_experiment *experiment, const struct levels *levels)
+{
+    struct reading start = experiment->gpu.temperature_start_c, most = experiment->gpu.temperature_max_c;
+    if (!levels->all_c || !most.valid)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE, "%s", "temperatures of this folder are missing");
+    else if (start.value > levels->coolest_c + LIMIT_WARMER_K)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE,
+                      "the GPU was at %.3g C when it began, where the coolest start of the folder was at %.3g C: a "
+                      "warmer GPU draws more",
+                      start.value, levels->coolest_c);
+    else if (most.value >= LIMIT_HOT_C)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE,
+                      "the GPU reached %.3g C, where GPUs lower their clocks", most.value);
+    else
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_PASSED,
+                      "the GPU was at %.3g C when it began, %.3g C above the coolest start of the folder, and at most "
+                      "at %.3g C; clocks were "
+                      "not recorded",
+                      start.value, start.value - levels->coolest_c, most.value);
 }
 
 /* One whose start was not recorded may have begun on a busy GPU. */
@@ -158,6 +212,8 @@ static void judge_between(struct dataset *dataset, struct judge_state *states, c
     for (size_t i = 0; i < count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[places[i].index];
         states[places[i].index].rank = i;
+        states[places[i].index].next[0] = i ? places[i - 1].index : JUDGE_NOBODY;
+        states[places[i].index].next[1] = i + 1 < count ? places[i + 1].index : JUDGE_NOBODY;
         if (!states[places[i].index].busy)
             judge_one_between(dataset, states, places, left, i, next[i + 1]);
         if (!tells(experiment))
@@ -193,8 +249,11 @@ void judge_idle(struct dataset *dataset, struct judge_state *states)
         if (count > 1)
             qsort(places, count, sizeof *places, compare_places);
         struct levels levels = learn(dataset, places, count);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             judge_start(&dataset->items[places[i].index], &states[places[i].index], &levels);
+            judge_rest(&dataset->items[places[i].index], &levels);
+            judge_heat(&dataset->items[places[i].index], &levels);
+        }
         judge_between(dataset, states, places, count);
     }
 }

@@ -257,14 +257,20 @@ static void say_why(const struct kind *kind)
 /* What ran one after another may have had the same thing beside it. */
 static void find_rows(const struct kind *kind)
 {
-    size_t first = SIZE_MAX, last = 0;
+    const struct judge_state *first = &kind->states[kind->items[0]], *last = first;
     for (size_t i = 0; i < kind->count; i++) {
-        size_t rank = kind->states[kind->items[i]].rank;
-        first = rank < first ? rank : first;
-        last = rank > last ? rank : last;
+        const struct judge_state *state = &kind->states[kind->items[i]];
+        first = state->rank < first->rank ? state : first;
+        last = state->rank > last->rank ? state : last;
     }
-    for (size_t i = 0; i < kind->count; i++)
-        kind->states[kind->items[i]].in_a_row = last - first + 1 <= kind->count;
+    size_t before = first->next[0], behind = last->next[1];
+    bool in_a_row = last->rank - first->rank + 1 <= kind->count;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct judge_state *state = &kind->states[kind->items[i]];
+        state->in_a_row = in_a_row;
+        state->ends[0] = before;
+        state->ends[1] = behind;
+    }
 }
 
 /* The key of a kind; background jobs count with their hyperparameters. */

@@ -10,21 +10,22 @@
 #ifndef JUDGE_SCALE
 #define JUDGE_SCALE(name) 1
 #endif
-#define LIMIT_TIME_MOST       (0.08 * JUDGE_SCALE(TIME_MOST))       /* off its kind: time */
-#define LIMIT_ENERGY_MOST     (0.10 * JUDGE_SCALE(ENERGY_MOST))     /* GPU energy */
-#define LIMIT_CPU_MOST        (0.15 * JUDGE_SCALE(CPU_MOST))        /* CPU energy */
-#define LIMIT_TIME_VARY       (0.06 * JUDGE_SCALE(TIME_VARY))       /* standard deviation of a prediction */
-#define LIMIT_ENERGY_VARY     (0.07 * JUDGE_SCALE(ENERGY_VARY))
-#define LIMIT_CPU_VARY        (0.10 * JUDGE_SCALE(CPU_VARY))
+#define LIMIT_MORE            (0.08 * JUDGE_SCALE(MORE)) /* than its kind: time, GPU energy, CPU energy */
+#define LIMIT_LESS            (0.15 * JUDGE_SCALE(LESS))
 #define LIMIT_APART           (0.2 * JUDGE_SCALE(APART))            /* of its kind that is far off the rest */
-#define LIMIT_DEVIATIONS      (1.0 * JUDGE_SCALE(DEVIATIONS))       /* that are added to what it is off */
+#define LIMIT_DEVIATIONS      (1.0 * JUDGE_SCALE(DEVIATIONS)) /* that are added to what it is off: the upper bound */
 #define LIMIT_UNLIKE          (0.10 * JUDGE_SCALE(UNLIKE))          /* less is not called unlike */
 #define LIMIT_FALSE           (0.001 * JUDGE_SCALE(FALSE))           /* chance of a false one in a folder */
 #define LIMIT_NOISE           (0.025 * JUDGE_SCALE(NOISE))          /* of a repeat, before there are data */
 #define LIMIT_BUSY_PERCENT    (5.0 * JUDGE_SCALE(BUSY_PERCENT))     /* utilisation that an idle GPU does not have */
-#define LIMIT_WORKING_PERCENT (20.0 * JUDGE_SCALE(WORKING_PERCENT)) /* below it, at the power of rest, nobody is accused */
+#define LIMIT_WORKING_PERCENT (20.0 * JUDGE_SCALE(WORKING_PERCENT)) /* below it nobody is accused: a screen may do that */
 #define LIMIT_SCREEN_W        (15.0 * JUDGE_SCALE(SCREEN_W))        /* that a screen may add to it */
 #define LIMIT_ABOVE_IDLE      (0.25 * JUDGE_SCALE(ABOVE_IDLE))      /* over the idle power of the folder */
+#define LIMIT_UNCERTAIN       (0.05 * JUDGE_SCALE(UNCERTAIN))       /* of the energy, by a GPU that was awake before */
+#define LIMIT_REST            (0.35 * JUDGE_SCALE(REST)) /* of the highest power of the folder, at most, is a GPU at rest */
+#define LIMIT_WARMER_K        (6.0 * JUDGE_SCALE(WARMER_K)) /* at its start than the coolest start of the folder */
+#define LIMIT_HOT_C           (80.0 * JUDGE_SCALE(HOT_C))   /* where GPUs begin to lower their clocks */
+#define LIMIT_SHOWN           (0.05 * JUDGE_SCALE(SHOWN))   /* that a background adds to power or utilisation */
 #define LIMIT_FALL            (0.05 * JUDGE_SCALE(FALL))            /* of power in the first two seconds: something had just ended */
 #define LIMIT_ENDED           (0.05 * JUDGE_SCALE(ENDED))           /* of power that a parallel experiment loses for good */
 #define LIMIT_ENDED_SHARE     (0.1 * JUDGE_SCALE(ENDED_SHARE))      /* of the variance that this explains */
@@ -47,12 +48,16 @@ struct judge_figure {
     char why[120]; /* where it is not valid: why */
 };
 
+#define JUDGE_NOBODY SIZE_MAX
+
 /* One experiment while it is judged. */
 struct judge_state {
     bool busy;      /* something else is known to have worked beside it */
     bool fell;      /* something may have worked on the GPU just before it began */
     size_t rank;    /* its place in the order in which the folder's experiments began */
+    size_t next[2]; /* that which began just before it and just behind it; JUDGE_NOBODY: none */
     bool in_a_row;  /* all of its kind ran one after another, with nothing in between */
+    size_t ends[2]; /* then: what ran just before and just behind them all */
     bool doubted;   /* its data cannot be right: it is no measure for others */
     bool lacking;   /* files of it are not there that the folder's others have */
     struct judge_figure like[LIKE_FIGURES];

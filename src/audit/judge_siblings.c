@@ -279,28 +279,78 @@ static double fall_of(const struct dataset_experiment *experiment)
     return fall->found && fall->explained >= LIMIT_ENDED_SHARE / 2 ? fall->before - fall->after : 0;
 }
 
-/* Power that a parallel experiment loses for good, and trainings of its model alone do not: a background that trained once and ended
- * does so in all of its kind, and no comparison among them shows it. alone: those. */
-static void judge_ended(const struct kind *alone, const struct kind *kind, size_t index)
+/* The median of what those that are whole have; not valid where one lacks it, which might have had the most. */
+static struct reading median_of(const struct kind *kind, size_t folder,
+                                struct reading (*of)(const struct dataset_experiment *))
+{
+    AUTO_FREE double *values = mem_array(kind->count + 1, sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading value = of(member(kind, i));
+        if (member(kind, i)->folder != folder || !member(kind, i)->success)
+            continue;
+        if (!value.valid || kind->states[kind->items[i]].lacking)
+            return none;
+        values[n++] = value.value;
+    }
+    return n ? stats_median(values, n) : none;
+}
+
+static struct reading mean_utilisation(const struct dataset_experiment *experiment)
+{
+    return experiment->gpu.utilisation_mean_percent;
+}
+
+/* Of the trainings of a model alone in one folder. */
+struct alone_figures {
+    size_t folder;
+    struct reading power, utilisation;
+};
+
+/* A background that ended, stood still or never began does so in all of its kind: no comparison among them shows it, only one with
+ * trainings of its model alone. Those lack the power and utilisation that it adds, and do not lose power for good as it ends. */
+static void judge_ended(const struct kind *alone, const struct alone_figures *of_alone, const struct kind *kind,
+                        size_t index)
 {
     struct dataset_experiment *experiment = member(kind, index);
     const struct dataset_step *fall = &experiment->gpu.power_fall;
-    size_t others = 0;
-    if (!experiment->parallel || has_own_checks(kind, index) || fall_of(experiment) < LIMIT_ENDED * fall->before ||
-        fall->explained < LIMIT_ENDED_SHARE)
+    struct reading power = of_alone->power, utilisation = of_alone->utilisation;
+    if (!power.valid || !utilisation.valid) {
+        dataset_check(
+            experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+            "no trainings of its model alone show what its background adds: one that ended does so in all of its kind");
         return;
-    for (size_t i = 0; i < alone->count; i++) {
-        const struct dataset_experiment *other = member(alone, i);
-        if (other->gpu.samples == 0)
-            continue;
-        others++;
-        if (fall_of(other) >= 0.5 * fall_of(experiment))
-            return;
     }
+    if (dataset_power(experiment).value <= (1 + LIMIT_SHOWN) * power.value &&
+        mean_utilisation(experiment).value <= (1 + LIMIT_SHOWN) * utilisation.value)
+        dataset_check(
+            experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+            "%.4g W on average, where trainings of its model alone draw %.4g W: its background adds nothing that shows",
+            dataset_power(experiment).value, power.value);
+    if (fall_of(experiment) < LIMIT_ENDED * fall->before || fall->explained < LIMIT_ENDED_SHARE)
+        return;
+    for (size_t i = 0; i < alone->count; i++)
+        if (fall_of(member(alone, i)) >= 0.5 * fall_of(experiment))
+            return;
     dataset_check(experiment, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
-                  "power fell from %.3g to %.3g W for good %.0f s after the start%s: its background may have ended",
-                  fall->before, fall->after, fmax(0, fall->at_s),
-                  others ? ", as no training of its model alone does" : ", and no training of its model alone tells whether it does so");
+                  "power fell from %.3g to %.3g W for good %.0f s after the start, as no training of its model alone "
+                  "does: its background "
+                  "may have ended",
+                  fall->before, fall->after, fmax(0, fall->at_s));
+}
+
+static void judge_backgrounds(const struct kind *alone, const struct kind *kind)
+{
+    struct alone_figures of_alone = {.folder = SIZE_MAX};
+    for (size_t i = 0; i < kind->count; i++) {
+        size_t folder = member(kind, i)->folder;
+        if (!member(kind, i)->parallel || has_own_checks(kind, i))
+            continue;
+        if (folder != of_alone.folder)
+            of_alone = (struct alone_figures){folder, median_of(alone, folder, dataset_power),
+                                              median_of(alone, folder, mean_utilisation)};
+        judge_ended(alone, &of_alone, kind, i);
+    }
 }
 
 /* A result that more than half of the successful siblings have. */
@@ -388,19 +438,28 @@ static void judge_metrics(const struct kind *kind)
     }
 }
 
-/* A GPU that its siblings use, and that did nothing. */
+/* A GPU that its siblings use, and that did nothing. Those whose utilisation is not there may have used it. */
 static void judge_use(const struct kind *kind)
 {
-    size_t using = 0;
-    for (size_t i = 0; i < kind->count; i++)
-        using += member(kind, i)->gpu.utilisation_max_percent.valid && !kind->states[kind->items[i]].busy &&
-                 member(kind, i)->gpu.utilisation_max_percent.value >= step_utilisation_points;
+    size_t using = 0, unknown = 0;
     for (size_t i = 0; i < kind->count; i++) {
         struct reading most = member(kind, i)->gpu.utilisation_max_percent;
-        if (using * 4 >= kind->count * 3 && most.valid && most.value < LIMIT_BUSY_PERCENT && member(kind, i)->success)
+        using += most.valid && !kind->states[kind->items[i]].busy && most.value >= step_utilisation_points;
+        unknown += !most.valid;
+    }
+    for (size_t i = 0; i < kind->count; i++) {
+        struct reading most = member(kind, i)->gpu.utilisation_max_percent;
+        if (!most.valid || most.value >= LIMIT_BUSY_PERCENT || !member(kind, i)->success ||
+            (using + unknown) * 4 < kind->count * 3)
+            continue;
+        if (using * 4 >= kind->count * 3)
             dataset_evidence(member(kind, i), "gpu_unused", none, none,
                              "it was never more than %g %% busy, where %zu of its %zu siblings used it", most.value,
                              using, kind->count);
+        else if (!has_own_checks(kind, i))
+            dataset_check(member(kind, i), CHECK_DATA, CHECK_NOT_MADE,
+                          "it was never more than %g %% busy, and whether its siblings were is not known of %zu of %zu",
+                          most.value, unknown, kind->count);
     }
 }
 
@@ -419,8 +478,7 @@ void judge_siblings(struct dataset *dataset, const struct judge_state *states)
             alone = kind;
         else if (alone.count && !is_same_model(member(&alone, 0), member(&kind, 0)))
             alone.count = 0;
-        for (size_t i = 0; i < kind.count; i++)
-            judge_ended(&alone, &kind, i);
+        judge_backgrounds(&alone, &kind);
         judge_use(&kind);
         judge_metrics(&kind);
     }

@@ -14,7 +14,8 @@ agrees() { # FOLDER MOMENT
 # Name, size, time and contents of all there is.
 fingerprint() { (cd "$1" && find . -printf '%p %y %s %T@\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
 
-# A folder in the study's layout: three experiments of a minute.
+# A folder in the study's layout: three experiments of a minute, of which the command took 59.5 s. The GPU draws 20 W for 3 samples, then 100 W: the
+# samples add up to 5760 J, straight lines between their seconds' middles to 2.5 * 20 + 1 * 60 + 56 * 100 = 5710 J.
 study() {
     python3 - "$1" <<'END'
 import datetime, json, os, sys
@@ -24,10 +25,10 @@ for number in (1, 2, 3):
     name, start = f"demo_net_{number:03}", 1763452800 + 3600 * number
     os.makedirs(f"{top}/{name}/energy")
     end = datetime.datetime.fromtimestamp(start + 60, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000")
-    for file, head, cells in (("gpu_power", "power_draw_w", "100.0"), ("gpu_utilization", "gpu_util_percent,memory_util_percent", "0,0"),
-                              ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A")):
+    for file, head, first, cells in (("gpu_power", "power_draw_w", "20.0", "100.0"), ("gpu_temperature", "gpu_temp_c,memory_temp_c", "50,N/A", "50,N/A"),
+                                     ("gpu_utilization", "gpu_util_percent,memory_util_percent", "0,0", "80,40")):
         with open(f"{top}/{name}/energy/{file}.csv", "w") as out:
-            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{cells}\n" for i in range(60)))
+            out.write(f"timestamp,{head}\n" + "".join(f"{start + i},{first if i < 3 else cells}\n" for i in range(60)))
     with open(f"{top}/{name}/energy/cpu_energy_raw.txt", "w") as out:
         out.write("  500.00 Joules power/energy-pkg/\n  59.5 seconds time elapsed\n")
     with open(f"{top}/{name}/energy/cpu_energy.txt", "w") as out:
@@ -35,7 +36,7 @@ for number in (1, 2, 3):
     with open(f"{top}/{name}/experiment.json", "w") as out:
         json.dump({"experiment_id": name, "repository": "demo", "model": "net", "hyperparameters": {"epochs": 1},
                    "duration_seconds": 60.0, "performance_metrics": {"accuracy": 90 + number}, "training_success": True}, out)
-    rows.append(f"{name},{end},demo,net,True,60.0,0,6000.0")
+    rows.append(f"{name},{end},demo,net,True,60.0,0,5760.0")
 with open(f"{top}/summary.csv", "w", newline="") as out:
     out.write("\r\n".join(rows) + "\r\n")
 END
@@ -85,7 +86,7 @@ audit_safe.csv" ]
 import csv, json, sys
 rows = list(csv.DictReader(open(sys.argv[1] + "/audit_safe.csv", newline="")))
 assert [r["experiment_id"] for r in rows] == ["demo_net_001", "demo_net_002", "demo_net_003"], rows
-assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5950) < 1e-6 for r in rows), rows
+assert all(r["verdict"] == "clean" and abs(float(r["audit_gpu_energy_joules"]) - 5710) < 1e-6 for r in rows), rows
 audit = json.load(open(sys.argv[1] + "/audit.json"))
 assert audit["totals"]["clean"] == 3 and audit["experiments"][1]["metrics"] == {"accuracy": 92.0}
 END

@@ -4,8 +4,8 @@
   thresholds.py build BUILD OUT [NAME...]      builds tare once for each: OUT/NAME-half and OUT/NAME-double
   thresholds.py sweep TARE OUT [--folders N] [--first SEED] [--seconds S]     judges the same folders with all of them
 
-Thresholds are the LIMIT_* of src/audit/judge_private.h. The sweep prints a Markdown table of the headline rates of matrix.py,
-those of TARE itself first.
+Thresholds are the LIMIT_* of src/audit/judge_private.h. The sweep takes the scenarios of all sets and prints a Markdown table of the
+headline rates of matrix.py, those of TARE itself first, with Wilson's 95 % intervals.
 """
 import argparse
 import multiprocessing
@@ -18,7 +18,9 @@ from collections import Counter
 from pathlib import Path
 
 from folders import generate
-from matrix import audit, chosen_scenarios, count_verdicts, rates_of
+from matrix import audit, chosen_scenarios, count_verdicts, rates_of, share_text
+
+SETS = range(4)
 
 
 def commands(build, target):
@@ -66,7 +68,8 @@ def sweep(arguments):
     variants = {"as it is": arguments.tare} | {p.name: str(p) for p in sorted(Path(arguments.out).iterdir())
                                                if p.suffix != ".o"}
     seeds = range(arguments.first, arguments.first + arguments.folders)
-    tasks = [(variants, name, seed) for seed in seeds for name in chosen_scenarios(None, False)]
+    names = [name for held_out in SETS for name in chosen_scenarios(None, held_out)]
+    tasks = [(variants, name, seed) for seed in seeds for name in names]
     total, began, judged = {name: Counter() for name in variants}, time.monotonic(), 0
     with multiprocessing.Pool(arguments.jobs) as pool:
         for counts in pool.imap(judge, tasks):
@@ -80,7 +83,7 @@ def sweep(arguments):
           "| --- | --- | --- | --- |")
     for name, counts in total.items():
         rates = list(rates_of(counts).values())[:3]
-        print(f"| {name} | " + " | ".join(f"{100 * hits / of:.2f} %" for hits, of in rates) + " |")
+        print(f"| {name} | " + " | ".join(share_text(hits, of) for hits, of in rates) + " |")
 
 
 def main():

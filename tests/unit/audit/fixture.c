@@ -104,7 +104,7 @@ static void write_samples(struct fixture *fixture, size_t index, const struct fi
         long long t = (long long)fixture_start_s(index) + i;
         text_addf(&power, "%lld,%.2f\n", t, watts);
         text_addf(&busy, "%lld,%.0f,%.0f\n", t, percent, percent / 2);
-        text_addf(&heat, "%lld,%d,N/A\n", t, 50 + i % 10);
+        text_addf(&heat, "%lld,%d,N/A\n", t, run->start_c + i % 10);
         sums->power += watts;
         sums->lowest = fmin(sums->lowest, watts);
         sums->highest = fmax(sums->highest, watts);
@@ -126,13 +126,14 @@ static void write_perf(struct fixture *fixture, size_t index, const struct fixtu
     strftime(date, sizeof date, "%a %b %e %H:%M:%S %Y", &tm);
     snprintf(text, sizeof text,
              "# started on %s\n\n\n Performance counter stats for 'system wide':\n\n"
-             "          1,733.17 Joules power/energy-pkg/                                                     \n"
+             "          %.2f Joules power/energy-pkg/                                                     \n"
              "             57.13 Joules power/energy-ram/                                                     \n\n"
              "      %.9f seconds time elapsed\n\n",
-             date, run->duration_s - 0.3);
+             date, run->cpu_j, run->duration_s - 0.3);
     fixture_write(fixture, index, "cpu_energy_raw.txt", text);
-    fixture_write(fixture, index, "cpu_energy.txt",
-                  "CPU Energy Consumption Summary\nPackage Energy (Joules): 1733.17\nRAM Energy (Joules): 57.13\n");
+    snprintf(text, sizeof text,
+             "CPU Energy Consumption Summary\nPackage Energy (Joules): %.2f\nRAM Energy (Joules): 57.13\n", run->cpu_j);
+    fixture_write(fixture, index, "cpu_energy.txt", text);
 }
 
 static void write_json(struct fixture *fixture, size_t index, const struct fixture_run *run, const char *end)
@@ -166,6 +167,8 @@ static struct fixture_run completed(const struct fixture_run *given)
     run.watts = run.watts > 0 ? run.watts : 200;
     run.busy = run.busy > 0 ? run.busy : 90;
     run.epochs = run.epochs ? run.epochs : 2;
+    run.cpu_j = run.cpu_j > 0 ? run.cpu_j : 1733.17;
+    run.start_c = run.start_c ? run.start_c : 50;
     run.batch_size = run.batch_size > 0 ? run.batch_size : 32;
     return run;
 }

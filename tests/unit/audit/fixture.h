@@ -21,6 +21,8 @@ struct fixture_run {
     double batch_size; /* 0: 32 */
     double before_watts, before_busy; /* of the first three seconds, on a GPU alone; 0: 70 W, 0 % */
     double alone_s;                   /* from then on it draws a fifth less; 0: never */
+    double cpu_j;                     /* 0: 1733.17 */
+    int start_c;                      /* and up to 9 degrees more; 0: 50 */
 };
 
 struct fixture {

@@ -321,6 +321,32 @@ static void repeats_on_another_gpu_are_not_compared(void **state)
     dataset_fini(&sweep.dataset);
 }
 
+/* Never busy, where three of its siblings were; where one of these is not known it cannot be clean. */
+static void a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing(void **state)
+{
+    (void)state;
+    for (int missing = 0; missing < 2; missing++) {
+        struct fixture fixture;
+        struct dataset dataset;
+        AUTO_TEXT struct text idle = {0};
+        fixture_begin(&fixture);
+        for (int i = 0; i < 4; i++)
+            fixture_add(&fixture, &(struct fixture_run){0});
+        text_add(&idle, "timestamp,gpu_util_percent,memory_util_percent\n");
+        for (int i = 0; i < 60; i++)
+            text_addf(&idle, "%lld,0,0\n", (long long)fixture_start_s(3) + i);
+        fixture_write(&fixture, 3, "gpu_utilization.csv", text_get(&idle));
+        if (missing)
+            fixture_write(&fixture, 1, "gpu_utilization.csv", NULL);
+        fixture_judge(&fixture, &dataset);
+        assert_int_equal(dataset_has_evidence(&dataset.items[3], "gpu_unused"), !missing);
+        assert_int_equal(dataset.items[3].verdicts.of[QUANTITY_METRIC], missing ? VERDICT_UNVERIFIED : VERDICT_SUSPECT);
+        assert_int_equal(dataset.items[2].verdicts.of[QUANTITY_METRIC], VERDICT_CLEAN);
+        dataset_fini(&dataset);
+        fixture_end(&fixture);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +363,7 @@ int main(void)
         cmocka_unit_test(the_smallest_of_a_sweep_of_batch_sizes_is_no_outlier),
         cmocka_unit_test(one_that_took_half_as_long_again_as_its_repeats_is_named_and_nobody_else),
         cmocka_unit_test(repeats_on_another_gpu_are_not_compared),
+        cmocka_unit_test(a_gpu_that_was_not_used_is_no_better_where_files_of_its_siblings_are_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

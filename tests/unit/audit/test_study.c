@@ -296,6 +296,178 @@ static void a_trace_of_another_run_does_not_add_up(void **state)
     expect_one(&fixture, 1, "energy_differs");
 }
 
+/* How many of the experiments from first on passed a check; -1: of these some did, and some did not. */
+static int all_passed(const struct dataset *dataset, size_t first, size_t count, enum check check)
+{
+    size_t passed = 0;
+    for (size_t i = first; i < first + count; i++)
+        passed += dataset_check_passed(&dataset->items[i], check);
+    return passed == count ? 1 : passed ? -1 : 0;
+}
+
+/* Three kinds of five, one after another or in turns; CPU energy of the last of the first kind. */
+static void judge_three_kinds(struct dataset *dataset, bool in_turns, double cpu_j)
+{
+    static const char *const models[] = {"net", "big", "small"};
+    struct fixture fixture;
+    fixture_begin(&fixture);
+    for (size_t i = 0; i < 15; i++) {
+        const char *model = models[in_turns ? i % 3 : i / 5];
+        fixture_add(&fixture, &(struct fixture_run){.model = model, .cpu_j = i == (in_turns ? 12 : 4) ? cpu_j : 0});
+    }
+    fixture_judge(&fixture, dataset);
+    fixture_expect_alone(dataset, SIZE_MAX, NULL);
+    fixture_end(&fixture);
+}
+
+/* What used the processors beside all of a kind shows beside what ran before and behind it alone. */
+static void a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu(void **state)
+{
+    (void)state;
+    struct dataset dataset;
+    judge_three_kinds(&dataset, false, 0);
+    assert_int_equal(all_passed(&dataset, 0, 15, CHECK_OTHER_CPU), 1);
+    dataset_fini(&dataset);
+    judge_three_kinds(&dataset, false, 1.12 * 1733.17);
+    assert_int_equal(all_passed(&dataset, 0, 4, CHECK_OTHER_CPU), 1);
+    assert_int_equal(all_passed(&dataset, 4, 6, CHECK_OTHER_CPU), 0); /* that one, and the kind that ran just behind it */
+    assert_int_equal(all_passed(&dataset, 5, 5, CHECK_LIKE_TIME), 1);
+    assert_int_equal(all_passed(&dataset, 10, 5, CHECK_OTHER_CPU), 1);
+    dataset_fini(&dataset);
+    judge_three_kinds(&dataset, true, 1.12 * 1733.17);
+    assert_int_equal(all_passed(&dataset, 0, 12, CHECK_OTHER_CPU), 1);
+    dataset_fini(&dataset);
+}
+
+/* Of six that are alike one differs by so much: more is doubted sooner than less. */
+static bool is_like_with(double duration_s)
+{
+    struct fixture fixture;
+    struct dataset dataset;
+    add_with_third(&fixture, &(struct fixture_run){.watts = 202, .duration_s = duration_s});
+    fixture_judge(&fixture, &dataset);
+    bool passed = dataset_check_passed(&dataset.items[2], CHECK_LIKE_TIME);
+    assert_true(dataset_check_passed(&dataset.items[1], CHECK_LIKE_TIME));
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    return passed;
+}
+
+static void the_upper_bound_of_what_it_took_more_decides(void **state)
+{
+    (void)state;
+    assert_true(is_like_with(62));
+    assert_false(is_like_with(64.5));
+    assert_true(is_like_with(55.5));
+    assert_false(is_like_with(51));
+}
+
+static void a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 6; i++)
+        fixture_add(&fixture, &(struct fixture_run){.start_c = i == 2 ? 56 : i == 3 ? 57 : 50});
+    fixture_judge(&fixture, &dataset);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(dataset_check_passed(&dataset.items[i], CHECK_THROTTLING), i != 3);
+    assert_int_equal(dataset.items[2].verdict, VERDICT_CLEAN);
+    assert_int_equal(dataset.items[3].verdict, VERDICT_UNVERIFIED);
+    dataset_fini(&dataset);
+    fixture_write(&fixture, 5, "gpu_temperature.csv", NULL); /* that one may have been the coolest */
+    fixture_judge(&fixture, &dataset);
+    assert_int_equal(all_passed(&dataset, 0, 6, CHECK_THROTTLING), 0);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    fixture_begin(&fixture);
+    for (int i = 0; i < 6; i++)
+        fixture_add(&fixture, &(struct fixture_run){.start_c = i == 2 ? 71 : 70});
+    fixture_judge(&fixture, &dataset);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(dataset_check_passed(&dataset.items[i], CHECK_THROTTLING), i != 2); /* 80 C */
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+}
+
+/* Whether like_energy passed of the third of six, which leaves the GPU idle for so long and begins at so many watts. */
+static bool is_energy_known(int idle_s, double watts, double before_watts)
+{
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 6; i++)
+        fixture_add(&fixture, &(struct fixture_run){.watts = watts, .before_watts = i == 2 ? before_watts : 0});
+    make_idle(&fixture, 2, 0, idle_s);
+    fixture_judge(&fixture, &dataset);
+    bool passed = dataset_check_passed(&dataset.items[2], CHECK_LIKE_ENERGY);
+    assert_true(dataset_check_passed(&dataset.items[1], CHECK_LIKE_ENERGY));
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    return passed;
+}
+
+/* 70 W at rest: what another program adds to that while nothing computes is in all alike. */
+static void energy_that_hangs_on_the_power_of_rest_is_not_known(void **state)
+{
+    (void)state;
+    assert_true(is_energy_known(3, 200, 87));
+    assert_true(is_energy_known(40, 200, 72));
+    assert_false(is_energy_known(40, 200, 87)); /* two thirds of the time 17 W more than at rest, of 200 */
+}
+
+/* Whether idle_before passed where the GPU draws 70 W at least and so much at most. */
+static bool is_rest_known(double watts)
+{
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        fixture_add(&fixture, &(struct fixture_run){.watts = watts});
+    fixture_judge(&fixture, &dataset);
+    int passed = all_passed(&dataset, 0, 4, CHECK_IDLE_BEFORE);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    assert_true(passed >= 0);
+    return passed;
+}
+
+/* A program that holds the GPU beside the whole folder: it never rests. */
+static void a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start(void **state)
+{
+    (void)state;
+    assert_true(is_rest_known(200));
+    assert_false(is_rest_known(180));
+}
+
+/* Four parallel experiments and, where alone is over 0 W, two of their model alone: whether background_load passed. */
+static int is_background_known(double alone_watts, double alone_busy)
+{
+    struct fixture fixture;
+    struct dataset dataset;
+    fixture_begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        fixture_add(&fixture, &(struct fixture_run){.parallel = true, .watts = 310, .busy = 95});
+    for (int i = 0; alone_watts > 0 && i < 2; i++)
+        fixture_add(&fixture, &(struct fixture_run){.watts = alone_watts, .busy = alone_busy});
+    fixture_judge(&fixture, &dataset);
+    fixture_expect_alone(&dataset, SIZE_MAX, NULL);
+    int passed = all_passed(&dataset, 0, 4, CHECK_BACKGROUND_LOAD);
+    dataset_fini(&dataset);
+    fixture_end(&fixture);
+    return passed;
+}
+
+static void a_background_is_known_by_what_it_adds_to_trainings_of_the_model_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(is_background_known(0, 0), 0);
+    assert_int_equal(is_background_known(320, 97), 0);
+    assert_int_equal(is_background_known(320, 60), 1);
+    assert_int_equal(is_background_known(200, 97), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +485,12 @@ int main(void)
         cmocka_unit_test(a_failed_training_is_not_judged_and_no_safe_row),
         cmocka_unit_test(missing_samples_make_the_sum_too_low),
         cmocka_unit_test(a_trace_of_another_run_does_not_add_up),
+        cmocka_unit_test(a_kind_in_a_row_needs_the_experiments_around_it_for_other_cpu),
+        cmocka_unit_test(the_upper_bound_of_what_it_took_more_decides),
+        cmocka_unit_test(a_gpu_that_is_warmer_than_at_other_starts_or_hot_leaves_throttling_unknown),
+        cmocka_unit_test(energy_that_hangs_on_the_power_of_rest_is_not_known),
+        cmocka_unit_test(a_lowest_power_that_no_gpu_rests_at_makes_no_idle_start),
+        cmocka_unit_test(a_background_is_known_by_what_it_adds_to_trainings_of_the_model_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
