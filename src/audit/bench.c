@@ -28,7 +28,7 @@ const struct figure *bench_figure(const struct bench_command *command, const cha
 
 const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
 {
-    for (size_t i = 0; command->compared && i < VERSUS_QUANTITIES; i++) {
+    for (size_t i = 0; command->compared && i < VERSUS_MEASURED; i++) {
         const struct versus_quantity *found = &command->versus.quantities[i];
         if (strcmp(found->name, quantity) == 0)
             return found->ratio.valid ? found : NULL;

@@ -77,24 +77,23 @@ static size_t values_of(const struct dataset *dataset, const struct figures_grou
     return n;
 }
 
-/* What a quantity can be: energies, powers, times and losses are over 0; a metric whose name says so is a share. */
-static enum stats_scale scale_of(const struct figure *figure, const double *sorted)
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
 {
-    double lowest = sorted[0], highest = sorted[figure->n - 1];
     if (lowest < 0)
         return STATS_ANY;
-    if (!figure->is_metric)
+    if (!is_metric)
         return STATS_POSITIVE;
-    if (goal_is_share(figure->name) && highest <= 100)
+    if (goal_is_share(name) && highest <= 100)
         return highest <= 1 ? STATS_SHARE : STATS_PERCENT;
-    return figure->goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
+    return goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
 }
 
 /* Of the finite ones; sorts them. */
 static void describe(struct figure *figure, double *values)
 {
     stats_sort(values, figure->n);
-    enum stats_scale scale = figure->scale = scale_of(figure, values);
+    enum stats_scale scale = figure->scale =
+        figures_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);

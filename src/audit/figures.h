@@ -83,6 +83,10 @@ struct figures {
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
 void figures_fini(struct figures *figures);
 
+/* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
+ * times and losses are over 0; a metric whose name says so is a share. */
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
+
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const char *const names[VERSUS_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 
 static bool counts(const struct versus *versus, const struct dataset_experiment *experiment)
 {
@@ -93,8 +93,8 @@ struct rows {
     double *y, *x, *plain[2];
     bool *is_b;
     size_t *stratum, *item;
-    size_t side_count[2];
-    bool positive;
+    size_t side_count[2], not_finite[2];
+    double lowest, highest; /* of both sides */
 };
 
 static void rows_fini(struct rows *rows)
@@ -113,8 +113,9 @@ static void add_row(const struct versus *versus, struct rows *rows, size_t s, si
     const struct versus_side *side = &versus->sides[s];
     size_t at = rows->count++, column = 0;
     rows->plain[s][rows->side_count[s]++] = value;
-    rows->positive &= value > 0;
-    rows->y[at] = value > 0 ? log(value) : 0;
+    rows->lowest = fmin(rows->lowest, value);
+    rows->highest = fmax(rows->highest, value);
+    rows->y[at] = value;
     rows->is_b[at] = s == 1;
     rows->stratum[at] = side->stratum[i];
     rows->item[at] = side->items[i];
@@ -131,7 +132,7 @@ static void add_row(const struct versus *versus, struct rows *rows, size_t s, si
 static void rows_make(const struct versus *versus, const char *name, struct rows *out)
 {
     size_t all = versus->sides[0].count + versus->sides[1].count + 1;
-    *out = (struct rows){.positive = true};
+    *out = (struct rows){.lowest = INFINITY, .highest = -INFINITY};
     for (size_t f = 0; f < versus->factor_count; f++)
         out->covariates += versus->factors[f].role == VERSUS_COVARIATE;
     out->y = mem_array(all, sizeof *out->y);
@@ -143,21 +144,25 @@ static void rows_make(const struct versus *versus, const char *name, struct rows
         const struct versus_side *side = &versus->sides[s];
         out->plain[s] = mem_array(all, sizeof *out->plain[s]);
         for (size_t i = 0; i < side->count; i++) {
-            struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
-            if (value.valid && side->stratum[i] != SIZE_MAX)
+            const struct dataset_experiment *experiment = &versus->dataset.items[side->items[i]];
+            struct reading value = figures_value(experiment, name), metric = dataset_metric(experiment, name);
+            if (side->stratum[i] == SIZE_MAX)
+                continue;
+            if (value.valid)
                 add_row(versus, out, s, i, value.value);
+            out->not_finite[s] += metric.valid && !isfinite(metric.value);
         }
     }
 }
 
-/* Power is no sum over epochs. */
+/* Power is no sum over epochs, and no metric is. */
 static void compare_per_epoch(const struct versus *versus, struct rows *rows, struct versus_quantity *out)
 {
     const char *epochs = NULL;
     for (size_t f = 0; f < versus->factor_count; f++)
         if (versus->factors[f].role != VERSUS_STRATUM && is_epochs(versus->factors[f].name))
             epochs = versus->factors[f].name;
-    if (!epochs || strcmp(out->name, "gpu_power_w") == 0)
+    if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
         return;
     for (size_t i = 0; i < rows->count; i++) {
         struct reading count = dataset_param_number(&versus->dataset.items[rows->item[i]], epochs);
@@ -171,6 +176,24 @@ static void compare_per_epoch(const struct versus *versus, struct rows *rows, st
         &out->per_epoch);
 }
 
+/* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
+static void choose_scale(const struct rows *rows, struct versus_quantity *out)
+{
+    enum stats_scale scale = figures_scale(out->name, out->is_metric, out->goal, rows->lowest, rows->highest);
+    double top = scale == STATS_SHARE ? 1 : scale == STATS_PERCENT ? 100 : INFINITY;
+    out->scale = scale == STATS_ANY ? VERSUS_PLAIN : scale == STATS_POSITIVE ? VERSUS_LOG : VERSUS_LOGIT;
+    out->at_bound = out->is_metric && scale != STATS_ANY && (!(rows->lowest > 0) || !(rows->highest < top));
+    if (out->at_bound)
+        out->scale = VERSUS_PLAIN;
+    for (size_t i = 0; i < rows->count; i++) {
+        double value = rows->y[i];
+        rows->y[i] = out->scale == VERSUS_PLAIN   ? value
+                     : out->scale == VERSUS_LOGIT ? log(value / (top - value))
+                     : value > 0                  ? log(value)
+                                                  : 0;
+    }
+}
+
 static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
 {
     AUTO(rows_fini) struct rows rows;
@@ -179,10 +202,17 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
     out->b_count = rows.side_count[1];
     out->a_mean = stats_mean(rows.plain[0], out->a_count);
     out->b_mean = stats_mean(rows.plain[1], out->b_count);
-    if (rows.count == 0 || !rows.positive)
+    memcpy(out->not_finite, rows.not_finite, sizeof out->not_finite);
+    if (rows.count)
+        choose_scale(&rows, out);
+    if (rows.count == 0 || (out->scale == VERSUS_LOG && !(rows.lowest > 0)))
         return;
-    struct stats_effect_input in = {
-        .count = rows.count, .y = rows.y, .is_b = rows.is_b, .stratum = rows.stratum, .strata = versus->strata};
+    struct stats_effect_input in = {.count = rows.count,
+                                    .y = rows.y,
+                                    .plain = out->scale == VERSUS_PLAIN,
+                                    .is_b = rows.is_b,
+                                    .stratum = rows.stratum,
+                                    .strata = versus->strata};
     stats_effect(&in, &out->raw);
     if (rows.covariates) {
         in.x = rows.x;
@@ -197,14 +227,47 @@ const struct stats_effect *versus_effect(const struct versus_quantity *quantity)
     return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;
 }
 
+static int compare_metrics(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those measured, and each metric of the experiments that are compared once. */
+static void find_quantities(struct versus *versus)
+{
+    AUTO_FREE const char **metrics = NULL;
+    size_t count = 0;
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < versus->sides[s].count; i++) {
+            const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
+            if (versus->sides[s].stratum[i] == SIZE_MAX)
+                continue;
+            metrics = mem_resize(metrics, count + experiment->metric_count + 1, sizeof *metrics);
+            for (size_t m = 0; m < experiment->metric_count; m++)
+                metrics[count++] = experiment->metrics[m].name;
+        }
+    if (count)
+        qsort(metrics, count, sizeof *metrics, compare_metrics);
+    versus->quantities = mem_array(VERSUS_MEASURED + count, sizeof *versus->quantities);
+    for (size_t i = 0; i < VERSUS_MEASURED; i++)
+        versus->quantities[versus->quantity_count++].name = names[i];
+    for (size_t i = 0; i < count; i++) {
+        bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
+        for (size_t k = 0; k < VERSUS_MEASURED; k++)
+            known |= strcmp(metrics[i], names[k]) == 0;
+        if (!known)
+            versus->quantities[versus->quantity_count++] = (struct versus_quantity){
+                .name = metrics[i], .is_metric = true, .goal = dataset_goal(&versus->dataset, metrics[i])};
+    }
+}
+
 /* Every quantity, and p values that allow for there being several. */
 static void compare_all(struct versus *versus)
 {
-    double p[VERSUS_QUANTITIES];
-    size_t of[VERSUS_QUANTITIES];
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+    AUTO_FREE double *p = mem_array(versus->quantity_count, sizeof *p);
+    AUTO_FREE size_t *of = mem_array(versus->quantity_count, sizeof *of);
+    for (size_t i = 0; i < versus->quantity_count; i++) {
         struct versus_quantity *quantity = &versus->quantities[i];
-        quantity->name = names[i];
         quantity->p = 1;
         compare_quantity(versus, quantity);
         const struct stats_effect *effect = versus_effect(quantity);
@@ -218,7 +281,7 @@ static void compare_all(struct versus *versus)
     for (size_t i = 0; i < versus->tests; i++)
         versus->quantities[of[i]].p = p[i];
     size_t asked = 0;
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         if (versus_effect(&versus->quantities[i])->has_heterogeneity) {
             of[asked] = i;
             p[asked++] = versus_effect(&versus->quantities[i])->q_p;
@@ -272,6 +335,7 @@ bool versus_make(struct versus *versus, struct err *err)
     for (size_t s = 0; s < 2; s++)
         for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
             versus->sides[s].conditions[i] = condition_mean(versus, &versus->sides[s], i);
+    find_quantities(versus);
     compare_all(versus);
     judge_order(versus);
     return true;
@@ -293,13 +357,14 @@ void versus_fini(struct versus *versus)
         free(versus->factors[f].values[1]);
     }
     free(versus->factors);
+    free(versus->quantities);
     dataset_fini(&versus->dataset);
 }
 
 size_t versus_blocks(const struct versus *versus)
 {
     size_t most = 0;
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         most = versus->quantities[i].raw.strata > most ? versus->quantities[i].raw.strata : most;
     return most > 1 ? most : 0;
 }
@@ -307,4 +372,24 @@ size_t versus_blocks(const struct versus *versus)
 bool versus_cannot_tell(const struct versus_quantity *quantity)
 {
     return !versus_effect(quantity)->has_error || quantity->p > 1 - STATS_CONFIDENCE;
+}
+
+const char *versus_scale_name(enum versus_scale scale)
+{
+    static const char *const scale_names[] = {[VERSUS_LOG] = "log", [VERSUS_LOGIT] = "logit", [VERSUS_PLAIN] = "plain"};
+    return scale_names[scale];
+}
+
+const char *versus_measure_name(enum versus_scale scale)
+{
+    static const char *const measures[] = {
+        [VERSUS_LOG] = "ratio", [VERSUS_LOGIT] = "odds_ratio", [VERSUS_PLAIN] = "difference"};
+    return measures[scale];
+}
+
+char versus_better(const struct versus_quantity *quantity)
+{
+    if (quantity->goal == GOAL_UNKNOWN || versus_cannot_tell(quantity))
+        return 0;
+    return (versus_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b' : 'a';
 }

@@ -141,6 +141,56 @@ assert q["heterogeneity"] is None, q
 END
 }
 
+# Shares on logits, positive losses on logarithms, the others as they are: each of it by statsmodels on that scale.
+@test "metrics are compared on the scale they live on, beside time and energy, all corrected together" {
+    needs_statsmodels
+    for shape in plain strata drawn; do
+        shape=$shape plant 12 << 'END'
+import os
+def one(b, batch):
+    rate = math.exp(rng.uniform(math.log(1e-4), math.log(1e-1)))
+    more = {"plain": {}, "strata": {"batch": batch}, "drawn": {"learning_rate": rate}}[os.environ["shape"]]
+    share = lambda logit: 1 / (1 + math.exp(-logit))
+    return run(100, 200, perf_accuracy=share(2 + 0.5 * b + rng.gauss(0, 0.1)), perf_top1_percent_accuracy=100 * share(1 + rng.gauss(0, 0.1)),
+               perf_loss=math.exp(0.3 * b + rng.gauss(0, 0.1)), perf_reward=-5 + 3 * b + rng.gauss(0, 1),
+               perf_temperature=1e6 + rng.gauss(0, 1), perf_recall=rng.choice((0.9, 0.95, 1.0)), **more)
+write("one", [one(False, batch) for batch in (16, 32) for _ in range(12)])
+write("two", [one(True, batch) for batch in (16, 32) for _ in range(12)])
+END
+        case $shape in
+        plain) compared one two - ;;
+        strata) compared one two hyperparam_batch ;;
+        drawn) compared one two - --covariates learning_rate ;;
+        esac
+        quantity accuracy 'q["told_apart"] and q["better"] == "b" and q["measure"] == "odds_ratio" and 1.5 < q["effect"] < 1.8 and got["corrected_for"] == 9'
+        quantity loss 'q["told_apart"] and q["better"] == "a" and q["measure"] == "ratio" and 1.2 < q["ratio"] < 1.5'
+        quantity reward 'q["told_apart"] and q["better"] == "b" and q["measure"] == "difference" and 2 < q["effect"] < 4'
+        quantity temperature 'not q["told_apart"] and abs(q["effect"]) < 2'
+        quantity recall 'not q["told_apart"] and q["measure"] == "difference" and abs(q["effect"]) < 0.1'
+    done
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"B against A by"*"p (Holm, of 9)"* ]]
+    [[ "$output" == *"accuracy "*"odds ratio, higher is better"*"different: B is better"* ]]
+    [[ "$output" == *"loss "*"ratio, lower is better"*"different: A is better"* ]]
+    [[ "$output" == *"reward "*"difference, higher is better"*"different: B is better"* ]]
+    [[ "$output" == *"recall: a value is 0, or 100 % of a share, so it is compared as it is"* ]]
+    # A difference of 5 % is a ratio: of what is not compared by one nothing is said.
+    run -0 "$TARE" compare one two --sample-size 5
+    [[ "$output" == *"loss: "*" experiments a side find"* && "$output" != *"accuracy: "*" experiments a side find"* ]]
+}
+
+@test "trainings that diverged are left out of a comparison of their metric, and how many is told" {
+    needs_statsmodels
+    plant 13 << 'END'
+write("one", [run(100, 200, perf_loss=math.exp(rng.gauss(0, 0.1))) for _ in range(8)])
+write("two", [run(100, 200, perf_loss=loss) for loss in ("nan", "inf", "nan", 1.1, 1.2, 0.9, 0.8, 1.3)])
+END
+    compared one two -
+    quantity loss 'q["a_not_finite"] == 0 and q["b_not_finite"] == 3 and q["b_n"] == 5 and got["b"]["compared"] == 8'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"loss: nan or inf in 0 of A's and 3 of B's experiments, which are left out of it"* ]]
+}
+
 @test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {
     plant 9 << 'END'
 write("one", [run(100, 200, batch=16, note=n, epochs=10) for n in ("a", "b", "c", "d")] + [run(100, 200, batch=64, note="e", epochs=10)])
