@@ -123,6 +123,20 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
+json_t *figures_spellings_json(const struct dataset *dataset)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        const struct dataset_spelling *spelling = &dataset->spellings[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_text_or_null(spelling->name));
+        json_object_set_new(row, "other", json_text_or_null(spelling->other));
+        json_object_set_new(row, "joined", json_boolean(!spelling->apart));
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
 json_t *figures_json(const struct dataset *dataset, const struct figures *figures,
                      const struct figures_options *options)
 {
@@ -139,6 +153,7 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
     for (size_t i = 0; i < figures->count; i++)
         json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
     json_object_set_new(out, "groups", groups);
+    json_object_set_new(out, "spellings", figures_spellings_json(dataset));
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "audit/versus.h"
 
 #include "audit/figures.h"
+#include "audit/identical.h"
 #include "audit/versus_select.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -77,16 +78,6 @@ bool versus_selected_by(const struct versus *versus, const char *key)
     return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
 }
 
-/* What a hyperparameter that counts epochs is called. */
-static bool is_epochs(const char *name)
-{
-    static const char *const epochs_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs"};
-    for (size_t i = 0; i < sizeof epochs_names / sizeof *epochs_names; i++)
-        if (strcmp(name, epochs_names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The experiments of both sides that are compared and know one quantity, as the model takes them. */
 struct rows {
     size_t count, covariates;
@@ -160,7 +151,7 @@ static void compare_per_epoch(const struct versus *versus, struct rows *rows, st
 {
     const char *epochs = NULL;
     for (size_t f = 0; f < versus->factor_count; f++)
-        if (versus->factors[f].role != VERSUS_STRATUM && is_epochs(versus->factors[f].name))
+        if (versus->factors[f].role != VERSUS_STRATUM && audit_is_epochs(versus->factors[f].name))
             epochs = versus->factors[f].name;
     if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
         return;
@@ -322,9 +313,24 @@ static void judge_order(struct versus *versus)
     versus->order_confounded = stats_order_confounded(is_b, n);
 }
 
+/* What the sides are chosen by, as the hyperparameters are called since names were joined. */
+static void rename_keys(struct versus *versus)
+{
+    for (size_t k = 0; k < versus->dataset.spelling_count; k++) {
+        const struct dataset_spelling *spelling = &versus->dataset.spellings[k];
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < versus->sides[s].keys.count; i++)
+                if (!spelling->apart && strcmp(versus->sides[s].keys.items[i], spelling->other) == 0) {
+                    free(versus->sides[s].keys.items[i]);
+                    versus->sides[s].keys.items[i] = mem_strdup(spelling->name);
+                }
+    }
+}
+
 bool versus_make(struct versus *versus, struct err *err)
 {
     bool same = strcmp(versus->sides[0].path, versus->sides[1].path) == 0;
+    rename_keys(versus);
     take_side(versus, 0, 0);
     take_side(versus, 1, same ? 0 : 1);
     for (size_t s = 0; s < 2; s++)

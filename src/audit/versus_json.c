@@ -144,6 +144,7 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     json_object_set_new(out, "corrected_for", json_integer((json_int_t)versus->tests));
     json_object_set_new(out, "strata", json_integer((json_int_t)versus->strata));
     json_object_set_new(out, "factors", factors_json(versus));
+    json_object_set_new(out, "spellings", figures_spellings_json(&versus->dataset));
     if (g_per_kwh.valid)
         json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",

@@ -1,4 +1,5 @@
 /* versus_strata: within what the two sides of a comparison are compared, and what else they differ in. */
+#include "audit/identical.h"
 #include "audit/places.h"
 #include "audit/versus.h"
 #include "base/mem.h"
@@ -365,11 +366,6 @@ static void take_numbers(struct pool *pool, const struct column *column)
     factor->apart = high[0] < low[1] || high[1] < low[0];
 }
 
-static bool is_seed(const char *name)
-{
-    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0 || strcmp(name, "manual_seed") == 0;
-}
-
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -383,7 +379,7 @@ static bool take_params(struct pool *pool, struct err *err)
     for (size_t i = 0; i < pool->count; i++)
         for (size_t p = 0; p < at(pool, i)->param_count; p++) {
             const char *name = at(pool, i)->params[p].name;
-            if (!is_seed(name) && !versus_selected_by(pool->versus, name))
+            if (!audit_is_seed(name) && !versus_selected_by(pool->versus, name))
                 strv_add_once(&names, name);
         }
     if (names.count)

@@ -1,4 +1,5 @@
 /* compare: two groups of experiments against each other. */
+#include "audit/identical.h"
 #include "audit/versus.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -118,6 +119,7 @@ static int compare(const struct cli_value *values, struct versus *versus, const 
     int code = reading_folders(paths, count, &versus->dataset);
     if (code != CLI_OK)
         return code;
+    audit_join_names(&versus->dataset);
     if (!versus_make(versus, &err))
         return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {

@@ -1,5 +1,6 @@
 /* stats: what the experiments of results folders say, with intervals. */
 #include "audit/figures_json.h"
+#include "audit/identical.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -67,6 +68,7 @@ static int run(const struct cli_call *call)
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
+    audit_join_names(&dataset);
     figures_make(&dataset, &how, &figures);
     if (values[OPTION_JSON].given) {
         json_t *json = figures_json(&dataset, &figures, &how);

@@ -227,10 +227,25 @@ static void say_front(const struct page *page, const struct figures_group *group
     }
 }
 
+void figures_text_spellings(const struct dataset *dataset, struct text *out)
+{
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        const struct dataset_spelling *spelling = &dataset->spellings[i];
+        AUTO_FREE char *name = audit_text_fit(spelling->name, 30);
+        AUTO_FREE char *other = audit_text_fit(spelling->other, 30);
+        if (spelling->apart)
+            text_addf(out, "hyperparameters %s and %s are two: an experiment has both\n", name, other);
+        else
+            text_addf(out, "hyperparameters %s and %s are taken for one: their names differ by case alone\n", name,
+                      other);
+    }
+}
+
 void figures_text(const struct dataset *dataset, const struct figures *figures,
                   const struct figures_text_options *options, struct text *out)
 {
     struct page page = {dataset, options, out};
+    figures_text_spellings(dataset, out);
     for (size_t i = 0; i < figures->count; i++) {
         const struct figures_group *group = &figures->groups[i];
         heading(&page, group);

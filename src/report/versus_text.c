@@ -284,6 +284,7 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     say_carbon(versus, g_per_kwh, out);
     say_strata(versus, out);
     say_adjustment(versus, out);
+    figures_text_spellings(&versus->dataset, out);
     say_places(versus, out);
     if (versus->order_known && versus->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "

@@ -191,6 +191,28 @@ END
     [[ "$output" == *"loss: nan or inf in 0 of A's and 3 of B's experiments, which are left out of it"* ]]
 }
 
+@test "names that differ by case alone are one hyperparameter, and said to be; a Seed is a seed; an experiment with both has two" {
+    plant 14 << 'END'
+seed = lambda: rng.randrange(10 ** 6)
+write("one", [run(100 * b, 200, Seed=seed(), batch=b, Epochs=e) for b in (1, 2, 3) for e in (10, 20) for _ in range(4)])
+write("two", [run(100 * b, 200, SEED=seed(), Batch=b, epochs=e) for b in (1, 2, 3) for e in (10, 20) for _ in range(3)])
+write("both", [run(100, 200, n=1, N=n, seed=seed()) for n in (1, 2) for _ in range(3)])
+END
+    "$TARE" compare one two --json >compare.json
+    quantity duration_s 'got["factors"] == [{"name": "Epochs", "role": "stratum"}, {"name": "batch", "role": "stratum"}] and q["blocks"] == 6'
+    quantity duration_s 'got["spellings"] == [{"name": a, "other": b, "joined": True} for a, b in (("batch", "Batch"), ("Epochs", "epochs"), ("Seed", "SEED"))], got["spellings"]'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"hyperparameters batch and Batch are taken for one: their names differ by case alone"* ]]
+    # Chosen by the name that the folder has.
+    run -0 "$TARE" compare one:batch=1 two:Batch=2 --json
+    run -0 "$TARE" stats one two --json
+    python3 -c 'import json, sys; (g,) = json.loads(sys.argv[1])["groups"]; assert {e["hyperparameter"] for e in g["effects"]} == {"batch", "Epochs"} and g["effects"][0]["runs"] == 42, g["effects"]' "$output"
+    run -0 "$TARE" stats both
+    [[ "$output" == *"hyperparameters n and N are two: an experiment has both"* ]]
+    run -0 "$TARE" export one two -o tables
+    [ "$(cut -d, -f3 tables/hyperparameters.csv | sort -u | tr '\n' ' ')" = 'Batch Epochs SEED Seed batch epochs name ' ]
+}
+
 @test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {
     plant 9 << 'END'
 write("one", [run(100, 200, batch=16, note=n, epochs=10) for n in ("a", "b", "c", "d")] + [run(100, 200, batch=64, note="e", epochs=10)])
