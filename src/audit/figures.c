@@ -63,18 +63,24 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
     }
 }
 
-static size_t values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
-                        size_t *not_finite)
+/* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
+static void values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
+                      struct figure *figure)
 {
-    size_t n = 0;
+    AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
+    AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
     for (size_t i = 0; i < group->count; i++) {
+        size_t at = group->setting ? group->setting[i] : i;
         struct reading value = value_of(&dataset->items[group->items[i]], name);
         bool finite = value.valid && isfinite(value.value);
-        if (finite)
-            out[n++] = value.value;
-        *not_finite += value.valid && !finite;
+        sum[at] += finite ? value.value : 0;
+        runs[at] += finite;
+        figure->runs += finite;
+        figure->not_finite += value.valid && !finite;
     }
-    return n;
+    for (size_t i = 0; i < group->count; i++)
+        if (runs[i])
+            out[figure->n++] = sum[i] / (double)runs[i];
 }
 
 enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
@@ -109,7 +115,7 @@ static void add_scaled(const struct dataset *dataset, struct figures_group *grou
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
-    figure.n = values_of(dataset, group, of, values, &figure.not_finite);
+    values_of(dataset, group, of, values, &figure);
     for (size_t i = 0; i < figure.n; i++)
         values[i] *= times;
     if (figure.n == 0 && figure.not_finite == 0)
@@ -189,6 +195,10 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
     struct figures_group *group = &out->groups[out->count++];
     *group = (struct figures_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
+    if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {
+        group->setting = mem_array(group->count + 1, sizeof *group->setting);
+        group->settings = audit_settings(dataset, group->items, NULL, group->count, group->setting);
+    }
     add_figures(dataset, group, options);
     add_spreads(dataset, group, options->precision);
     figures_add_front(dataset, group);
@@ -276,6 +286,7 @@ void figures_fini(struct figures *figures)
         figures_fini_effects(group);
         free(group->figures);
         free(group->items);
+        free(group->setting);
         free(group->front);
     }
     free(figures->groups);

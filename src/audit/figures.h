@@ -20,7 +20,8 @@ struct figures_options {
 struct figure {
     char *name;
     bool is_metric;
-    size_t n;          /* finite values: what the rest is of */
+    size_t n;          /* finite values: what the rest is of; of drawn hyperparameters a setting's mean is one */
+    size_t runs;       /* finite values of runs behind them */
     size_t not_finite; /* NaN or infinite: a training that diverged */
     enum goal goal;    /* of a metric */
     enum stats_scale scale;
@@ -56,6 +57,8 @@ struct figures_group {
     size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
     size_t *items;                             /* indices of those that count: successes that were not left out */
     size_t count;
+    size_t *setting; /* of items: which of the settings it has; NULL: they were not drawn, and each run counts */
+    size_t settings;
     struct figure *figures;
     size_t figure_count;
     /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */

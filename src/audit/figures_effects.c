@@ -135,7 +135,7 @@ static size_t join_repeats(struct effect_point *points, size_t n)
 static size_t points_of(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
                         const char *param, const char *target, struct effect_point *out)
 {
-    bool join = others_differ(dataset, group, params, param);
+    bool join = group->setting || others_differ(dataset, group, params, param);
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];

@@ -23,6 +23,7 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "name", json_text_or_null(figure->name));
     json_object_set_new(out, "metric", json_boolean(figure->is_metric));
     json_set_count(out, "n", figure->n);
+    json_set_count(out, "runs", figure->runs);
     json_set_count(out, "not_finite", figure->not_finite);
     json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
     json_set_reading(out, "mean", figure->mean);
@@ -103,6 +104,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_set_count(out, "not_ended", group->not_ended);
     json_set_count(out, "left_out", group->left_out);
     json_set_count(out, "n", group->count);
+    json_object_set_new(out, "settings", group->setting ? json_integer((json_int_t)group->settings) : json_null());
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, figures_figure_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
@@ -182,7 +184,7 @@ static void add_interval(struct text *out, const struct stats_interval *interval
 void figures_csv(const struct figures *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
-                  "median_method,deviation,lowest,highest,not_finite,goal,hyperparameters\n");
+                  "median_method,deviation,lowest,highest,not_finite,goal,runs,hyperparameters\n");
     for (size_t g = 0; g < figures->count; g++) {
         const struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
@@ -201,6 +203,7 @@ void figures_csv(const struct figures *figures, struct text *out)
             add_number(out, figure->highest.value, figure->highest.valid);
             text_addf(out, ",%zu", figure->not_finite);
             add_cell(out, figure->goal == GOAL_UNKNOWN ? "" : goal_name(figure->goal));
+            text_addf(out, ",%zu", figure->runs);
             add_cell(out, group->hyperparameters ? group->hyperparameters : "");
             text_add_char(out, '\n');
         }

@@ -170,6 +170,28 @@ static void chain(const struct dataset *dataset, const size_t *items, size_t cou
         free(keys[i].key);
 }
 
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting)
+{
+    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
+    AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first);
+    size_t settings = 0;
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]]);
+        keys[i] = (struct keyed){mem_printf("%zu %s", part ? part[i] : 0, key), i};
+    }
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && strcmp(keys[i].key, keys[i - 1].key) == 0;
+        first[keys[i].index] = same ? first[keys[i - 1].index] : keys[i].index;
+    }
+    for (size_t i = 0; i < count; i++)
+        setting[i] = first[i] == i ? settings++ : setting[first[i]];
+    for (size_t i = 0; i < count; i++)
+        free(keys[i].key);
+    return settings;
+}
+
 /* One set's squared coefficient of variation, weighted by its degrees of freedom. */
 static void add_set(struct audit_spread *spread, const double *values, size_t n, double *squares)
 {

@@ -28,6 +28,11 @@ bool audit_is_seed(const char *name);
 /* Whether it counts epochs. */
 bool audit_is_epochs(const char *name);
 
+/* Numbers these experiments (indices) by their settings: hyperparameters but for the seed, and part[i] (NULL: all in one). setting:
+ * count, from 0 in the order of the experiments. Returns how many settings there are. */
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting);
+
 /* The same text for the same hyperparameters but for the seed, and for no others; fresh. */
 char *audit_params_key(const struct dataset_experiment *experiment);
 char *audit_params_key_with_seeds(const struct dataset_experiment *experiment);

@@ -83,7 +83,7 @@ struct rows {
     size_t count, covariates;
     double *y, *x, *plain[2];
     bool *is_b;
-    size_t *stratum, *item;
+    size_t *stratum, *item, *setting;
     size_t side_count[2], not_finite[2];
     double lowest, highest; /* of both sides */
 };
@@ -97,6 +97,7 @@ static void rows_fini(struct rows *rows)
     free(rows->is_b);
     free(rows->stratum);
     free(rows->item);
+    free(rows->setting);
 }
 
 static void add_row(const struct versus *versus, struct rows *rows, size_t s, size_t i, double value)
@@ -110,6 +111,7 @@ static void add_row(const struct versus *versus, struct rows *rows, size_t s, si
     rows->is_b[at] = s == 1;
     rows->stratum[at] = side->stratum[i];
     rows->item[at] = side->items[i];
+    rows->setting[at] = versus->by_setting ? side->setting[i] + (s == 1 ? versus->sides[0].count : 0) : at;
     for (size_t f = 0; f < versus->factor_count; f++) {
         const struct versus_factor *factor = &versus->factors[f];
         if (factor->role != VERSUS_COVARIATE)
@@ -131,6 +133,7 @@ static void rows_make(const struct versus *versus, const char *name, struct rows
     out->is_b = mem_array(all, sizeof *out->is_b);
     out->stratum = mem_array(all, sizeof *out->stratum);
     out->item = mem_array(all, sizeof *out->item);
+    out->setting = mem_array(all, sizeof *out->setting);
     for (size_t s = 0; s < 2; s++) {
         const struct versus_side *side = &versus->sides[s];
         out->plain[s] = mem_array(all, sizeof *out->plain[s]);
@@ -185,6 +188,33 @@ static void choose_scale(const struct rows *rows, struct versus_quantity *out)
     }
 }
 
+/* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and stratum are alike. */
+static void join_repeats(struct rows *rows, size_t settings)
+{
+    AUTO_FREE size_t *row = mem_array(settings, sizeof *row); /* of a setting, from 1 */
+    AUTO_FREE size_t *runs = mem_array(rows->count + 1, sizeof *runs);
+    size_t joined = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t at = row[rows->setting[i]];
+        if (at) {
+            rows->y[at - 1] += rows->y[i];
+            runs[at - 1]++;
+            continue;
+        }
+        rows->y[joined] = rows->y[i];
+        rows->is_b[joined] = rows->is_b[i];
+        rows->stratum[joined] = rows->stratum[i];
+        rows->item[joined] = rows->item[i];
+        memmove(&rows->x[joined * rows->covariates], &rows->x[i * rows->covariates],
+                rows->covariates * sizeof *rows->x);
+        runs[joined++] = 1;
+        row[rows->setting[i]] = joined;
+    }
+    rows->count = joined;
+    for (size_t i = 0; i < joined; i++)
+        rows->y[i] /= (double)runs[i];
+}
+
 static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
 {
     AUTO(rows_fini) struct rows rows;
@@ -198,6 +228,8 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
         choose_scale(&rows, out);
     if (rows.count == 0 || (out->scale == VERSUS_LOG && !(rows.lowest > 0)))
         return;
+    if (versus->by_setting)
+        join_repeats(&rows, versus->sides[0].count + versus->sides[1].count);
     struct stats_effect_input in = {.count = rows.count,
                                     .y = rows.y,
                                     .plain = out->scale == VERSUS_PLAIN,
@@ -313,6 +345,23 @@ static void judge_order(struct versus *versus)
     versus->order_confounded = stats_order_confounded(is_b, n);
 }
 
+/* Where numbers differ within the strata, repeats of a setting say nothing of others. */
+static void find_settings(struct versus *versus)
+{
+    for (size_t f = 0; f < versus->factor_count; f++)
+        versus->by_setting |= versus->factors[f].role == VERSUS_COVARIATE || versus->factors[f].role == VERSUS_MIXED;
+    for (size_t s = 0; s < 2 && versus->by_setting; s++) {
+        struct versus_side *side = &versus->sides[s];
+        AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
+        side->setting = mem_array(side->count + 1, sizeof *side->setting);
+        audit_settings(&versus->dataset, side->items, side->stratum, side->count, side->setting);
+        for (size_t i = 0; i < side->count; i++) {
+            side->settings += side->stratum[i] != SIZE_MAX && !seen[side->setting[i]];
+            seen[side->setting[i]] |= side->stratum[i] != SIZE_MAX;
+        }
+    }
+}
+
 /* What the sides are chosen by, as the hyperparameters are called since names were joined. */
 static void rename_keys(struct versus *versus)
 {
@@ -338,6 +387,7 @@ bool versus_make(struct versus *versus, struct err *err)
             return versus_selects_nothing(&versus->dataset, &versus->sides[s], same ? 0 : s, err);
     if (!versus_strata_find(versus, same, err))
         return false;
+    find_settings(versus);
     for (size_t s = 0; s < 2; s++)
         for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
             versus->sides[s].conditions[i] = condition_mean(versus, &versus->sides[s], i);
@@ -356,6 +406,7 @@ void versus_fini(struct versus *versus)
         strv_fini(&versus->sides[s].values);
         free(versus->sides[s].items);
         free(versus->sides[s].stratum);
+        free(versus->sides[s].setting);
     }
     for (size_t f = 0; f < versus->factor_count; f++) {
         free(versus->factors[f].name);

@@ -30,7 +30,9 @@ struct versus_side {
     size_t *items;            /* indices of those that count: successes that are not contaminated */
     size_t count, left_out;
     size_t *stratum;   /* of items: below versus.strata; SIZE_MAX: the other side has nothing in it */
+    size_t *setting;   /* of items: which of the settings it has; where versus.by_setting */
     size_t used_count; /* that are in a stratum */
+    size_t settings;   /* that those have; where versus.by_setting */
     struct reading conditions[VERSUS_CONDITIONS]; /* means of the used that know it */
 };
 
@@ -83,8 +85,9 @@ struct versus {
     size_t factor_count;
     bool order_confounded; /* the groups did not interleave in time */
     bool order_known;
-    bool by_plan; /* the blocks of the plan's order are strata */
-    bool mixed;   /* a factor is VERSUS_MIXED */
+    bool by_plan;    /* the blocks of the plan's order are strata */
+    bool mixed;      /* a factor is VERSUS_MIXED */
+    bool by_setting; /* numbers differ within strata: repeats of a setting are one observation, their mean */
 };
 
 /* "DIR" or "DIR:key=value[,key=value]". False: it is neither. */

@@ -102,6 +102,7 @@ static json_t *side_json(const struct versus_side *side)
     json_object_set_new(out, "of", json_text_or_null(side->text));
     json_object_set_new(out, "n", json_integer((json_int_t)side->count));
     json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
+    json_object_set_new(out, "settings", side->setting ? json_integer((json_int_t)side->settings) : json_null());
     json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
         json_set_reading(out, versus_condition_name(i), side->conditions[i]);

@@ -62,6 +62,8 @@ static void heading(const struct page *page, const struct figures_group *group)
         text_addf(page->out, ", %zu not ended", group->not_ended);
     if (group->left_out)
         text_addf(page->out, ", %zu left out for their verdict", group->left_out);
+    if (group->setting && group->settings < group->count)
+        text_addf(page->out, "; %zu settings were drawn: the mean of each counts once", group->settings);
     text_add_char(page->out, '\n');
 }
 

@@ -179,6 +179,15 @@ static void say_strata(const struct versus *versus, struct text *out)
     }
 }
 
+/* Where some settings were repeated, and count once. */
+static void say_settings(const struct versus *versus, struct text *out)
+{
+    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
+    if (versus->by_setting && a->settings + b->settings < a->used_count + b->used_count)
+        text_addf(out, "repeats of a setting count once, by their mean: %zu settings of A, %zu of B\n", a->settings,
+                  b->settings);
+}
+
 /* What is adjusted for, and what could not be. */
 static void say_adjustment(const struct versus *versus, struct text *out)
 {
@@ -283,6 +292,7 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     add_conditions(versus, colour, out);
     say_carbon(versus, g_per_kwh, out);
     say_strata(versus, out);
+    say_settings(versus, out);
     say_adjustment(versus, out);
     figures_text_spellings(&versus->dataset, out);
     say_places(versus, out);

@@ -213,6 +213,39 @@ END
     [ "$(cut -d, -f3 tables/hyperparameters.csv | sort -u | tr '\n' ' ')" = 'Batch Epochs SEED Seed batch epochs name ' ]
 }
 
+# Each setting has an energy of its own that no hyperparameter tells. Were runs the unit, ten repeats of four settings would be forty.
+@test "repeats of a drawn setting count once: by their mean, in stats and in compare" {
+    needs_statsmodels
+    plant 15 << 'END'
+def drawn(settings, repeats):
+    rows = []
+    for _ in range(settings):
+        rate, own = math.exp(rng.uniform(math.log(1e-4), math.log(1e-1))), math.exp(rng.gauss(0, 0.3))
+        rows += [run(100 * own, 200, mode="mutation", seed=k, learning_rate=rate, perf_loss=own * math.exp(rng.gauss(0, 0.01))) for k in range(rng.randint(1, repeats))]
+    return rows
+write("one", drawn(10, 12))
+write("two", drawn(9, 12))
+END
+    compared one two - --covariates learning_rate
+    quantity duration_s 'got["a"]["settings"] == 10 and got["b"]["settings"] == 9 and got["a"]["compared"] > 40 and not q["told_apart"]'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"repeats of a setting count once, by their mean: 10 settings of A, 9 of B"* ]]
+    run -0 "$TARE" stats one
+    [[ "$output" == *"; 10 settings were drawn: the mean of each counts once"* ]]
+    # So few settings cannot be adjusted for, however many runs there are of each.
+    plant 16 << 'END'
+write("one", [run(100, 200, seed=k, learning_rate=rate) for k in range(20) for rate in (1, 2)])
+write("two", [run(100, 200, seed=k, learning_rate=rate) for k in range(20) for rate in (3, 4)])
+END
+    run -2 "$TARE" compare one two
+    [[ "$output" == *"too few experiments to adjust for it"* ]]
+}
+
+# Of 300 pairs of folders whose settings differ by chance alone; with runs as the unit 38 in 100 "differ".
+@test "repeats of drawn settings make no difference where there is none" {
+    python3 "$ROOT/tests/statistics/drawn_rates.py" --count 300 --seed 3
+}
+
 @test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {
     plant 9 << 'END'
 write("one", [run(100, 200, batch=16, note=n, epochs=10) for n in ("a", "b", "c", "d")] + [run(100, 200, batch=64, note="e", epochs=10)])

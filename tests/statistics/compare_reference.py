@@ -47,6 +47,17 @@ def design(rows, strata, covariates, sides):
     return kept, levels, dummies, numpy.hstack([dummies, logs, side])
 
 
+def settings(rows, kept, dummies, x, y):
+    """Repeats of a setting count once, by their mean."""
+    names = [name for name in rows[0] if name.startswith("hyperparam_") and "seed" not in name.lower()]
+    place = {}
+    for at, i in enumerate(kept):
+        place.setdefault((x[at, -1], tuple(dummies[at]), tuple(rows[i].get(name, "") for name in names)), []).append(at)
+    means = numpy.array([numpy.mean(y[of]) for of in place.values()])
+    first = [of[0] for of in place.values()]
+    return [kept[at] for at in first], dummies[first], x[first], means
+
+
 def bell_mccaffrey(x):
     inverse = numpy.linalg.pinv(x.T @ x)
     hat = x @ inverse @ x.T
@@ -109,10 +120,13 @@ def main():
         assert sum(~finite) == quantity["a_not_finite"] + quantity["b_not_finite"], quantity
         kept, dummies, x = [i for i, told in zip(kept, finite) if told], dummies[finite], x[finite]
         y = function([float(rows[i][column]) for i in kept])
+        if covariates:
+            kept, dummies, x, y = settings(rows, kept, dummies, x, y)
         plain = numpy.hstack([dummies, x[:, -1:]])
         check_effect(quantity["raw"], y, plain, scale)
         if covariates:
             fit = check_effect(quantity["adjusted"], y, x, scale)
+            assert [got[side]["settings"] for side in "ab"] == [sum(x[:, -1] == side) for side in (0, 1)], got["a"]
             for name, slope in zip(covariates, fit.params[len(levels):-1]):
                 near(quantity["adjusted"]["slopes"][name], slope, name, 1e-6)
         else:
