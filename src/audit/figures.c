@@ -1,6 +1,7 @@
 #include "audit/figures.h"
 
 #include "audit/figures_effects.h"
+#include "audit/figures_interactions.h"
 #include "audit/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -203,6 +204,8 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
     add_spreads(dataset, group, options->precision);
     figures_add_front(dataset, group);
     figures_add_effects(dataset, group, options->seed);
+    if (options->interactions)
+        figures_add_interactions(dataset, group);
 }
 
 /* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
@@ -275,6 +278,7 @@ void figures_make(const struct dataset *dataset, const struct figures_options *o
     for (size_t g = 0; g < count; g++)
         make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
     figures_adjust_effects(out);
+    figures_adjust_interactions(out);
 }
 
 void figures_fini(struct figures *figures)
@@ -284,6 +288,7 @@ void figures_fini(struct figures *figures)
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
         figures_fini_effects(group);
+        figures_fini_interactions(group);
         free(group->figures);
         free(group->items);
         free(group->setting);

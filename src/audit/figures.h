@@ -10,6 +10,7 @@
 struct figures_options {
     bool clean_only;                 /* else all that are not contaminated */
     bool all_verdicts;               /* contaminated ones too */
+    bool interactions;               /* of each two hyperparameters, too */
     uint64_t seed;                   /* of the random orders that effects are tested by */
     double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
     struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
@@ -50,6 +51,16 @@ struct figure_effect {
     size_t level_count;
 };
 
+/* Whether what one hyperparameter does to a quantity depends on another. */
+struct figure_interaction {
+    char *params[2];
+    const char *target; /* as of an effect */
+    size_t n, runs;     /* settings; runs behind them */
+    double slope;       /* of the product, on the quantity's scale */
+    struct stats_interval interval;
+    double df, p, p_adjusted; /* Holm, over all interactions of the dataset */
+};
+
 struct figures_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
     /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
@@ -71,6 +82,9 @@ struct figures_group {
     size_t repeats; /* 0: cannot be told */
     struct figure_effect *effects;
     size_t effect_count;
+    struct figure_interaction *interactions; /* where they were asked for */
+    size_t interaction_count;
+    const char *interactions_why; /* why of a quantity there is none, or NULL */
     const char *quality; /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
     enum goal quality_goal;
     size_t *front; /* indices of the experiments on it, by energy */

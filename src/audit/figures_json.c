@@ -78,6 +78,32 @@ static json_t *effect_json(const struct figure_effect *effect)
     return out;
 }
 
+static json_t *interaction_json(const struct figure_interaction *interaction)
+{
+    json_t *out = json_object();
+    json_object_set_new(
+        out, "hyperparameters",
+        json_pack("[o, o]", json_text_or_null(interaction->params[0]), json_text_or_null(interaction->params[1])));
+    json_object_set_new(out, "on", json_text_or_null(interaction->target));
+    json_set_count(out, "n", interaction->n);
+    json_set_count(out, "runs", interaction->runs);
+    json_object_set_new(out, "slope", json_real(interaction->slope));
+    json_object_set_new(out, "interval", figures_interval_json(&interaction->interval));
+    json_object_set_new(out, "df", json_real(interaction->df));
+    json_object_set_new(out, "p", json_real(interaction->p));
+    json_object_set_new(out, "p_corrected", json_real(interaction->p_adjusted));
+    return out;
+}
+
+static void set_interactions(json_t *out, const struct figures_group *group)
+{
+    json_t *interactions = json_array();
+    for (size_t i = 0; i < group->interaction_count; i++)
+        json_array_append_new(interactions, interaction_json(&group->interactions[i]));
+    json_object_set_new(out, "interactions", interactions);
+    json_object_set_new(out, "interactions_missing", json_text_or_null(group->interactions_why));
+}
+
 static json_t *front_json(const struct dataset *dataset, const struct figures_group *group)
 {
     json_t *out = json_array();
@@ -92,7 +118,8 @@ static json_t *front_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
-static json_t *group_json(const struct dataset *dataset, const struct figures_group *group)
+static json_t *group_json(const struct dataset *dataset, const struct figures_group *group,
+                          const struct figures_options *options)
 {
     json_t *out = json_object(), *figures = json_array(), *effects = json_array();
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
@@ -117,6 +144,8 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     for (size_t i = 0; i < group->effect_count; i++)
         json_array_append_new(effects, effect_json(&group->effects[i]));
     json_object_set_new(out, "effects", effects);
+    if (options->interactions)
+        set_interactions(out, group);
     json_object_set_new(out, "quality", json_text_or_null(group->quality));
     json_object_set_new(out, "quality_goal", json_text_or_null(goal_name(group->quality_goal)));
     json_object_set_new(out, "quality_is_loss",
@@ -153,7 +182,7 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
     if (options->carbon_g_per_kwh.valid)
         json_set_reading(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)
-        json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
+        json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
     json_object_set_new(out, "groups", groups);
     json_object_set_new(out, "spellings", figures_spellings_json(dataset));
     return out;

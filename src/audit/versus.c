@@ -173,19 +173,15 @@ static void compare_per_epoch(const struct versus *versus, struct rows *rows, st
 /* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
 static void choose_scale(const struct rows *rows, struct versus_quantity *out)
 {
-    enum stats_scale scale = figures_scale(out->name, out->is_metric, out->goal, rows->lowest, rows->highest);
-    double top = scale == STATS_SHARE ? 1 : scale == STATS_PERCENT ? 100 : INFINITY;
+    enum stats_scale scale =
+        out->is_metric ? figures_scale(out->name, true, out->goal, rows->lowest, rows->highest) : STATS_POSITIVE;
+    bool holds = stats_scale_holds(scale, rows->lowest, rows->highest);
     out->scale = scale == STATS_ANY ? VERSUS_PLAIN : scale == STATS_POSITIVE ? VERSUS_LOG : VERSUS_LOGIT;
-    out->at_bound = out->is_metric && scale != STATS_ANY && (!(rows->lowest > 0) || !(rows->highest < top));
+    out->at_bound = out->is_metric && !holds;
     if (out->at_bound)
         out->scale = VERSUS_PLAIN;
-    for (size_t i = 0; i < rows->count; i++) {
-        double value = rows->y[i];
-        rows->y[i] = out->scale == VERSUS_PLAIN   ? value
-                     : out->scale == VERSUS_LOGIT ? log(value / (top - value))
-                     : value > 0                  ? log(value)
-                                                  : 0;
-    }
+    for (size_t i = 0; i < rows->count && holds; i++)
+        rows->y[i] = stats_to_scale(rows->y[i], scale);
 }
 
 /* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and stratum are alike. */

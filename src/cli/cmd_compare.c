@@ -76,13 +76,14 @@ static void answer_json(const struct versus *versus, const struct questions *que
 
 static void answer_text(const struct versus *versus, const struct questions *questions, struct text *out)
 {
+    const char *what = versus->by_setting ? "settings" : "experiments";
     for (size_t i = 0; i < questions->claims.count; i++) {
         const struct versus_claim *claim = &questions->claims.items[i];
         enum versus_outcome outcome = versus_claim_check(versus, claim);
         size_t needs = versus_claim_needs(versus, claim);
         text_addf(out, "%s: %s", claim->text, versus_outcome_name(outcome));
         if (outcome == VERSUS_OPEN && needs)
-            text_addf(out, "; were the ratio what it seems, %zu experiments a side would decide (power 80 %%)", needs);
+            text_addf(out, "; were the ratio what it seems, %zu %s a side would decide (power 80 %%)", needs, what);
         else if (outcome == VERSUS_OPEN)
             text_add(out, "; how many experiments would decide is not known");
         text_add_char(out, '\n');
@@ -92,7 +93,7 @@ static void answer_text(const struct versus *versus, const struct questions *que
         size_t needs = versus_sample_size(versus, quantity, questions->share.value);
         AUTO_FREE char *name = audit_text_fit(quantity->name, 0);
         if (needs)
-            text_addf(out, "%s: %zu experiments a side find a difference of %.4g %% (power 80 %%)\n", name, needs,
+            text_addf(out, "%s: %zu %s a side find a difference of %.4g %% (power 80 %%)\n", name, needs, what,
                       100 * questions->share.value);
     }
 }

@@ -197,6 +197,29 @@ static void say_effects(const struct page *page, const struct figures_group *gro
                   group->effect_count);
 }
 
+static void say_interactions(const struct page *page, const struct figures_group *group)
+{
+    bool any = false;
+    for (size_t i = 0; i < group->interaction_count; i++) {
+        const struct figure_interaction *found = &group->interactions[i];
+        if (found->p_adjusted >= significant)
+            continue;
+        AUTO_FREE char *first = audit_text_fit(found->params[0], 30);
+        AUTO_FREE char *second = audit_text_fit(found->params[1], 30);
+        AUTO_FREE char *target = audit_text_fit(found->target, 30);
+        AUTO_FREE char *slope = figures_text_interval(found->slope, &found->interval);
+        text_addf(page->out, "the effect of %s on %s depends on %s: slope of the product %s, p %.2g corrected\n", first,
+                  target, second, slope, found->p_adjusted);
+        any = true;
+    }
+    if (group->interaction_count && !any)
+        text_addf(page->out, "no interaction of two hyperparameters can be told from chance (%zu tried)\n",
+                  group->interaction_count);
+    if (group->interactions_why)
+        text_addf(page->out, "no interactions%s: %s\n", group->interaction_count ? " of some quantities" : "",
+                  group->interactions_why);
+}
+
 /* A front of a metric whose goal nobody said would be a guess. */
 static void say_unknown_goals(const struct page *page, const struct figures_group *group)
 {
@@ -258,6 +281,7 @@ void figures_text(const struct dataset *dataset, const struct figures *figures,
         say_missing(&page, group, false);
         say_spread(&page, group);
         say_effects(&page, group);
+        say_interactions(&page, group);
         say_front(&page, group);
     }
 }

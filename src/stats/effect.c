@@ -87,7 +87,7 @@ static void fit(struct model *model)
         model->y[i] = in->y[i] / model->unit;
         for (size_t k = 0; k < in->covariates; k++)
             *q_at(model, i, k) = in->x[i * in->covariates + k];
-        *q_at(model, i, in->covariates) = in->is_b[i];
+        *q_at(model, i, in->covariates) = in->column ? in->column[i] : in->is_b[i];
     }
     center(model, model->y, 1);
     for (size_t k = 0; k < model->columns; k++) {
@@ -266,8 +266,9 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
         out->slopes[k] = beta[k] * model.unit;
         out->dropped[k] = model.dropped[k];
     }
-    set_heterogeneity(&model, beta, out);
-    out->valid = !model.dropped[in->covariates] && out->strata > 0;
+    if (!in->column)
+        set_heterogeneity(&model, beta, out);
+    out->valid = !model.dropped[in->covariates] && (in->column || out->strata > 0);
     if (!out->valid)
         return;
     out->log_ratio = fabs(beta[in->covariates]) < no_difference ? 0 : beta[in->covariates];

@@ -15,6 +15,7 @@ struct stats_effect_input {
     const double *y; /* logarithms, or logits: the effect is a ratio, or a ratio of odds */
     bool plain;      /* of y: values as they are: the effect is a difference, and every "ratio" below is one */
     const bool *is_b;
+    const double *column;  /* not NULL: instead of is_b, of which the effect is a slope: for each 1 of this column */
     const size_t *stratum; /* below strata */
     size_t strata;
     const double *x; /* count rows of covariates; NULL: none */

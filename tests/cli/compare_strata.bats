@@ -176,7 +176,7 @@ END
     [[ "$output" == *"recall: a value is 0, or 100 % of a share, so it is compared as it is"* ]]
     # A difference of 5 % is a ratio: of what is not compared by one nothing is said.
     run -0 "$TARE" compare one two --sample-size 5
-    [[ "$output" == *"loss: "*" experiments a side find"* && "$output" != *"accuracy: "*" experiments a side find"* ]]
+    [[ "$output" == *"loss: "*" settings a side find"* && "$output" != *"accuracy: "*" a side find"* ]]
 }
 
 @test "trainings that diverged are left out of a comparison of their metric, and how many is told" {
@@ -244,6 +244,36 @@ END
 # Of 300 pairs of folders whose settings differ by chance alone; with runs as the unit 38 in 100 "differ".
 @test "repeats of drawn settings make no difference where there is none" {
     python3 "$ROOT/tests/statistics/drawn_rates.py" --count 300 --seed 3
+}
+
+@test "interactions of hyperparameters are tried where they are asked for alone, and equal those of statsmodels" {
+    needs_statsmodels
+    plant 17 << 'END'
+def drawn():
+    batch, epochs, rate, drop = rng.choice((16, 32, 64, 128)), rng.randint(5, 50), math.exp(rng.uniform(-9, -2)), rng.choice((0, 0.1, 0.5))
+    optimizer, repeats = rng.choice("ab"), rng.choice((1, 1, 2))
+    power = 0.5 * (math.log(batch) - 4) * (math.log(epochs) - 3)
+    share = 1 / (1 + math.exp(-1 - rng.gauss(0, 0.3) - drop))
+    return [run(100 * math.exp(power), 200, batch=batch, epochs=epochs, learning_rate=rate, dropout=drop, seed=k, optimizer=optimizer,
+                perf_accuracy=share, perf_reward=-3 + rng.gauss(0, 1), perf_loss=math.exp(rng.gauss(0, 0.1))) for k in range(repeats)]
+write("one", [row for _ in range(60) for row in drawn()])
+write("few", [row for _ in range(8) for row in drawn()])
+END
+    "$TARE" stats one --interactions --json >stats.json
+    python3 "$ROOT/tests/statistics/interactions_reference.py" stats.json one batch epochs learning_rate dropout:plain
+    python3 -c 'import json
+(group,) = json.load(open("stats.json"))["groups"]
+(found,) = [i for i in group["interactions"] if i["p_corrected"] <= 0.05]
+assert found["hyperparameters"] == ["batch", "epochs"] and found["on"] == "gpu_energy_j" and found["interval"]["low"] < 0.5 < found["interval"]["high"], found
+assert group["interactions_missing"] is None'
+    run -0 "$TARE" stats one --interactions
+    [[ "$output" == *"the effect of batch on gpu_energy_j depends on epochs: slope of the product 0."*" corrected"* ]]
+    run -0 "$TARE" stats one
+    [[ "$output" != *"depends on"* ]]
+    "$TARE" stats one --json >stats.json
+    run -1 grep -q interaction stats.json
+    run -0 "$TARE" stats few --interactions
+    [[ "$output" == *"no interactions: fewer than two settings for each parameter of the model"* ]]
 }
 
 @test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {

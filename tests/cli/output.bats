@@ -59,7 +59,8 @@ forms() {
 3 audit $run_1 --json
 3 audit $run_1 --expect 'clean>1000'" ;;
     stats) echo "3 stats $run_1
-3 stats $run_1 --json" ;;
+3 stats $run_1 --json
+3 stats $run_1 --interactions" ;;
     compare) echo "3 compare $run_1 $run_1
 3 compare $run_1 $run_1 --json
 3 compare $run_1 $run_1 --expect 'duration_s<1'" ;;
@@ -280,6 +281,7 @@ audit "$hostile"' ;;
     stats) echo 'stats "$run_1"
 stats study
 stats study --json
+stats study --interactions
 stats "$hostile"' ;;
     compare) echo 'compare "$run_1" study
 compare "study:repo=$hostile" "study:repo=$hostile"

@@ -150,4 +150,5 @@ def main():
     assert got["corrected_for"] == len(p), got
 
 
-main()
+if __name__ == "__main__":
+    main()
