@@ -201,7 +201,7 @@ static void follow_sequence(struct bench *bench, size_t quantity, const struct b
     for (size_t c = 0; c < bench->count; c++)
         if (c != bench->reference)
             bench->commands[c].sequences[quantity] = bench_until_ratio(&until, bench->reference, c);
-    if (quantity == 0) /* time */
+    if (quantity == options->until->quantity)
         bench->reached = bench_until_enough(&until, options->until);
     bench_until_fini(&until);
 }
