@@ -154,6 +154,29 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
+json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures)
+{
+    json_t *out = json_array();
+    for (size_t g = 0; g < figures->count; g++) {
+        const struct figures_group *group = &figures->groups[g];
+        if (group->effect_count == 0)
+            continue;
+        json_t *row = json_object(), *experiments = json_array(), *effects = json_array();
+        json_object_set_new(row, "repository", json_text_or_null(group->like->repo));
+        json_object_set_new(row, "model", json_text_or_null(group->like->model));
+        json_object_set_new(row, "mode", json_string(dataset_mode(group->like)));
+        json_object_set_new(row, "hyperparameters", json_text_or_null(group->hyperparameters));
+        for (size_t i = 0; i < group->count; i++)
+            json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
+        json_object_set_new(row, "experiments", experiments);
+        for (size_t i = 0; i < group->effect_count; i++)
+            json_array_append_new(effects, effect_json(&group->effects[i]));
+        json_object_set_new(row, "effects", effects);
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
 json_t *figures_spellings_json(const struct dataset *dataset)
 {
     json_t *out = json_array();
