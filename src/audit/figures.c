@@ -257,7 +257,8 @@ static void make_modes(const struct dataset *dataset, const size_t *order, size_
         strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
         kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
     }
-    qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    if (modes.count)
+        qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
     for (size_t m = 0; m < modes.count; m++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             size_t n = 0;
