@@ -50,7 +50,7 @@ forms() {
     bench) echo "3 bench true -n 2 --pause 0 --preflight go-on
 3 bench true -n 2 --pause 0 --preflight go-on --quiet
 3 bench true -n 2 --pause 0 --preflight go-on --json
-3 bench true true -n 2 --pause 0 --preflight go-on --until-decided --of cpu-energy" ;;
+3 bench true true -n 2 --pause 0 --preflight go-on --until-decided --of time" ;;
     measure) echo "3 measure --for 0.5
 3 measure --for 0.5 --json" ;;
     calibrate) echo "1 calibrate --show
