@@ -28,7 +28,7 @@ const struct figure *bench_figure(const struct bench_command *command, const cha
 
 const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
 {
-    for (size_t i = 0; command->compared && i < VERSUS_QUANTITIES; i++) {
+    for (size_t i = 0; command->compared && i < VERSUS_MEASURED; i++) {
         const struct versus_quantity *found = &command->versus.quantities[i];
         if (strcmp(found->name, quantity) == 0)
             return found->ratio.valid ? found : NULL;
@@ -201,7 +201,7 @@ static void follow_sequence(struct bench *bench, size_t quantity, const struct b
     for (size_t c = 0; c < bench->count; c++)
         if (c != bench->reference)
             bench->commands[c].sequences[quantity] = bench_until_ratio(&until, bench->reference, c);
-    if (quantity == 0) /* time */
+    if (quantity == options->until->quantity)
         bench->reached = bench_until_enough(&until, options->until);
     bench_until_fini(&until);
 }

@@ -75,6 +75,7 @@ static json_t *until_json(const struct bench *bench, const struct bench_until_op
     json_t *out = json_object();
     json_set_reading(out, "share", (struct reading){until->share, until->share > 0});
     json_object_set_new(out, "decided", json_boolean(until->decided));
+    json_object_set_new(out, "of", json_string(bench_quantities[until->quantity]));
     json_object_set_new(out, "reached", json_boolean(bench->reached));
     json_set_count(out, "blocks", bench->blocks);
     return out;

@@ -148,6 +148,11 @@ void dataset_fini(struct dataset *dataset)
     for (size_t i = 0; i < dataset->problem_count; i++)
         free(dataset->problems[i].text);
     free(dataset->problems);
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        free(dataset->spellings[i].name);
+        free(dataset->spellings[i].other);
+    }
+    free(dataset->spellings);
     for (size_t i = 0; i < dataset->folder_count; i++) {
         free(dataset->folders[i].path);
         if (dataset->folders[i].records)

@@ -184,6 +184,12 @@ struct dataset_folder {
     int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
 };
 
+/* A hyperparameter that experiments name in ways that differ by case alone. */
+struct dataset_spelling {
+    char *name, *other;
+    bool apart; /* an experiment has both, so they are two; else all are called name */
+};
+
 struct dataset {
     struct dataset_folder *folders;
     size_t folder_count;
@@ -192,6 +198,8 @@ struct dataset {
     size_t room;
     struct dataset_problem *problems;
     size_t problem_count, problem_room;
+    struct dataset_spelling *spellings; /* of audit_join_names */
+    size_t spelling_count;
 };
 
 /* Reads one more folder: of tare (run.db in it) or of the study. Nothing in it is changed, no link in it is followed.

@@ -1,6 +1,7 @@
 #include "audit/figures.h"
 
 #include "audit/figures_effects.h"
+#include "audit/figures_interactions.h"
 #include "audit/judge.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -63,38 +64,43 @@ static void take_members(const struct dataset *dataset, const size_t *order, siz
     }
 }
 
-static size_t values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
-                        size_t *not_finite)
+/* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
+static void values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
+                      struct figure *figure)
 {
-    size_t n = 0;
+    AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
+    AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
     for (size_t i = 0; i < group->count; i++) {
+        size_t at = group->setting ? group->setting[i] : i;
         struct reading value = value_of(&dataset->items[group->items[i]], name);
         bool finite = value.valid && isfinite(value.value);
-        if (finite)
-            out[n++] = value.value;
-        *not_finite += value.valid && !finite;
+        sum[at] += finite ? value.value : 0;
+        runs[at] += finite;
+        figure->runs += finite;
+        figure->not_finite += value.valid && !finite;
     }
-    return n;
+    for (size_t i = 0; i < group->count; i++)
+        if (runs[i])
+            out[figure->n++] = sum[i] / (double)runs[i];
 }
 
-/* What a quantity can be: energies, powers, times and losses are over 0; a metric whose name says so is a share. */
-static enum stats_scale scale_of(const struct figure *figure, const double *sorted)
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
 {
-    double lowest = sorted[0], highest = sorted[figure->n - 1];
     if (lowest < 0)
         return STATS_ANY;
-    if (!figure->is_metric)
+    if (!is_metric)
         return STATS_POSITIVE;
-    if (goal_is_share(figure->name) && highest <= 100)
+    if (goal_is_share(name) && highest <= 100)
         return highest <= 1 ? STATS_SHARE : STATS_PERCENT;
-    return figure->goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
+    return goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
 }
 
 /* Of the finite ones; sorts them. */
 static void describe(struct figure *figure, double *values)
 {
     stats_sort(values, figure->n);
-    enum stats_scale scale = figure->scale = scale_of(figure, values);
+    enum stats_scale scale = figure->scale =
+        figures_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
     figure->mean = stats_mean(values, figure->n);
     figure->median = stats_median(values, figure->n);
     figure->deviation = stats_deviation(values, figure->n);
@@ -122,7 +128,7 @@ static void add_scaled(const struct dataset *dataset, struct figures_group *grou
 {
     AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
     struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
-    figure.n = values_of(dataset, group, of, values, &figure.not_finite);
+    values_of(dataset, group, of, values, &figure);
     for (size_t i = 0; i < figure.n; i++)
         values[i] *= times;
     if (figure.n == 0 && figure.not_finite == 0)
@@ -203,10 +209,16 @@ static void make_group(const struct dataset *dataset, const size_t *order, size_
     struct figures_group *group = &out->groups[out->count++];
     *group = (struct figures_group){.hyperparameters = hyperparameters};
     take_members(dataset, order, count, options, group);
+    if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {
+        group->setting = mem_array(group->count + 1, sizeof *group->setting);
+        group->settings = audit_settings(dataset, group->items, NULL, group->count, group->setting);
+    }
     add_figures(dataset, group, options);
     add_spreads(dataset, group, options->precision);
     figures_add_front(dataset, group);
     figures_add_effects(dataset, group, options->seed);
+    if (options->interactions)
+        figures_add_interactions(dataset, group);
 }
 
 /* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
@@ -280,6 +292,7 @@ void figures_make(const struct dataset *dataset, const struct figures_options *o
     for (size_t g = 0; g < count; g++)
         make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
     figures_adjust_effects(out);
+    figures_adjust_interactions(out);
 }
 
 void figures_fini(struct figures *figures)
@@ -289,8 +302,10 @@ void figures_fini(struct figures *figures)
         for (size_t i = 0; i < group->figure_count; i++)
             free(group->figures[i].name);
         figures_fini_effects(group);
+        figures_fini_interactions(group);
         free(group->figures);
         free(group->items);
+        free(group->setting);
         free(group->front);
     }
     free(figures->groups);

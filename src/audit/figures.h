@@ -11,6 +11,7 @@
 struct figures_options {
     bool clean_only;                 /* else all that are not contaminated */
     bool all_verdicts;               /* contaminated ones too */
+    bool interactions;               /* of each two hyperparameters, too */
     uint64_t seed;                   /* of the random orders that effects are tested by */
     double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
     struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
@@ -21,7 +22,8 @@ struct figures_options {
 struct figure {
     char *name;
     bool is_metric;
-    size_t n;          /* finite values: what the rest is of */
+    size_t n;          /* finite values: what the rest is of; of drawn hyperparameters a setting's mean is one */
+    size_t runs;       /* finite values of runs behind them */
     size_t not_finite; /* NaN or infinite: a training that diverged */
     enum goal goal;    /* of a metric */
     enum stats_scale scale;
@@ -51,6 +53,16 @@ struct figure_effect {
     size_t level_count;
 };
 
+/* Whether what one hyperparameter does to a quantity depends on another. */
+struct figure_interaction {
+    char *params[2];
+    const char *target; /* as of an effect */
+    size_t n, runs;     /* settings; runs behind them */
+    double slope;       /* of the product, on the quantity's scale */
+    struct stats_interval interval;
+    double df, p, p_adjusted; /* Holm, over all interactions of the dataset */
+};
+
 struct figures_group {
     const struct dataset_experiment *like; /* the first: repo, model, parallel */
     /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
@@ -58,6 +70,8 @@ struct figures_group {
     size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
     size_t *items;                             /* indices of those that count: successes that were not left out */
     size_t count;
+    size_t *setting; /* of items: which of the settings it has; NULL: they were not drawn, and each run counts */
+    size_t settings;
     struct figure *figures;
     size_t figure_count;
     /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */
@@ -70,6 +84,9 @@ struct figures_group {
     size_t repeats; /* 0: cannot be told */
     struct figure_effect *effects;
     size_t effect_count;
+    struct figure_interaction *interactions; /* where they were asked for */
+    size_t interaction_count;
+    const char *interactions_why; /* why of a quantity there is none, or NULL */
     const char *quality; /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
     enum goal quality_goal;
     size_t *front; /* indices of the experiments on it, by energy */
@@ -84,6 +101,10 @@ struct figures {
 /* dataset: judged; must outlive out. */
 void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
 void figures_fini(struct figures *figures);
+
+/* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
+ * times and losses are over 0; a metric whose name says so is a share. */
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
 
 /* A quantity by its name; not valid where it is not known, or is not finite. */
 struct reading figures_value(const struct dataset_experiment *experiment, const char *name);

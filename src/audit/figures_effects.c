@@ -135,7 +135,7 @@ static size_t join_repeats(struct effect_point *points, size_t n)
 static size_t points_of(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
                         const char *param, const char *target, struct effect_point *out)
 {
-    bool join = others_differ(dataset, group, params, param);
+    bool join = group->setting || others_differ(dataset, group, params, param);
     size_t n = 0;
     for (size_t i = 0; i < group->count; i++) {
         const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
@@ -153,11 +153,13 @@ static void add_levels(struct figure_effect *effect, const struct effect_point *
     for (size_t i = 1; i < n; i++)
         distinct += points[i].x != points[i - 1].x;
     size_t ranges = n / LEVEL_POINTS < 2 ? 2 : n / LEVEL_POINTS > MOST_LEVELS ? MOST_LEVELS : n / LEVEL_POINTS;
-    size_t each = distinct <= MOST_LEVELS ? 1 : (n + ranges - 1) / ranges;
+    size_t each = distinct <= MOST_LEVELS ? 1 : (n + ranges - 1) / ranges, least = each / 2 + 1;
     AUTO_FREE double *y = mem_array(n + 1, sizeof *y);
     effect->levels = mem_array(n, sizeof *effect->levels);
     for (size_t from = 0, to; from < n; from = to) {
-        for (to = from; to < n && (to - from < each || points[to].x == points[to - 1].x); to++)
+        /* What would be left at the end is no range of its own. */
+        for (to = from;
+             to < n && (to - from < each || points[to].x == points[to - 1].x || (each > 1 && n - to < least)); to++)
             y[to - from] = points[to].y;
         struct figure_level *level = &effect->levels[effect->level_count++];
         *level = (struct figure_level){.from = points[from].x, .to = points[to - 1].x, .n = to - from};

@@ -23,6 +23,7 @@ json_t *figures_figure_json(const struct figure *figure)
     json_object_set_new(out, "name", json_text_or_null(figure->name));
     json_object_set_new(out, "metric", json_boolean(figure->is_metric));
     json_set_count(out, "n", figure->n);
+    json_set_count(out, "runs", figure->runs);
     json_set_count(out, "not_finite", figure->not_finite);
     json_object_set_new(out, "goal", json_text_or_null(goal_name(figure->goal)));
     json_set_reading(out, "mean", figure->mean);
@@ -81,6 +82,32 @@ static json_t *effect_json(const struct figure_effect *effect)
     return out;
 }
 
+static json_t *interaction_json(const struct figure_interaction *interaction)
+{
+    json_t *out = json_object();
+    json_object_set_new(
+        out, "hyperparameters",
+        json_pack("[o, o]", json_text_or_null(interaction->params[0]), json_text_or_null(interaction->params[1])));
+    json_object_set_new(out, "on", json_text_or_null(interaction->target));
+    json_set_count(out, "n", interaction->n);
+    json_set_count(out, "runs", interaction->runs);
+    json_object_set_new(out, "slope", json_real(interaction->slope));
+    json_object_set_new(out, "interval", figures_interval_json(&interaction->interval));
+    json_object_set_new(out, "df", json_real(interaction->df));
+    json_object_set_new(out, "p", json_real(interaction->p));
+    json_object_set_new(out, "p_corrected", json_real(interaction->p_adjusted));
+    return out;
+}
+
+static void set_interactions(json_t *out, const struct figures_group *group)
+{
+    json_t *interactions = json_array();
+    for (size_t i = 0; i < group->interaction_count; i++)
+        json_array_append_new(interactions, interaction_json(&group->interactions[i]));
+    json_object_set_new(out, "interactions", interactions);
+    json_object_set_new(out, "interactions_missing", json_text_or_null(group->interactions_why));
+}
+
 static json_t *front_json(const struct dataset *dataset, const struct figures_group *group)
 {
     json_t *out = json_array();
@@ -95,7 +122,8 @@ static json_t *front_json(const struct dataset *dataset, const struct figures_gr
     return out;
 }
 
-static json_t *group_json(const struct dataset *dataset, const struct figures_group *group)
+static json_t *group_json(const struct dataset *dataset, const struct figures_group *group,
+                          const struct figures_options *options)
 {
     json_t *out = json_object(), *figures = json_array(), *effects = json_array();
     json_object_set_new(out, "repository", json_text_or_null(group->like->repo));
@@ -107,6 +135,7 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     json_set_count(out, "not_ended", group->not_ended);
     json_set_count(out, "left_out", group->left_out);
     json_set_count(out, "n", group->count);
+    json_object_set_new(out, "settings", group->setting ? json_integer((json_int_t)group->settings) : json_null());
     for (size_t i = 0; i < group->figure_count; i++)
         json_array_append_new(figures, figures_figure_json(&group->figures[i]));
     json_object_set_new(out, "figures", figures);
@@ -119,11 +148,50 @@ static json_t *group_json(const struct dataset *dataset, const struct figures_gr
     for (size_t i = 0; i < group->effect_count; i++)
         json_array_append_new(effects, effect_json(&group->effects[i]));
     json_object_set_new(out, "effects", effects);
+    if (options->interactions)
+        set_interactions(out, group);
     json_object_set_new(out, "quality", json_text_or_null(group->quality));
     json_object_set_new(out, "quality_goal", json_text_or_null(goal_name(group->quality_goal)));
     json_object_set_new(out, "quality_is_loss",
                         group->quality ? json_boolean(group->quality_goal == GOAL_MINIMIZE) : json_null());
     json_object_set_new(out, "front", front_json(dataset, group));
+    return out;
+}
+
+json_t *figures_effects_json(const struct dataset *dataset, const struct figures *figures)
+{
+    json_t *out = json_array();
+    for (size_t g = 0; g < figures->count; g++) {
+        const struct figures_group *group = &figures->groups[g];
+        if (group->effect_count == 0)
+            continue;
+        json_t *row = json_object(), *experiments = json_array(), *effects = json_array();
+        json_object_set_new(row, "repository", json_text_or_null(group->like->repo));
+        json_object_set_new(row, "model", json_text_or_null(group->like->model));
+        json_object_set_new(row, "mode", json_string(dataset_mode(group->like)));
+        json_object_set_new(row, "hyperparameters", json_text_or_null(group->hyperparameters));
+        for (size_t i = 0; i < group->count; i++)
+            json_array_append_new(experiments, json_text_or_null(dataset->items[group->items[i]].id));
+        json_object_set_new(row, "experiments", experiments);
+        for (size_t i = 0; i < group->effect_count; i++)
+            json_array_append_new(effects, effect_json(&group->effects[i]));
+        json_object_set_new(row, "effects", effects);
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+json_t *figures_spellings_json(const struct dataset *dataset)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        const struct dataset_spelling *spelling = &dataset->spellings[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_text_or_null(spelling->name));
+        json_object_set_new(row, "other", json_text_or_null(spelling->other));
+        json_object_set_new(row, "joined", json_boolean(!spelling->apart));
+        json_array_append_new(out, row);
+    }
     return out;
 }
 
@@ -141,8 +209,9 @@ json_t *figures_json(const struct dataset *dataset, const struct figures *figure
     if (options->carbon_g_per_kwh.valid)
         json_set_reading(out, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     for (size_t i = 0; i < figures->count; i++)
-        json_array_append_new(groups, group_json(dataset, &figures->groups[i]));
+        json_array_append_new(groups, group_json(dataset, &figures->groups[i], options));
     json_object_set_new(out, "groups", groups);
+    json_object_set_new(out, "spellings", figures_spellings_json(dataset));
     return out;
 }
 
@@ -171,7 +240,7 @@ static void add_interval(struct text *out, const struct stats_interval *interval
 void figures_csv(const struct figures *figures, struct text *out)
 {
     text_add(out, "repository,model,mode,figure,n,mean,mean_low,mean_high,mean_method,median,median_low,median_high,"
-                  "median_method,deviation,lowest,highest,not_finite,goal,hyperparameters\n");
+                  "median_method,deviation,lowest,highest,not_finite,goal,runs,hyperparameters\n");
     for (size_t g = 0; g < figures->count; g++) {
         const struct figures_group *group = &figures->groups[g];
         for (size_t i = 0; i < group->figure_count; i++) {
@@ -190,6 +259,7 @@ void figures_csv(const struct figures *figures, struct text *out)
             add_number(out, figure->highest.value, figure->highest.valid);
             text_addf(out, ",%zu", figure->not_finite);
             add_cell(out, figure->goal == GOAL_UNKNOWN ? "" : goal_name(figure->goal));
+            text_addf(out, ",%zu", figure->runs);
             add_cell(out, group->hyperparameters ? group->hyperparameters : "");
             text_add_char(out, '\n');
         }

@@ -7,10 +7,106 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+static bool is_one_of(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasecmp(name, *words) == 0)
+            return true;
+    return false;
+}
 
 bool audit_is_seed(const char *name)
 {
-    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0 || strcmp(name, "manual_seed") == 0;
+    static const char *const seeds[] = {"seed", "random_seed", "manual_seed", NULL};
+    return is_one_of(name, seeds);
+}
+
+bool audit_is_epochs(const char *name)
+{
+    static const char *const epochs[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", NULL};
+    return is_one_of(name, epochs);
+}
+
+/* A name, and how many experiments have it. */
+struct spelling {
+    const char *name;
+    size_t uses;
+};
+
+/* Of one name the spelling that most experiments have, then the one with small letters. */
+static int compare_spellings(const void *a, const void *b)
+{
+    const struct spelling *left = a, *right = b;
+    int order = strcasecmp(left->name, right->name);
+    if (order == 0 && left->uses != right->uses)
+        return left->uses > right->uses ? -1 : 1;
+    return order ? order : strcmp(right->name, left->name);
+}
+
+static size_t find_spellings(const struct dataset *dataset, struct spelling **out)
+{
+    size_t count = 0, room = 0;
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
+            const char *name = dataset->items[i].params[p].name;
+            size_t k = 0;
+            while (k < count && strcmp((*out)[k].name, name) != 0)
+                k++;
+            if (k == count) {
+                *out = mem_room(*out, count, &room, sizeof **out);
+                (*out)[count++] = (struct spelling){.name = name};
+            }
+            (*out)[k].uses++;
+        }
+    if (count)
+        qsort(*out, count, sizeof **out, compare_spellings);
+    return count;
+}
+
+static bool one_has_both(const struct dataset *dataset, const struct spelling *spellings, size_t count)
+{
+    for (size_t i = 0; i < dataset->count; i++) {
+        size_t has = 0;
+        for (size_t k = 0; k < count; k++)
+            has += dataset_param(&dataset->items[i], spellings[k].name) != NULL;
+        if (has > 1)
+            return true;
+    }
+    return false;
+}
+
+static void call_them(struct dataset *dataset, const char *name)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
+            struct dataset_param *param = &dataset->items[i].params[p];
+            if (strcmp(param->name, name) != 0 && strcasecmp(param->name, name) == 0) {
+                free(param->name);
+                param->name = mem_strdup(name);
+            }
+        }
+}
+
+void audit_join_names(struct dataset *dataset)
+{
+    AUTO_FREE struct spelling *spellings = NULL;
+    size_t count = find_spellings(dataset, &spellings), first = dataset->spelling_count;
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && strcasecmp(spellings[to].name, spellings[from].name) == 0;)
+            to++;
+        bool apart = to - from > 1 && one_has_both(dataset, &spellings[from], to - from);
+        dataset->spellings =
+            mem_resize(dataset->spellings, dataset->spelling_count + to - from, sizeof *dataset->spellings);
+        for (size_t k = from + 1; k < to; k++)
+            dataset->spellings[dataset->spelling_count++] =
+                (struct dataset_spelling){mem_strdup(spellings[from].name), mem_strdup(spellings[k].name), apart};
+    }
+    /* The names that spellings has are freed by this. */
+    for (size_t k = first; k < dataset->spelling_count; k++)
+        if (!dataset->spellings[k].apart)
+            call_them(dataset, dataset->spellings[k].name);
 }
 
 static int compare_params(const void *a, const void *b)
@@ -72,6 +168,28 @@ static void chain(const struct dataset *dataset, const size_t *items, size_t cou
     }
     for (size_t i = 0; i < count; i++)
         free(keys[i].key);
+}
+
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting)
+{
+    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
+    AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first);
+    size_t settings = 0;
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]]);
+        keys[i] = (struct keyed){mem_printf("%zu %s", part ? part[i] : 0, key), i};
+    }
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && strcmp(keys[i].key, keys[i - 1].key) == 0;
+        first[keys[i].index] = same ? first[keys[i - 1].index] : keys[i].index;
+    }
+    for (size_t i = 0; i < count; i++)
+        setting[i] = first[i] == i ? settings++ : setting[first[i]];
+    for (size_t i = 0; i < count; i++)
+        free(keys[i].key);
+    return settings;
 }
 
 /* One set's squared coefficient of variation, weighted by its degrees of freedom. */

@@ -1,6 +1,7 @@
 /* What one training should have taken, by the others of its model in the same mode: time, GPU energy, CPU energy. */
 #include "audit/judge_private.h"
 
+#include "audit/identical.h"
 #include "base/mem.h"
 #include "stats/describe.h"
 
@@ -45,8 +46,6 @@ static bool is_one_of(const char *name, const char *const *words)
     return false;
 }
 
-static const char *const seeds[] = {"seed", "random_seed", "manual_seed", NULL};
-static const char *const unit_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", NULL};
 /* What a step of a training computes hardly depends on these. */
 static const char *const little[] = {"learning_rate", "lr", "weight_decay", "momentum", "dropout", NULL};
 
@@ -114,9 +113,9 @@ static void make_design(struct kind *kind)
     }
     for (size_t n = 0; n < names.count && !kind->incomplete; n++) {
         const char *name = names.items[n];
-        if (is_one_of(name, seeds) || !make_column(kind, name, column))
+        if (audit_is_seed(name) || !make_column(kind, name, column))
             continue;
-        if (is_one_of(name, unit_names) && !kind->has_units) {
+        if (audit_is_epochs(name) && !kind->has_units) {
             for (size_t i = 0; i < kind->count; i++) {
                 double units = number_of(dataset_param(member(kind, i), name));
                 kind->units[i] = units;

@@ -1,6 +1,7 @@
 #include "audit/versus.h"
 
 #include "audit/figures.h"
+#include "audit/identical.h"
 #include "audit/versus_select.h"
 #include "base/mem.h"
 #include "stats/describe.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const char *const names[VERSUS_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 
 static bool counts(const struct versus *versus, const struct dataset_experiment *experiment)
 {
@@ -77,24 +78,14 @@ bool versus_selected_by(const struct versus *versus, const char *key)
     return strv_has(&versus->sides[0].keys, key) || strv_has(&versus->sides[1].keys, key);
 }
 
-/* What a hyperparameter that counts epochs is called. */
-static bool is_epochs(const char *name)
-{
-    static const char *const epochs_names[] = {"epochs", "num_epochs", "n_epochs", "max_epochs"};
-    for (size_t i = 0; i < sizeof epochs_names / sizeof *epochs_names; i++)
-        if (strcmp(name, epochs_names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* The experiments of both sides that are compared and know one quantity, as the model takes them. */
 struct rows {
     size_t count, covariates;
     double *y, *x, *plain[2];
     bool *is_b;
-    size_t *stratum, *item;
-    size_t side_count[2];
-    bool positive;
+    size_t *stratum, *item, *setting;
+    size_t side_count[2], not_finite[2];
+    double lowest, highest; /* of both sides */
 };
 
 static void rows_fini(struct rows *rows)
@@ -106,6 +97,7 @@ static void rows_fini(struct rows *rows)
     free(rows->is_b);
     free(rows->stratum);
     free(rows->item);
+    free(rows->setting);
 }
 
 static void add_row(const struct versus *versus, struct rows *rows, size_t s, size_t i, double value)
@@ -113,11 +105,13 @@ static void add_row(const struct versus *versus, struct rows *rows, size_t s, si
     const struct versus_side *side = &versus->sides[s];
     size_t at = rows->count++, column = 0;
     rows->plain[s][rows->side_count[s]++] = value;
-    rows->positive &= value > 0;
-    rows->y[at] = value > 0 ? log(value) : 0;
+    rows->lowest = fmin(rows->lowest, value);
+    rows->highest = fmax(rows->highest, value);
+    rows->y[at] = value;
     rows->is_b[at] = s == 1;
     rows->stratum[at] = side->stratum[i];
     rows->item[at] = side->items[i];
+    rows->setting[at] = versus->by_setting ? side->setting[i] + (s == 1 ? versus->sides[0].count : 0) : at;
     for (size_t f = 0; f < versus->factor_count; f++) {
         const struct versus_factor *factor = &versus->factors[f];
         if (factor->role != VERSUS_COVARIATE)
@@ -131,7 +125,7 @@ static void add_row(const struct versus *versus, struct rows *rows, size_t s, si
 static void rows_make(const struct versus *versus, const char *name, struct rows *out)
 {
     size_t all = versus->sides[0].count + versus->sides[1].count + 1;
-    *out = (struct rows){.positive = true};
+    *out = (struct rows){.lowest = INFINITY, .highest = -INFINITY};
     for (size_t f = 0; f < versus->factor_count; f++)
         out->covariates += versus->factors[f].role == VERSUS_COVARIATE;
     out->y = mem_array(all, sizeof *out->y);
@@ -139,25 +133,30 @@ static void rows_make(const struct versus *versus, const char *name, struct rows
     out->is_b = mem_array(all, sizeof *out->is_b);
     out->stratum = mem_array(all, sizeof *out->stratum);
     out->item = mem_array(all, sizeof *out->item);
+    out->setting = mem_array(all, sizeof *out->setting);
     for (size_t s = 0; s < 2; s++) {
         const struct versus_side *side = &versus->sides[s];
         out->plain[s] = mem_array(all, sizeof *out->plain[s]);
         for (size_t i = 0; i < side->count; i++) {
-            struct reading value = figures_value(&versus->dataset.items[side->items[i]], name);
-            if (value.valid && side->stratum[i] != SIZE_MAX)
+            const struct dataset_experiment *experiment = &versus->dataset.items[side->items[i]];
+            struct reading value = figures_value(experiment, name), metric = dataset_metric(experiment, name);
+            if (side->stratum[i] == SIZE_MAX)
+                continue;
+            if (value.valid)
                 add_row(versus, out, s, i, value.value);
+            out->not_finite[s] += metric.valid && !isfinite(metric.value);
         }
     }
 }
 
-/* Power is no sum over epochs. */
+/* Power is no sum over epochs, and no metric is. */
 static void compare_per_epoch(const struct versus *versus, struct rows *rows, struct versus_quantity *out)
 {
     const char *epochs = NULL;
     for (size_t f = 0; f < versus->factor_count; f++)
-        if (versus->factors[f].role != VERSUS_STRATUM && is_epochs(versus->factors[f].name))
+        if (versus->factors[f].role != VERSUS_STRATUM && audit_is_epochs(versus->factors[f].name))
             epochs = versus->factors[f].name;
-    if (!epochs || strcmp(out->name, "gpu_power_w") == 0)
+    if (!epochs || out->is_metric || strcmp(out->name, "gpu_power_w") == 0)
         return;
     for (size_t i = 0; i < rows->count; i++) {
         struct reading count = dataset_param_number(&versus->dataset.items[rows->item[i]], epochs);
@@ -177,7 +176,47 @@ static void measure(const struct versus *versus, const struct rows *rows, struct
     for (size_t i = 0; i < rows->count; i++)
         of[i] = (struct measurement_row){rows->item[i], rows->stratum[i], rows->is_b[i]};
     measurement_of_ratio(&versus->dataset, out->name, of, rows->count, versus->strata, &out->measurement);
-    out->interval_measured = measurement_interval(&out->measurement, versus_effect(out));
+}
+
+/* Of 0, and of 100 % of a share, there is no logarithm, or no logit. */
+static void choose_scale(const struct rows *rows, struct versus_quantity *out)
+{
+    enum stats_scale scale =
+        out->is_metric ? figures_scale(out->name, true, out->goal, rows->lowest, rows->highest) : STATS_POSITIVE;
+    bool holds = stats_scale_holds(scale, rows->lowest, rows->highest);
+    out->scale = scale == STATS_ANY ? VERSUS_PLAIN : scale == STATS_POSITIVE ? VERSUS_LOG : VERSUS_LOGIT;
+    out->at_bound = out->is_metric && !holds;
+    if (out->at_bound)
+        out->scale = VERSUS_PLAIN;
+    for (size_t i = 0; i < rows->count && holds; i++)
+        rows->y[i] = stats_to_scale(rows->y[i], scale);
+}
+
+/* Repeats of a setting become one row, their mean on the scale compared on. Their covariates and stratum are alike. */
+static void join_repeats(struct rows *rows, size_t settings)
+{
+    AUTO_FREE size_t *row = mem_array(settings, sizeof *row); /* of a setting, from 1 */
+    AUTO_FREE size_t *runs = mem_array(rows->count + 1, sizeof *runs);
+    size_t joined = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t at = row[rows->setting[i]];
+        if (at) {
+            rows->y[at - 1] += rows->y[i];
+            runs[at - 1]++;
+            continue;
+        }
+        rows->y[joined] = rows->y[i];
+        rows->is_b[joined] = rows->is_b[i];
+        rows->stratum[joined] = rows->stratum[i];
+        rows->item[joined] = rows->item[i];
+        memmove(&rows->x[joined * rows->covariates], &rows->x[i * rows->covariates],
+                rows->covariates * sizeof *rows->x);
+        runs[joined++] = 1;
+        row[rows->setting[i]] = joined;
+    }
+    rows->count = joined;
+    for (size_t i = 0; i < joined; i++)
+        rows->y[i] /= (double)runs[i];
 }
 
 static void compare_quantity(const struct versus *versus, struct versus_quantity *out)
@@ -188,17 +227,29 @@ static void compare_quantity(const struct versus *versus, struct versus_quantity
     out->b_count = rows.side_count[1];
     out->a_mean = stats_mean(rows.plain[0], out->a_count);
     out->b_mean = stats_mean(rows.plain[1], out->b_count);
-    if (rows.count == 0 || !rows.positive)
+    memcpy(out->not_finite, rows.not_finite, sizeof out->not_finite);
+    if (rows.count)
+        choose_scale(&rows, out);
+    if (rows.count == 0 || (out->scale == VERSUS_LOG && !(rows.lowest > 0)))
         return;
-    struct stats_effect_input in = {
-        .count = rows.count, .y = rows.y, .is_b = rows.is_b, .stratum = rows.stratum, .strata = versus->strata};
+    if (!out->is_metric)
+        measure(versus, &rows, out); /* of every run: before repeats are one */
+    if (versus->by_setting)
+        join_repeats(&rows, versus->sides[0].count + versus->sides[1].count);
+    struct stats_effect_input in = {.count = rows.count,
+                                    .y = rows.y,
+                                    .plain = out->scale == VERSUS_PLAIN,
+                                    .is_b = rows.is_b,
+                                    .stratum = rows.stratum,
+                                    .strata = versus->strata};
     stats_effect(&in, &out->raw);
     if (rows.covariates) {
         in.x = rows.x;
         in.covariates = rows.covariates;
         stats_effect(&in, &out->adjusted);
     }
-    measure(versus, &rows, out);
+    if (!out->is_metric)
+        out->interval_measured = measurement_interval(&out->measurement, versus_effect(out));
     compare_per_epoch(versus, &rows, out);
 }
 
@@ -207,14 +258,47 @@ const struct stats_effect *versus_effect(const struct versus_quantity *quantity)
     return quantity->adjusted.valid && quantity->adjusted.has_error ? &quantity->adjusted : &quantity->raw;
 }
 
+static int compare_metrics(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those measured, and each metric of the experiments that are compared once. */
+static void find_quantities(struct versus *versus)
+{
+    AUTO_FREE const char **metrics = NULL;
+    size_t count = 0;
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < versus->sides[s].count; i++) {
+            const struct dataset_experiment *experiment = &versus->dataset.items[versus->sides[s].items[i]];
+            if (versus->sides[s].stratum[i] == SIZE_MAX)
+                continue;
+            metrics = mem_resize(metrics, count + experiment->metric_count + 1, sizeof *metrics);
+            for (size_t m = 0; m < experiment->metric_count; m++)
+                metrics[count++] = experiment->metrics[m].name;
+        }
+    if (count)
+        qsort(metrics, count, sizeof *metrics, compare_metrics);
+    versus->quantities = mem_array(VERSUS_MEASURED + count, sizeof *versus->quantities);
+    for (size_t i = 0; i < VERSUS_MEASURED; i++)
+        versus->quantities[versus->quantity_count++].name = names[i];
+    for (size_t i = 0; i < count; i++) {
+        bool known = i > 0 && strcmp(metrics[i], metrics[i - 1]) == 0;
+        for (size_t k = 0; k < VERSUS_MEASURED; k++)
+            known |= strcmp(metrics[i], names[k]) == 0;
+        if (!known)
+            versus->quantities[versus->quantity_count++] = (struct versus_quantity){
+                .name = metrics[i], .is_metric = true, .goal = dataset_goal(&versus->dataset, metrics[i])};
+    }
+}
+
 /* Every quantity, and p values that allow for there being several. */
 static void compare_all(struct versus *versus)
 {
-    double p[VERSUS_QUANTITIES];
-    size_t of[VERSUS_QUANTITIES];
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+    AUTO_FREE double *p = mem_array(versus->quantity_count, sizeof *p);
+    AUTO_FREE size_t *of = mem_array(versus->quantity_count, sizeof *of);
+    for (size_t i = 0; i < versus->quantity_count; i++) {
         struct versus_quantity *quantity = &versus->quantities[i];
-        quantity->name = names[i];
         quantity->p = 1;
         compare_quantity(versus, quantity);
         const struct stats_effect *effect = versus_effect(quantity);
@@ -228,7 +312,7 @@ static void compare_all(struct versus *versus)
     for (size_t i = 0; i < versus->tests; i++)
         versus->quantities[of[i]].p = p[i];
     size_t asked = 0;
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         if (versus_effect(&versus->quantities[i])->has_heterogeneity) {
             of[asked] = i;
             p[asked++] = versus_effect(&versus->quantities[i])->q_p;
@@ -269,9 +353,41 @@ static void judge_order(struct versus *versus)
     versus->order_confounded = stats_order_confounded(is_b, n);
 }
 
+/* Where numbers differ within the strata, repeats of a setting say nothing of others. */
+static void find_settings(struct versus *versus)
+{
+    for (size_t f = 0; f < versus->factor_count; f++)
+        versus->by_setting |= versus->factors[f].role == VERSUS_COVARIATE || versus->factors[f].role == VERSUS_MIXED;
+    for (size_t s = 0; s < 2 && versus->by_setting; s++) {
+        struct versus_side *side = &versus->sides[s];
+        AUTO_FREE bool *seen = mem_array(side->count + 1, sizeof *seen);
+        side->setting = mem_array(side->count + 1, sizeof *side->setting);
+        audit_settings(&versus->dataset, side->items, side->stratum, side->count, side->setting);
+        for (size_t i = 0; i < side->count; i++) {
+            side->settings += side->stratum[i] != SIZE_MAX && !seen[side->setting[i]];
+            seen[side->setting[i]] |= side->stratum[i] != SIZE_MAX;
+        }
+    }
+}
+
+/* What the sides are chosen by, as the hyperparameters are called since names were joined. */
+static void rename_keys(struct versus *versus)
+{
+    for (size_t k = 0; k < versus->dataset.spelling_count; k++) {
+        const struct dataset_spelling *spelling = &versus->dataset.spellings[k];
+        for (size_t s = 0; s < 2; s++)
+            for (size_t i = 0; i < versus->sides[s].keys.count; i++)
+                if (!spelling->apart && strcmp(versus->sides[s].keys.items[i], spelling->other) == 0) {
+                    free(versus->sides[s].keys.items[i]);
+                    versus->sides[s].keys.items[i] = mem_strdup(spelling->name);
+                }
+    }
+}
+
 bool versus_make(struct versus *versus, struct err *err)
 {
     bool same = strcmp(versus->sides[0].path, versus->sides[1].path) == 0;
+    rename_keys(versus);
     take_side(versus, 0, 0);
     take_side(versus, 1, same ? 0 : 1);
     for (size_t s = 0; s < 2; s++)
@@ -279,9 +395,11 @@ bool versus_make(struct versus *versus, struct err *err)
             return versus_selects_nothing(&versus->dataset, &versus->sides[s], same ? 0 : s, err);
     if (!versus_strata_find(versus, same, err))
         return false;
+    find_settings(versus);
     for (size_t s = 0; s < 2; s++)
         for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
             versus->sides[s].conditions[i] = condition_mean(versus, &versus->sides[s], i);
+    find_quantities(versus);
     compare_all(versus);
     judge_order(versus);
     return true;
@@ -296,6 +414,7 @@ void versus_fini(struct versus *versus)
         strv_fini(&versus->sides[s].values);
         free(versus->sides[s].items);
         free(versus->sides[s].stratum);
+        free(versus->sides[s].setting);
     }
     for (size_t f = 0; f < versus->factor_count; f++) {
         free(versus->factors[f].name);
@@ -303,13 +422,14 @@ void versus_fini(struct versus *versus)
         free(versus->factors[f].values[1]);
     }
     free(versus->factors);
+    free(versus->quantities);
     dataset_fini(&versus->dataset);
 }
 
 size_t versus_blocks(const struct versus *versus)
 {
     size_t most = 0;
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         most = versus->quantities[i].raw.strata > most ? versus->quantities[i].raw.strata : most;
     return most > 1 ? most : 0;
 }
@@ -317,4 +437,24 @@ size_t versus_blocks(const struct versus *versus)
 bool versus_cannot_tell(const struct versus_quantity *quantity)
 {
     return !versus_effect(quantity)->has_error || quantity->p > 1 - STATS_CONFIDENCE;
+}
+
+const char *versus_scale_name(enum versus_scale scale)
+{
+    static const char *const scale_names[] = {[VERSUS_LOG] = "log", [VERSUS_LOGIT] = "logit", [VERSUS_PLAIN] = "plain"};
+    return scale_names[scale];
+}
+
+const char *versus_measure_name(enum versus_scale scale)
+{
+    static const char *const measures[] = {
+        [VERSUS_LOG] = "ratio", [VERSUS_LOGIT] = "odds_ratio", [VERSUS_PLAIN] = "difference"};
+    return measures[scale];
+}
+
+char versus_better(const struct versus_quantity *quantity)
+{
+    if (quantity->goal == GOAL_UNKNOWN || versus_cannot_tell(quantity))
+        return 0;
+    return (versus_effect(quantity)->log_ratio > 0) == (quantity->goal == GOAL_MAXIMIZE) ? 'b' : 'a';
 }

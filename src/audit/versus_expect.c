@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const quantities[VERSUS_QUANTITIES] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
+static const char *const quantities[VERSUS_MEASURED] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j"};
 static const char *const outcomes[] = {"held", "refuted", "open"};
 static const double power = 0.8;
 
@@ -29,14 +29,14 @@ static bool parse_claim(const char *text, struct versus_claim *out, struct err *
 {
     size_t name = strcspn(text, "<>");
     const char *bound = text + name + (text[name] != '\0');
-    *out = (struct versus_claim){.text = mem_strdup(text), .above = text[name] == '>', .quantity = VERSUS_QUANTITIES};
+    *out = (struct versus_claim){.text = mem_strdup(text), .above = text[name] == '>', .quantity = VERSUS_MEASURED};
     bound += *bound == '=';
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < VERSUS_MEASURED; i++)
         if (strlen(quantities[i]) == name && strncmp(quantities[i], text, name) == 0)
             out->quantity = i;
     if (!text[name])
         return err_set(err, "'%s' is not a claim: write it as gpu_energy_j<0.95 or duration_s<+2%%", text);
-    if (out->quantity == VERSUS_QUANTITIES)
+    if (out->quantity == VERSUS_MEASURED)
         return err_set(
             err, "--expect has no quantity '%.*s' (there are gpu_energy_j, gpu_power_w, duration_s, cpu_energy_j)",
             (int)name, text);
@@ -94,5 +94,7 @@ size_t versus_sample_size(const struct versus *versus, const struct versus_quant
     const struct stats_effect *effect = versus_effect(quantity);
     /* The first of Holm's steps: what the smallest p value has to stay below. */
     double alpha = (1 - STATS_CONFIDENCE) / (double)(versus->tests ? versus->tests : 1);
-    return effect->has_error ? stats_effect_sample_size(effect->sigma, log1p(share), alpha, power) : 0;
+    return effect->has_error && quantity->scale == VERSUS_LOG
+               ? stats_effect_sample_size(effect->sigma, log1p(share), alpha, power)
+               : 0;
 }

@@ -9,13 +9,22 @@
 
 static const double J_PER_KWH = 3.6e6;
 
-/* Ratio, interval, p before any correction; null where it cannot be told. */
-static json_t *effect_json(const struct versus *versus, const struct stats_effect *effect, bool adjusted)
+/* The effect on the quantity's scale; "ratio" where it is one. */
+static void set_effect(json_t *out, const struct versus_quantity *quantity, const struct stats_effect *effect)
+{
+    bool ratio = effect->valid && quantity->scale == VERSUS_LOG;
+    json_object_set_new(out, "ratio", ratio ? json_real(effect->ratio) : json_null());
+    json_object_set_new(out, "effect", effect->valid ? json_real(effect->ratio) : json_null());
+}
+
+/* Effect, interval, p before any correction; null where it cannot be told. */
+static json_t *effect_json(const struct versus *versus, const struct versus_quantity *quantity,
+                           const struct stats_effect *effect, bool adjusted)
 {
     if (!effect->valid)
         return json_null();
     json_t *out = json_object();
-    json_object_set_new(out, "ratio", json_real(effect->ratio));
+    set_effect(out, quantity, effect);
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
     json_object_set_new(out, "p", effect->has_error ? json_real(effect->p) : json_null());
     json_object_set_new(out, "df", effect->has_error ? json_real(effect->df) : json_null());
@@ -60,16 +69,24 @@ static json_t *quantity_json(const struct versus *versus, const struct versus_qu
     json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
     json_set_reading(out, "a_mean", quantity->a_mean);
     json_set_reading(out, "b_mean", quantity->b_mean);
-    json_object_set_new(out, "ratio", effect->valid ? json_real(effect->ratio) : json_null());
+    char better = versus_better(quantity);
+    json_object_set_new(out, "metric", json_boolean(quantity->is_metric));
+    json_object_set_new(out, "goal", json_text_or_null(goal_name(quantity->goal)));
+    json_object_set_new(out, "a_not_finite", json_integer((json_int_t)quantity->not_finite[0]));
+    json_object_set_new(out, "b_not_finite", json_integer((json_int_t)quantity->not_finite[1]));
+    json_object_set_new(out, "scale", json_string(versus_scale_name(quantity->scale)));
+    json_object_set_new(out, "measure", json_string(versus_measure_name(quantity->scale)));
+    json_object_set_new(out, "better", better ? json_string(better == 'a' ? "a" : "b") : json_null());
+    set_effect(out, quantity, effect);
     json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
     json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
     json_object_set_new(out, "interval_with_measurement", figures_interval_json(&quantity->interval_measured));
     json_object_set_new(out, "p_corrected", effect->has_error ? json_real(quantity->p) : json_null());
     json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
     json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
-    json_object_set_new(out, "raw", effect_json(versus, &quantity->raw, false));
-    json_object_set_new(out, "adjusted", effect_json(versus, &quantity->adjusted, true));
-    json_object_set_new(out, "per_epoch", effect_json(versus, &quantity->per_epoch, false));
+    json_object_set_new(out, "raw", effect_json(versus, quantity, &quantity->raw, false));
+    json_object_set_new(out, "adjusted", effect_json(versus, quantity, &quantity->adjusted, true));
+    json_object_set_new(out, "per_epoch", effect_json(versus, quantity, &quantity->per_epoch, false));
     json_object_set_new(out, "heterogeneity", heterogeneity_json(quantity));
     if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
         const struct reading means[] = {quantity->a_mean, quantity->b_mean};
@@ -87,6 +104,7 @@ static json_t *side_json(const struct versus_side *side)
     json_object_set_new(out, "of", json_text_or_null(side->text));
     json_object_set_new(out, "n", json_integer((json_int_t)side->count));
     json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
+    json_object_set_new(out, "settings", side->setting ? json_integer((json_int_t)side->settings) : json_null());
     json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
     for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
         json_set_reading(out, versus_condition_name(i), side->conditions[i]);
@@ -123,12 +141,13 @@ json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
     json_t *out = json_object(), *quantities = json_array();
     json_object_set_new(out, "a", side_json(&versus->sides[0]));
     json_object_set_new(out, "b", side_json(&versus->sides[1]));
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         json_array_append_new(quantities, quantity_json(versus, &versus->quantities[i], g_per_kwh));
     json_object_set_new(out, "quantities", quantities);
     json_object_set_new(out, "corrected_for", json_integer((json_int_t)versus->tests));
     json_object_set_new(out, "strata", json_integer((json_int_t)versus->strata));
     json_object_set_new(out, "factors", factors_json(versus));
+    json_object_set_new(out, "spellings", figures_spellings_json(&versus->dataset));
     if (g_per_kwh.valid)
         json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
     json_object_set_new(out, "order_confounded",

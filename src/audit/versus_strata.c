@@ -1,4 +1,5 @@
 /* versus_strata: within what the two sides of a comparison are compared, and what else they differ in. */
+#include "audit/identical.h"
 #include "audit/places.h"
 #include "audit/versus.h"
 #include "base/mem.h"
@@ -365,11 +366,6 @@ static void take_numbers(struct pool *pool, const struct column *column)
     factor->apart = high[0] < low[1] || high[1] < low[0];
 }
 
-static bool is_seed(const char *name)
-{
-    return strcmp(name, "seed") == 0 || strcmp(name, "random_seed") == 0 || strcmp(name, "manual_seed") == 0;
-}
-
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -383,7 +379,7 @@ static bool take_params(struct pool *pool, struct err *err)
     for (size_t i = 0; i < pool->count; i++)
         for (size_t p = 0; p < at(pool, i)->param_count; p++) {
             const char *name = at(pool, i)->params[p].name;
-            if (!is_seed(name) && !versus_selected_by(pool->versus, name))
+            if (!audit_is_seed(name) && !versus_selected_by(pool->versus, name))
                 strv_add_once(&names, name);
         }
     if (names.count)
@@ -432,15 +428,33 @@ static void take_plan(struct pool *pool)
     pool->versus->by_plan = true;
 }
 
+/* Settings of either side in each stratum that both have: repeats of one tell covariates no further apart. */
+static size_t count_settings(const struct pool *pool)
+{
+    AUTO_FREE size_t *items = mem_array(pool->count + 1, sizeof *items);
+    AUTO_FREE size_t *part = mem_array(pool->count + 1, sizeof *part);
+    AUTO_FREE size_t *setting = mem_array(pool->count + 1, sizeof *setting);
+    AUTO_FREE bool *common = mem_array(pool->count + 1, sizeof *common);
+    size_t n = 0;
+    kept_of(pool, pool->id, pool->ids, common);
+    for (size_t i = 0; i < pool->count; i++) {
+        if (!common[i])
+            continue;
+        items[n] = (size_t)(at(pool, i) - pool->versus->dataset.items);
+        part[n++] = 2 * pool->id[i] + is_b(pool, i);
+    }
+    return audit_settings(&pool->versus->dataset, items, part, n, setting);
+}
+
 /* With too few experiments for all of them, none is adjusted for. What cannot be left as it is, is refused. */
 static bool limit_covariates(struct pool *pool, struct err *err)
 {
     struct versus *versus = pool->versus;
-    size_t covariates = 0;
+    size_t covariates = 0, observations = count_settings(pool);
     struct kept kept = kept_of(pool, pool->id, pool->ids, NULL);
     for (size_t f = 0; f < versus->factor_count; f++)
         covariates += versus->factors[f].role == VERSUS_COVARIATE;
-    if (covariates <= STATS_EFFECT_COVARIATES && kept.of[0] + kept.of[1] >= kept.strata + 1 + 2 * covariates + 2)
+    if (covariates <= STATS_EFFECT_COVARIATES && observations >= kept.strata + 1 + 2 * covariates + 2)
         return true;
     for (size_t f = 0; f < versus->factor_count; f++) {
         struct versus_factor *factor = &versus->factors[f];

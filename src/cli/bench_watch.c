@@ -1,5 +1,6 @@
 #include "cli/bench_watch.h"
 
+#include "audit/bench.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -18,28 +19,42 @@ static size_t find_command(const struct bench_input *input, const char *name)
 static void begin_block(struct bench_watch *watch)
 {
     for (size_t i = 0; i < watch->input->names.count; i++)
-        watch->runs[i] = (struct bench_watch_run){NAN, VERDICT_CLEAN};
+        watch->runs[i] = (struct bench_watch_run){.value = NAN, .verdict = VERDICT_CLEAN};
 }
 
 static void end_block(struct bench_watch *watch)
 {
     size_t count = watch->input->names.count;
-    double *seconds = mem_array(count, sizeof *seconds);
-    for (size_t i = 0; i < count; i++)
-        seconds[i] = watch->runs[i].verdict <= watch->worst ? watch->runs[i].seconds : NAN;
-    bench_until_block(&watch->until, seconds);
-    watch->enough = bench_until_enough(&watch->until, &watch->options);
-    free(seconds);
+    AUTO_FREE double *values = mem_array(count, sizeof *values);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        any |= watch->runs[i].failed || isfinite(watch->runs[i].value);
+        values[i] = watch->runs[i].verdict <= watch->worst ? watch->runs[i].value : NAN;
+    }
+    watch->unmeasured = watch->until.blocks == 0 && !any;
+    bench_until_block(&watch->until, values);
+    watch->enough = watch->unmeasured || bench_until_enough(&watch->until, &watch->options);
     begin_block(watch);
 }
 
-static void take_duration(struct bench_watch_run *run, const struct event *event)
+/* What an attempt's end tells of one of bench_quantities. */
+static bool read_quantity(const json_t *data, const char *quantity, double *out)
+{
+    const json_t *energy = json_get(data, "energy");
+    if (strcmp(quantity, "gpu_energy_j") == 0)
+        return json_get_number(json_get(energy, "gpu"), "joules", out);
+    if (strcmp(quantity, "cpu_energy_j") == 0)
+        return json_get_number(json_get(energy, "cpu_package"), "joules", out);
+    return json_get_number(data, "duration_s", out);
+}
+
+static void take_end(const struct bench_watch *watch, struct bench_watch_run *run, const struct event *event)
 {
     const char *outcome = json_get_text(event->data, "outcome");
-    double seconds;
-    if (outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0 &&
-        json_get_number(event->data, "duration_s", &seconds))
-        run->seconds = seconds;
+    double value;
+    run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
+    if (!run->failed && read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
+        run->value = value;
 }
 
 static void on_event(void *context, const struct event *event)
@@ -53,7 +68,7 @@ static void on_event(void *context, const struct event *event)
     if (run && event->type == EVENT_EVIDENCE && kind)
         run->verdict = verdict_with(run->verdict, kind);
     if (run && event->type == EVENT_ATTEMPT_ENDED)
-        take_duration(run, event);
+        take_end(watch, run, event);
     if (event->type == EVENT_EXPERIMENT_ENDED && watch->ends_block[place])
         end_block(watch);
 }

@@ -8,8 +8,9 @@
 
 /* What is known of one run. */
 struct bench_watch_run {
-    double seconds;       /* NAN: not known */
+    double value;         /* of the quantity; NAN: not known */
     enum verdict verdict; /* by what was told so far */
+    bool failed;
 };
 
 struct bench_watch {
@@ -21,6 +22,7 @@ struct bench_watch {
     bool *ends_block;   /* of each experiment: a block ends with it */
     struct bench_watch_run *runs; /* of each command, in this block */
     bool enough;
+    bool unmeasured;              /* the first block is over, and no run of it has the quantity: it will not come */
     struct run_listener listener; /* to be given to the session */
 };
 

@@ -1,4 +1,5 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
+#include "audit/bench.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/value.h"
@@ -17,12 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --of, and what each is called in bench_quantities. */
+static const char *const until_quantities[] = {"time", "gpu-energy", "cpu-energy", NULL};
+static const char *const until_names[] = {"duration_s", "gpu_energy_j", "cpu_energy_j"};
+
 enum { RUNS_UNTIL = 1000 }; /* the most runs of a bench that goes on until something is known */
 
 enum {
     OPTION_RUNS,
     OPTION_UNTIL,
     OPTION_UNTIL_DECIDED,
+    OPTION_OF,
     OPTION_SCAN,
     OPTION_WARMUP,
     OPTION_PREPARE,
@@ -58,15 +64,21 @@ static const struct cli_option options[OPTION_COUNT] = {
                      .high = 100000,
                      .default_text = "10",
                      .help = "how often each command runs: once in each block"},
-    [OPTION_UNTIL] = {.long_name = "--until",
-                      .argument = "PERCENT",
-                      .type = CLI_TEXT,
-                      .help =
-                          "more blocks until each ratio of times is known to ± so much: 1%; --runs is then the most, "
-                          "1000 where it is not given"},
+    [OPTION_UNTIL] =
+        {.long_name = "--until",
+         .argument = "PERCENT",
+         .type = CLI_TEXT,
+         .help = "more blocks until each ratio (of times; --of) is known to ± so much: 1%; --runs is then the most, "
+                 "1000 where it is not given"},
     [OPTION_UNTIL_DECIDED] = {.long_name = "--until-decided",
                               .help = "more blocks until it is known which command is faster; with --until: whichever "
                                       "comes first"},
+    [OPTION_OF] = {.long_name = "--of",
+                   .argument = "QUANTITY",
+                   .type = CLI_CHOICE,
+                   .choices = until_quantities,
+                   .default_text = "time",
+                   .help = "whose ratios --until and --until-decided go by"},
     [OPTION_SCAN] = {.long_name = "--scan",
                      .argument = "NAME=VALUES",
                      .type = CLI_TEXT,
@@ -167,6 +179,16 @@ static bool is_until(const struct cli_value *values)
     return values[OPTION_UNTIL].given || values[OPTION_UNTIL_DECIDED].given;
 }
 
+static size_t find_quantity(const char *choice)
+{
+    size_t at = 0, quantity = 0;
+    while (until_quantities[at] && strcmp(until_quantities[at], choice) != 0)
+        at++;
+    while (until_quantities[at] && strcmp(bench_quantities[quantity], until_names[at]) != 0)
+        quantity++;
+    return quantity;
+}
+
 /* "1%", "0.5%". */
 static bool parse_until(const struct cli_value *values, size_t commands, struct bench_until_options *out,
                         struct err *err)
@@ -175,6 +197,11 @@ static bool parse_until(const struct cli_value *values, size_t commands, struct 
     *out = (struct bench_until_options){.decided = values[OPTION_UNTIL_DECIDED].given};
     if (is_until(values) && commands < 2)
         return err_set(err, "--until and --until-decided are about one command against another: name two or more");
+    if (values[OPTION_OF].given && !is_until(values))
+        return err_set(err, "--of is what --until and --until-decided go by: give one of them, too");
+    out->quantity = find_quantity(values[OPTION_OF].text);
+    if (out->quantity && strcmp(values[OPTION_REFERENCE].text, "fastest") == 0)
+        return err_set(err, "--reference fastest is by time: with --of %s name a command", values[OPTION_OF].text);
     if (!text)
         return true;
     size_t length = strlen(text);
@@ -279,6 +306,11 @@ static int run_and_show(const struct cli_call *call, struct run_means *means, co
     if (!dir || code == CLI_BROKEN)
         return code;
     int shown = bench_end(&end);
+    if (watch.unmeasured) {
+        cli_error("--of %s: it was not measured in any run of the first block, so the bench broke off",
+                  values[OPTION_OF].text);
+        return CLI_BROKEN;
+    }
     return code == CLI_OK ? shown : code;
 }
 
@@ -313,7 +345,8 @@ static const char *const description[] = {
     "the "
     "mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
     "to "
-    "the first (--reference), with its interval, or that there is no significant difference. No settings file is needed.",
+    "the first (--reference), with its interval, or that there is no significant difference. No settings file is "
+    "needed.",
     "The runs are made in blocks: each block runs every command once, in an order drawn by the seed, and the commands "
     "are compared block by block. What warms up or slows down meanwhile then meets all of them alike.",
     "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
@@ -330,7 +363,7 @@ static const char *const exits[] = {
     "0",   "every run succeeded",
     "1",   "a command failed",
     "2",   "a mistake in the options or a command: nothing was run",
-    "3",   "the bench broke off: journal, disk, or processes that could not be ended; or a GPU is held by another run",
+    "3",   "the bench broke off: journal, disk, processes not ended, --of not measured; or another run holds a GPU",
     "130", "interrupted by Ctrl-C (143: by TERM); what was measured until then is shown",
     NULL,
 };

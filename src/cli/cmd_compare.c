@@ -1,4 +1,5 @@
 /* compare: two groups of experiments against each other. */
+#include "audit/identical.h"
 #include "audit/versus.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -7,6 +8,7 @@
 #include "cli/message.h"
 #include "cli/option_rows.h"
 #include "cli/reading_folders.h"
+#include "report/audit_text.h"
 #include "report/versus_text.h"
 
 #include <string.h>
@@ -61,7 +63,7 @@ static void answer_json(const struct versus *versus, const struct questions *que
         json_object_set_new(row, "needs", needs_json(versus_claim_needs(versus, claim)));
         json_array_append_new(claims, row);
     }
-    for (size_t i = 0; questions->share.valid && i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; questions->share.valid && i < versus->quantity_count; i++)
         json_object_set_new(sizes, versus->quantities[i].name,
                             needs_json(versus_sample_size(versus, &versus->quantities[i], questions->share.value)));
     if (questions->claims.count)
@@ -74,23 +76,25 @@ static void answer_json(const struct versus *versus, const struct questions *que
 
 static void answer_text(const struct versus *versus, const struct questions *questions, struct text *out)
 {
+    const char *what = versus->by_setting ? "settings" : "experiments";
     for (size_t i = 0; i < questions->claims.count; i++) {
         const struct versus_claim *claim = &questions->claims.items[i];
         enum versus_outcome outcome = versus_claim_check(versus, claim);
         size_t needs = versus_claim_needs(versus, claim);
         text_addf(out, "%s: %s", claim->text, versus_outcome_name(outcome));
         if (outcome == VERSUS_OPEN && needs)
-            text_addf(out, "; were the ratio what it seems, %zu experiments a side would decide (power 80 %%)", needs);
+            text_addf(out, "; were the ratio what it seems, %zu %s a side would decide (power 80 %%)", needs, what);
         else if (outcome == VERSUS_OPEN)
             text_add(out, "; how many experiments would decide is not known");
         text_add_char(out, '\n');
     }
-    for (size_t i = 0; questions->share.valid && i < VERSUS_QUANTITIES; i++) {
+    for (size_t i = 0; questions->share.valid && i < versus->quantity_count; i++) {
         const struct versus_quantity *quantity = &versus->quantities[i];
         size_t needs = versus_sample_size(versus, quantity, questions->share.value);
+        AUTO_FREE char *name = audit_text_fit(quantity->name, 0);
         if (needs)
-            text_addf(out, "%s: %zu experiments a side find a difference of %.4g %% (power 80 %%)\n", quantity->name,
-                      needs, 100 * questions->share.value);
+            text_addf(out, "%s: %zu %s a side find a difference of %.4g %% (power 80 %%)\n", name, needs, what,
+                      100 * questions->share.value);
     }
 }
 
@@ -116,6 +120,7 @@ static int compare(const struct cli_value *values, struct versus *versus, const 
     int code = reading_folders(paths, count, &versus->dataset);
     if (code != CLI_OK)
         return code;
+    audit_join_names(&versus->dataset);
     if (!versus_make(versus, &err))
         return cli_failed(CLI_USAGE, &err);
     if (values[OPTION_JSON].given) {
@@ -168,9 +173,9 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"compare A B [options]", NULL};
 
 static const char *const description[] = {
-    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with a 95 % interval. A "
-    "and "
-    "B are results folders, of this program or in the study's layout; behind a colon, what to take of them: "
+    "Compares two groups of experiments: the ratio of B to A for energy, power and duration, with a 95 % interval, and "
+    "of each metric a ratio, a ratio of odds (shares) or a difference. A and B are results folders, of this program or "
+    "in the study's layout; behind a colon, what to take of them: "
     "results:model=resnet20, results:batch_size=32,mode=parallel.",
     "Experiments are compared within strata: the same repository, model and mode, the same hyperparameters and GPU as "
     "far as "

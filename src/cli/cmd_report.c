@@ -1,4 +1,5 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
+#include "audit/identical.h"
 #include "audit/judge.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
@@ -39,26 +40,24 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_AS_ROOT] = {.long_name = "--as-root", .help = "under sudo, stay root"},
 };
 
-static json_t *read_study(const char *dir, struct err *err)
+static json_t *read_study(const char *dir, struct dataset *dataset, struct err *err)
 {
-    struct dataset dataset = {0};
-    json_t *json = NULL;
-    if (dataset_read(&dataset, dir, err)) {
-        audit_judge(&dataset);
-        json = page_study_json(&dataset, 0);
-    }
-    dataset_fini(&dataset);
+    if (!dataset_read(dataset, dir, err))
+        return NULL;
+    audit_judge(dataset);
+    json_t *json = page_study_json(dataset, 0);
+    audit_join_names(dataset);
     return json;
 }
 
 /* What has no run.db is the study's, or nothing. */
-static json_t *read_folder(const char *dir, bool *foreign, struct err *err)
+static json_t *read_folder(const char *dir, struct dataset *study, bool *foreign, struct err *err)
 {
     AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     *foreign = fd >= 0 && fstatat(fd, "run.db", &st, AT_SYMLINK_NOFOLLOW) != 0;
     if (*foreign)
-        return read_study(dir, err);
+        return read_study(dir, study, err);
     return results_read_json(dir, err);
 }
 
@@ -74,7 +73,9 @@ static int run(const struct cli_call *call)
     };
     if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
-    json_t *json = read_folder(dir, &wish.foreign, &err);
+    AUTO(dataset_fini) struct dataset study = {0};
+    json_t *json = read_folder(dir, &study, &wish.foreign, &err);
+    wish.dataset = wish.foreign ? &study : NULL;
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
     bool written = json && report_page_write(json, dir, &wish, &err);
@@ -90,7 +91,8 @@ static const char *const usage[] = {"report DIR [-o FILE] [options]", NULL};
 static const char *const description[] = {
     "Writes a run as one HTML file that needs no network and no other file: what can be believed, the run in time with "
     "its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
-    "among runs of a model, and energy against quality. DIR is a run of this program, also a live one, or a results "
+    "among runs of a model, energy against quality, and what each hyperparameter does to both. DIR is a run of this "
+    "program, also a live one, or a results "
     "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "
     "--snapshots, the analyses of memory snapshots, each made by a process of its own with limits).",
     "'run' writes it when it ends.", NULL};

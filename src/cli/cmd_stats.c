@@ -1,5 +1,6 @@
 /* stats: what the experiments of results folders say, with intervals. */
 #include "audit/figures_json.h"
+#include "audit/identical.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/message.h"
@@ -16,6 +17,7 @@ enum {
     OPTION_CSV,
     OPTION_VERDICTS,
     OPTION_PRECISION,
+    OPTION_INTERACTIONS,
     OPTION_SEED,
     OPTION_CARBON,
     OPTION_AS_ROOT,
@@ -34,6 +36,8 @@ static const struct cli_option options[OPTION_COUNT] = {
                           .high = 100,
                           .default_text = "5",
                           .help = "half-width wanted of the mean energy, for the number of repeats"},
+    [OPTION_INTERACTIONS] = {.long_name = "--interactions",
+                             .help = "whether the effect of a hyperparameter depends on another, of each two"},
     [OPTION_SEED] = {.long_name = "--seed",
                      .argument = "N",
                      .type = CLI_INT,
@@ -54,6 +58,7 @@ static int run(const struct cli_call *call)
     AUTO_TEXT struct text text = {0};
     struct figures_options how = {.clean_only = strcmp(values[OPTION_VERDICTS].text, "clean") == 0,
                                   .all_verdicts = strcmp(values[OPTION_VERDICTS].text, "all") == 0,
+                                  .interactions = values[OPTION_INTERACTIONS].given,
                                   .seed = (uint64_t)values[OPTION_SEED].integer,
                                   .precision = (double)values[OPTION_PRECISION].integer / 100};
     struct figures_text_options shown = {.width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
@@ -67,6 +72,7 @@ static int run(const struct cli_call *call)
     int code = reading_folders(call->operands.items, call->operands.count, &dataset);
     if (code != CLI_OK)
         return code;
+    audit_join_names(&dataset);
     figures_make(&dataset, &how, &figures);
     if (values[OPTION_JSON].given) {
         json_t *json = figures_json(&dataset, &figures, &how);

@@ -1,5 +1,8 @@
 #include "cli/report_page.h"
 
+#include "audit/figures_json.h"
+#include "audit/identical.h"
+#include "audit/judge.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -68,6 +71,32 @@ static char *way_to(const char *run_dir, const char *file)
     return text_take(&way);
 }
 
+/* As 'stats' says them without options. */
+static json_t *effects_of(const struct dataset *dataset)
+{
+    const struct figures_options how = {.seed = 1, .precision = 0.05};
+    struct figures figures;
+    figures_make(dataset, &how, &figures);
+    json_t *out = figures_effects_json(dataset, &figures);
+    figures_fini(&figures);
+    return out;
+}
+
+/* NULL: the folder cannot be read; then the page has none. */
+static json_t *read_effects(int dir)
+{
+    struct dataset dataset = {0};
+    AUTO_FREE char *path = mem_printf("/proc/self/fd/%d", dir);
+    json_t *out = NULL;
+    if (dataset_read(&dataset, path, NULL)) {
+        audit_judge(&dataset);
+        audit_join_names(&dataset);
+        out = effects_of(&dataset);
+    }
+    dataset_fini(&dataset);
+    return out;
+}
+
 bool report_page_write(const json_t *run, const char *run_dir, const struct report_wish *wish, struct err *err)
 {
     AUTO_TEXT struct text page = {0};
@@ -77,15 +106,17 @@ bool report_page_write(const json_t *run, const char *run_dir, const struct repo
         openat(wish->dir ? *wish->dir : AT_FDCWD, wish->dir ? "." : run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(err, "open %s", run_dir);
-    json_t *machine = read_machine(dir);
+    json_t *machine = read_machine(dir), *effects = wish->dataset ? effects_of(wish->dataset) : read_effects(dir);
     struct page_options options = {.language = wish->language,
                                    .folder = name,
                                    .way = way,
                                    .dir = dir,
                                    .machine = machine,
-                                   .carbon_g_per_kwh = wish->carbon_g_per_kwh};
+                                   .carbon_g_per_kwh = wish->carbon_g_per_kwh,
+                                   .effects = effects};
     page_write(run, &options, &page);
     json_decref(machine);
+    json_decref(effects);
     return write_file(wish, dir, run_dir, &page, err);
 }
 

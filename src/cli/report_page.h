@@ -2,6 +2,7 @@
 #ifndef TARE_CLI_REPORT_PAGE_H
 #define TARE_CLI_REPORT_PAGE_H
 
+#include "audit/dataset.h"
 #include "base/err.h"
 #include "base/reading.h"
 
@@ -15,6 +16,7 @@ struct report_wish {
     bool force;           /* then, too */
     const char *language; /* "en" or "zh" */
     struct reading carbon_g_per_kwh;
+    const struct dataset *dataset; /* of the folder, judged; NULL: the folder is read */
 };
 
 /* Writes the page of the run in run_dir, atomically. run: as results_read_json or page_study_json gives it. The

@@ -208,6 +208,8 @@ static void say_until(const struct page *page)
         text_addf(page->out, "--until %.3g%%%s", 100 * until->share, until->decided ? " --until-decided" : "");
     else
         text_add(page->out, "--until-decided");
+    if (until->quantity)
+        text_addf(page->out, " of %s", shown[until->quantity].label);
     text_addf(page->out, page->bench->reached ? ": reached by %zu block%s\n" : ": not reached by %zu block%s\n",
               page->bench->blocks, page->bench->blocks == 1 ? "" : "s");
 }

@@ -62,6 +62,8 @@ static void heading(const struct page *page, const struct figures_group *group)
         text_addf(page->out, ", %zu not ended", group->not_ended);
     if (group->left_out)
         text_addf(page->out, ", %zu left out for their verdict", group->left_out);
+    if (group->setting && group->settings < group->count)
+        text_addf(page->out, "; %zu settings were drawn: the mean of each counts once", group->settings);
     text_add_char(page->out, '\n');
 }
 
@@ -214,6 +216,29 @@ static void say_effects(const struct page *page, const struct figures_group *gro
                   group->effect_count);
 }
 
+static void say_interactions(const struct page *page, const struct figures_group *group)
+{
+    bool any = false;
+    for (size_t i = 0; i < group->interaction_count; i++) {
+        const struct figure_interaction *found = &group->interactions[i];
+        if (found->p_adjusted >= significant)
+            continue;
+        AUTO_FREE char *first = audit_text_fit(found->params[0], 30);
+        AUTO_FREE char *second = audit_text_fit(found->params[1], 30);
+        AUTO_FREE char *target = audit_text_fit(found->target, 30);
+        AUTO_FREE char *slope = figures_text_interval(found->slope, &found->interval);
+        text_addf(page->out, "the effect of %s on %s depends on %s: slope of the product %s, p %.2g corrected\n", first,
+                  target, second, slope, found->p_adjusted);
+        any = true;
+    }
+    if (group->interaction_count && !any)
+        text_addf(page->out, "no interaction of two hyperparameters can be told from chance (%zu tried)\n",
+                  group->interaction_count);
+    if (group->interactions_why)
+        text_addf(page->out, "no interactions%s: %s\n", group->interaction_count ? " of some quantities" : "",
+                  group->interactions_why);
+}
+
 /* A front of a metric whose goal nobody said would be a guess. */
 static void say_unknown_goals(const struct page *page, const struct figures_group *group)
 {
@@ -246,10 +271,25 @@ static void say_front(const struct page *page, const struct figures_group *group
     }
 }
 
+void figures_text_spellings(const struct dataset *dataset, struct text *out)
+{
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        const struct dataset_spelling *spelling = &dataset->spellings[i];
+        AUTO_FREE char *name = audit_text_fit(spelling->name, 30);
+        AUTO_FREE char *other = audit_text_fit(spelling->other, 30);
+        if (spelling->apart)
+            text_addf(out, "hyperparameters %s and %s are two: an experiment has both\n", name, other);
+        else
+            text_addf(out, "hyperparameters %s and %s are taken for one: their names differ by case alone\n", name,
+                      other);
+    }
+}
+
 void figures_text(const struct dataset *dataset, const struct figures *figures,
                   const struct figures_text_options *options, struct text *out)
 {
     struct page page = {dataset, options, out};
+    figures_text_spellings(dataset, out);
     for (size_t i = 0; i < figures->count; i++) {
         const struct figures_group *group = &figures->groups[i];
         heading(&page, group);
@@ -261,6 +301,7 @@ void figures_text(const struct dataset *dataset, const struct figures *figures,
         say_measurement(&page, group);
         say_spread(&page, group);
         say_effects(&page, group);
+        say_interactions(&page, group);
         say_front(&page, group);
     }
 }

@@ -17,6 +17,9 @@ struct figures_text_options {
 void figures_text(const struct dataset *dataset, const struct figures *figures,
                   const struct figures_text_options *options, struct text *out);
 
+/* Hyperparameters whose names differ by case alone: what became of them. */
+void figures_text_spellings(const struct dataset *dataset, struct text *out);
+
 /* "200 (198 to 203)"; without an interval "200". The caller frees it. */
 char *figures_text_interval(double value, const struct stats_interval *interval);
 

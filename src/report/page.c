@@ -128,6 +128,7 @@ static json_t *head_json(const json_t *run, const struct page_options *options)
     json_set_reading(head, "carbon_g_per_kwh", options->carbon_g_per_kwh);
     json_object_set_new(head, "machine", options->machine ? json_incref((json_t *)options->machine) : json_null());
     json_object_set_new(head, "kinds", kinds_json());
+    json_object_set_new(head, "effects", options->effects ? json_incref((json_t *)options->effects) : json_null());
     return head;
 }
 

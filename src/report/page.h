@@ -17,6 +17,7 @@ struct page_options {
     int dir;              /* the run's folder, open: traces and logs are read in it */
     const json_t *machine; /* machine.json, or NULL */
     struct reading carbon_g_per_kwh;
+    const json_t *effects; /* as figures_effects_json gives them, or NULL: not known */
 };
 
 /* run: as results_read_json or page_study_json gives it. What cannot be read of one experiment is said in its place. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const double J_PER_KWH = 3.6e6;
+enum { MOST_NAME = 30 };
 
 static char *digits(struct reading reading)
 {
@@ -38,17 +39,43 @@ static char *ratio_text(const struct stats_effect *effect)
 
 /* Which figures there are beside the raw one. */
 struct shown {
-    bool adjusted, per_epoch;
+    bool adjusted, per_epoch, measure;
 };
 
 static struct shown shown_of(const struct versus *versus)
 {
-    struct shown out = {false, false};
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+    struct shown out = {false, false, false};
+    for (size_t i = 0; i < versus->quantity_count; i++) {
         out.adjusted |= versus->quantities[i].adjusted.valid;
         out.per_epoch |= versus->quantities[i].per_epoch.valid;
+        out.measure |= versus->quantities[i].is_metric;
     }
     return out;
+}
+
+static const char *measure_word(const struct versus_quantity *quantity)
+{
+    static const char *const measures[] = {
+        [VERSUS_LOG] = "ratio", [VERSUS_LOGIT] = "odds ratio", [VERSUS_PLAIN] = "difference"};
+    return measures[quantity->scale];
+}
+
+/* "odds ratio, higher is better" */
+static char *measure_text(const struct versus_quantity *quantity)
+{
+    return mem_printf("%s%s", measure_word(quantity),
+                      quantity->goal == GOAL_MAXIMIZE   ? ", higher is better"
+                      : quantity->goal == GOAL_MINIMIZE ? ", lower is better"
+                                                        : "");
+}
+
+static const char *outcome_text(const struct versus_quantity *quantity)
+{
+    char better = versus_better(quantity);
+    return better == 'a'                  ? "different: A is better"
+           : better == 'b'                ? "different: B is better"
+           : versus_cannot_tell(quantity) ? "no significant difference"
+                                          : "different";
 }
 
 static void add_row(struct table *table, const struct versus_quantity *quantity, struct shown shown)
@@ -59,18 +86,21 @@ static void add_row(struct table *table, const struct versus_quantity *quantity,
     AUTO_FREE char *adjusted = ratio_text(&quantity->adjusted);
     AUTO_FREE char *per_epoch = ratio_text(&quantity->per_epoch);
     AUTO_FREE char *p = versus_effect(quantity)->has_error ? mem_printf("%.2g", quantity->p) : mem_strdup("");
+    AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
+    AUTO_FREE char *measure = measure_text(quantity);
     table_add_row(table);
-    table_add_cell(table, quantity->name, NULL);
+    table_add_cell(table, name, NULL);
     table_add_cell(table, a, NULL);
     table_add_cell(table, b, NULL);
+    if (shown.measure)
+        table_add_cell(table, measure, NULL);
     table_add_cell(table, raw, NULL);
     if (shown.adjusted)
         table_add_cell(table, adjusted, NULL);
     if (shown.per_epoch)
         table_add_cell(table, per_epoch, NULL);
     table_add_cell(table, p, NULL);
-    table_add_cell(table, versus_cannot_tell(quantity) ? "no significant difference" : "different",
-                   versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
+    table_add_cell(table, outcome_text(quantity), versus_cannot_tell(quantity) ? NULL : "\x1b[1m");
 }
 
 static void say_figures(const struct versus *versus, bool colour, struct text *out)
@@ -81,18 +111,38 @@ static void say_figures(const struct versus *versus, bool colour, struct text *o
     table_add_column(table, "quantity", false);
     table_add_column(table, "mean of A", true);
     table_add_column(table, "mean of B", true);
-    table_add_column(table, shown.adjusted ? "B / A, raw (95 %)" : "B / A (95 % interval)", true);
+    if (shown.measure)
+        table_add_column(table, "B against A by", false);
+    table_add_column(table,
+                     shown.measure    ? shown.adjusted ? "raw (95 %)" : "(95 % interval)"
+                     : shown.adjusted ? "B / A, raw (95 %)"
+                                      : "B / A (95 % interval)",
+                     true);
     if (shown.adjusted)
         table_add_column(table, "adjusted (95 %)", true);
     if (shown.per_epoch)
         table_add_column(table, "per epoch (95 %)", true);
     table_add_column(table, p, true);
     table_add_column(table, "", false);
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++)
+    for (size_t i = 0; i < versus->quantity_count; i++)
         if (versus->quantities[i].a_mean.valid || versus->quantities[i].b_mean.valid)
             add_row(table, &versus->quantities[i], shown);
     table_print(table, out);
     table_free(table);
+}
+
+/* Of a training that diverged no mean is made, and a comparison of the others says nothing of it. */
+static void say_metrics(const struct versus *versus, struct text *out)
+{
+    for (size_t i = 0; i < versus->quantity_count; i++) {
+        const struct versus_quantity *quantity = &versus->quantities[i];
+        AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
+        if (quantity->at_bound)
+            text_addf(out, "%s: a value is 0, or 100 %% of a share, so it is compared as it is\n", name);
+        if (quantity->not_finite[0] + quantity->not_finite[1])
+            text_addf(out, "%s: nan or inf in %zu of A's and %zu of B's experiments, which are left out of it\n", name,
+                      quantity->not_finite[0], quantity->not_finite[1]);
+    }
 }
 
 /* The names of the factors with one role, commas between: "batch_size, node". logs: "ln(epochs)" of a covariate. */
@@ -116,16 +166,26 @@ static void say_strata(const struct versus *versus, struct text *out)
         return;
     text_addf(out, "compared within %zu strata of equal %s: %zu of A's and %zu of B's experiments\n",
               versus_blocks(versus), by, versus->sides[0].used_count, versus->sides[1].used_count);
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+    for (size_t i = 0; i < versus->quantity_count; i++) {
         const struct versus_quantity *quantity = &versus->quantities[i];
         const struct stats_effect *effect = versus_effect(quantity);
+        AUTO_FREE char *name = audit_text_fit(quantity->name, MOST_NAME);
         if (quantity->heterogeneous)
             text_addf(out,
-                      "%s: the strata differ in the ratio, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): "
-                      "one ratio "
-                      "does not describe all of them\n",
-                      quantity->name, effect->lowest, effect->highest, quantity->heterogeneity_p, 100 * effect->i2);
+                      "%s: the strata differ in the %s, from %.4g to %.4g (Cochran's Q, p = %.2g; I2 = %.0f %%): "
+                      "one %s does not describe all of them\n",
+                      name, measure_word(quantity), effect->lowest, effect->highest, quantity->heterogeneity_p,
+                      100 * effect->i2, measure_word(quantity));
     }
+}
+
+/* Where some settings were repeated, and count once. */
+static void say_settings(const struct versus *versus, struct text *out)
+{
+    const struct versus_side *a = &versus->sides[0], *b = &versus->sides[1];
+    if (versus->by_setting && a->settings + b->settings < a->used_count + b->used_count)
+        text_addf(out, "repeats of a setting count once, by their mean: %zu settings of A, %zu of B\n", a->settings,
+                  b->settings);
 }
 
 /* What is adjusted for, and what could not be. */
@@ -133,11 +193,11 @@ static void say_adjustment(const struct versus *versus, struct text *out)
 {
     AUTO_FREE char *names = names_of(versus, VERSUS_COVARIATE, true);
     AUTO_FREE char *mixed = names_of(versus, VERSUS_MIXED, false);
-    if (*names && shown_of(versus).adjusted)
-        text_addf(out,
-                  "adjusted: by the linear model ln(quantity) = stratum + side + slopes * (%s); p is of the adjusted "
-                  "ratio\n",
-                  names);
+    struct shown shown = shown_of(versus);
+    if (*names && shown.adjusted)
+        text_addf(out, "adjusted: by the linear model %s = stratum + side + slopes * (%s); p is of the adjusted %s\n",
+                  shown.measure ? "ln(quantity), or a metric on its scale," : "ln(quantity)", names,
+                  shown.measure ? "figure" : "ratio");
     else if (*names)
         text_addf(out, "not adjusted for %s: it cannot be separated from the sides\n", names);
     for (size_t f = 0; f < versus->factor_count; f++) {
@@ -161,7 +221,7 @@ static void say_adjustment(const struct versus *versus, struct text *out)
 /* What the meters' own uncertainty makes of the ratios of energies: power has the same. */
 static void say_measurement(const struct versus *versus, struct text *out)
 {
-    for (size_t i = 0; i < VERSUS_QUANTITIES; i++) {
+    for (size_t i = 0; i < versus->quantity_count; i++) {
         const struct versus_quantity *quantity = &versus->quantities[i];
         const struct measurement *measurement = &quantity->measurement;
         if (!measurement->valid || !versus_effect(quantity)->valid || strcmp(quantity->name, "gpu_power_w") == 0)
@@ -255,10 +315,13 @@ void versus_text(const struct versus *versus, struct reading g_per_kwh, bool col
     say_side(&versus->sides[1], "B", out);
     say_figures(versus, colour, out);
     say_measurement(versus, out);
+    say_metrics(versus, out);
     add_conditions(versus, colour, out);
     say_carbon(versus, g_per_kwh, out);
     say_strata(versus, out);
+    say_settings(versus, out);
     say_adjustment(versus, out);
+    figures_text_spellings(&versus->dataset, out);
     say_places(versus, out);
     if (versus->order_known && versus->order_confounded)
         text_add(out, "order confounded: the groups did not interleave in time, so a change of the machine or the room "

@@ -14,6 +14,7 @@ static const double singular = 1e-7, saturated = 1e-9, no_difference = 1e-12;
  * modified Gram-Schmidt, each twice). */
 struct model {
     const struct stats_effect_input *in;
+    double unit; /* of y: what is compared with no_difference is about 1 */
     size_t columns;
     double *q;    /* count rows of columns */
     double *y;    /* less its stratum's mean */
@@ -26,6 +27,20 @@ struct model {
 static double *q_at(const struct model *model, size_t row, size_t column)
 {
     return &model->q[row * model->columns + column];
+}
+
+/* An effect on y's scale as it is told. */
+static double shown(const struct model *model, double effect)
+{
+    return model->in->plain ? effect * model->unit : exp(effect);
+}
+
+static double unit_of(const struct stats_effect_input *in)
+{
+    double most = 0;
+    for (size_t i = 0; in->plain && i < in->count; i++)
+        most = fmax(most, fabs(in->y[i]));
+    return most > 0 ? most : 1;
 }
 
 static void center(const struct model *model, double *values, size_t stride)
@@ -69,10 +84,10 @@ static void fit(struct model *model)
     for (size_t i = 0; i < in->count; i++)
         model->size[in->stratum[i]]++;
     for (size_t i = 0; i < in->count; i++) {
-        model->y[i] = in->y[i];
+        model->y[i] = in->y[i] / model->unit;
         for (size_t k = 0; k < in->covariates; k++)
             *q_at(model, i, k) = in->x[i * in->covariates + k];
-        *q_at(model, i, in->covariates) = in->is_b[i];
+        *q_at(model, i, in->covariates) = in->column ? in->column[i] : in->is_b[i];
     }
     center(model, model->y, 1);
     for (size_t k = 0; k < model->columns; k++) {
@@ -167,7 +182,8 @@ static void set_error(const struct model *model, struct stats_effect *out)
     out->sigma = sqrt(squares / df);
     out->error = sqrt(variance) < no_difference ? 0 : sqrt(variance);
     double half = out->error > 0 ? special_t_quantile(0.5 + STATS_CONFIDENCE / 2, out->df) * out->error : 0;
-    out->interval = (struct stats_interval){exp(out->log_ratio - half), exp(out->log_ratio + half), STATS_T};
+    out->interval =
+        (struct stats_interval){shown(model, out->log_ratio - half), shown(model, out->log_ratio + half), STATS_T};
     if (out->error > 0)
         out->p = 2 * special_t_cdf(-fabs(out->log_ratio / out->error), out->df);
     else
@@ -187,7 +203,7 @@ static void set_heterogeneity(const struct model *model, const double *beta, str
     double within = 0, df = 0, weights = 0, mean = 0;
     for (size_t i = 0; i < in->count; i++) {
         struct cell *cell = &cells[2 * in->stratum[i] + in->is_b[i]];
-        rest[i] = in->y[i];
+        rest[i] = in->y[i] / model->unit;
         for (size_t k = 0; k < in->covariates; k++) {
             rest[i] -= beta[k] * in->x[i * in->covariates + k];
         }
@@ -208,8 +224,8 @@ static void set_heterogeneity(const struct model *model, const double *beta, str
         if (!(a->count > 0) || !(b->count > 0))
             continue;
         double weight = a->count * b->count / (a->count + b->count), apart = b->sum / b->count - a->sum / a->count;
-        out->lowest = out->strata == 0 || exp(apart) < out->lowest ? exp(apart) : out->lowest;
-        out->highest = out->strata == 0 || exp(apart) > out->highest ? exp(apart) : out->highest;
+        out->lowest = out->strata == 0 || shown(model, apart) < out->lowest ? shown(model, apart) : out->lowest;
+        out->highest = out->strata == 0 || shown(model, apart) > out->highest ? shown(model, apart) : out->highest;
         out->strata++;
         weights += weight;
         mean += weight * apart;
@@ -233,7 +249,7 @@ static void set_heterogeneity(const struct model *model, const double *beta, str
 
 void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
 {
-    struct model model = {.in = in, .columns = in->covariates + 1};
+    struct model model = {.in = in, .unit = unit_of(in), .columns = in->covariates + 1};
     double beta[COLUMNS] = {0};
     *out = (struct stats_effect){0};
     AUTO_FREE double *q = mem_array((in->count + 1) * model.columns, sizeof *q);
@@ -247,16 +263,20 @@ void stats_effect(const struct stats_effect_input *in, struct stats_effect *out)
     fit(&model);
     solve(&model, beta);
     for (size_t k = 0; k < in->covariates; k++) {
-        out->slopes[k] = beta[k];
+        out->slopes[k] = beta[k] * model.unit;
         out->dropped[k] = model.dropped[k];
     }
-    set_heterogeneity(&model, beta, out);
-    out->valid = !model.dropped[in->covariates] && out->strata > 0;
+    if (!in->column)
+        set_heterogeneity(&model, beta, out);
+    out->valid = !model.dropped[in->covariates] && (in->column || out->strata > 0);
     if (!out->valid)
         return;
     out->log_ratio = fabs(beta[in->covariates]) < no_difference ? 0 : beta[in->covariates];
-    out->ratio = exp(out->log_ratio);
+    out->ratio = shown(&model, out->log_ratio);
     set_error(&model, out);
+    out->log_ratio *= model.unit;
+    out->error *= model.unit;
+    out->sigma *= model.unit;
 }
 
 struct power {

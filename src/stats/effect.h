@@ -12,8 +12,10 @@
 /* y = a level of its stratum + effect (where it is of side b) + sum of slope[k] * x[k] + noise. */
 struct stats_effect_input {
     size_t count;
-    const double *y; /* logarithms */
+    const double *y; /* logarithms, or logits: the effect is a ratio, or a ratio of odds */
+    bool plain;      /* of y: values as they are: the effect is a difference, and every "ratio" below is one */
     const bool *is_b;
+    const double *column;  /* not NULL: instead of is_b, of which the effect is a slope: for each 1 of this column */
     const size_t *stratum; /* below strata */
     size_t strata;
     const double *x; /* count rows of covariates; NULL: none */
@@ -25,12 +27,12 @@ struct stats_effect_input {
  * nearly Welch's. */
 struct stats_effect {
     bool valid;       /* the sides share a stratum, and no covariate says the same as the side */
-    double log_ratio; /* b over a */
+    double log_ratio; /* b over a; plain: b less a */
     bool has_error;   /* the rest is known: there is more data than parameters */
     double error, df, p;
     double ratio;
     struct stats_interval interval; /* of the ratio */
-    double sigma;                   /* standard deviation of one experiment's noise, as a share */
+    double sigma;                   /* standard deviation of one experiment's noise, as a share; plain: in y's unit */
     size_t strata;                  /* that have both sides */
     double slopes[STATS_EFFECT_COVARIATES];
     bool dropped[STATS_EFFECT_COVARIATES]; /* constant within strata, or told by the covariates before it */

@@ -32,7 +32,12 @@ static struct stats_interval refuse(const char **why, const char *reason)
     return (struct stats_interval){0};
 }
 
-static double to_scale(double x, enum stats_scale scale)
+bool stats_scale_holds(enum stats_scale scale, double lowest, double highest)
+{
+    return lowest > bounds[scale].low && highest < bounds[scale].high;
+}
+
+double stats_to_scale(double x, enum stats_scale scale)
 {
     return scale == STATS_ANY ? x : scale == STATS_POSITIVE ? log(x) : log(x / (bounds[scale].high - x));
 }
@@ -112,9 +117,9 @@ struct stats_interval stats_median_interval_on(const double *x, size_t n, enum s
         return refuse(why, "fewer than 3 values");
     double scaled[STATS_ORDER_LEAST];
     for (size_t i = 0; i < n; i++) {
-        if (x[i] <= bounds[scale].low || x[i] >= bounds[scale].high)
+        if (!stats_scale_holds(scale, x[i], x[i]))
             return refuse(why, "fewer than 6 values, and one at the end of what is possible");
-        scaled[i] = to_scale(x[i], scale);
+        scaled[i] = stats_to_scale(x[i], scale);
     }
     double mean = stats_mean(scaled, n).value, deviation = stats_deviation(scaled, n).value;
     if (!(deviation > 1e-12 * fabs(mean)))

@@ -20,6 +20,10 @@ struct stats_interval {
 /* What values can be: anything, over 0, from 0 to 1, from 0 to 100. No interval leaves it. */
 enum stats_scale { STATS_ANY, STATS_POSITIVE, STATS_SHARE, STATS_PERCENT };
 
+/* Where all values are inside: the logarithm of positive ones, the logit of shares, others as they are. */
+bool stats_scale_holds(enum stats_scale scale, double lowest, double highest);
+double stats_to_scale(double x, enum stats_scale scale);
+
 /* An interval is given where it holds the truth in at least 93 % of the samples of each of five distributions
  * (tests/unit/stats/coverage.c, docs/stats.md). Else `why`, if not NULL, becomes the reason, a string constant; it
  * becomes NULL where there is an interval. */

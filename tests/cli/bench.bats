@@ -287,7 +287,7 @@ def wealth(x, side): # signed sequential ranks (Reynolds 1975), four bets on the
 told = [n for n in range(1, len(x) + 1) if wealth(x[:n], 1) >= 40]
 assert told == [len(x)], (told, len(x)) # the first look at which it is told is the last
 until = got["until"]
-assert until == {"share": None, "decided": True, "reached": True, "blocks": len(x)}, until
+assert until == {"share": None, "decided": True, "of": "duration_s", "reached": True, "blocks": len(x)}, until
 ratio = got["commands"][1]["until"]["duration_s"]
 assert ratio["sign"] == 1 and ratio["blocks"] == len(x) and got["commands"][0]["until"] is None
 means = sorted((a + b) / 2 for i, a in enumerate(x) for b in x[:i + 1])
@@ -323,6 +323,44 @@ LOOK
         run -2 bench --until "$wrong" true true
         [[ $output == *"--until takes 0.01% to 100%, as in 1%: '$wrong'"* ]]
     done
+}
+
+# Both take as long; what one of them loads the GPU with is the difference. Of the time it would not be decided.
+@test "--of gpu-energy: the bench goes on until the energies are decided, and no longer; what is not measured ends it" {
+    scenario 1
+    printf '#!/bin/sh\nsleep 1\n' >idle.sh
+    printf '#!/bin/sh\n%s\nsleep 1\n' "$(job_holds 512 80)" >load.sh
+    chmod +x idle.sh load.sh
+    export TARE_TIME_SCALE=0.1 # tare's own waits alone
+    bench --until-decided --of gpu-energy --runs 30 --pause 0 --seed 4 --verdicts all --json ./idle.sh ./load.sh >bench.json 2>err
+    python3 - "$(bench_dir)" <<'LOOK'
+import csv, json, math, sys
+got = json.load(open("bench.json"))
+rows = list(csv.DictReader(open(sys.argv[1] + "/summary.csv")))
+blocks = [dict((row["repository"], float(row["energy_gpu_total_joules"])) for row in rows[i:i + 2]) for i in range(0, len(rows), 2)]
+x = [math.log(block["B"] / block["A"]) for block in blocks]
+def wealth(x): # as above
+    total = 0
+    for bet, share in ((0.15, 0.2), (0.4, 0.3), (1, 0.3), (2.5, 0.2)):
+        product = share
+        for i, own in enumerate(x):
+            rank = sorted(map(abs, x[:i + 1])).index(abs(own)) + 1
+            product *= 1 + math.tanh(bet * math.copysign(math.sqrt(3) * (rank - 0.5) / (i + 1), own))
+        total += product
+    return total
+told = [n for n in range(1, len(x) + 1) if wealth(x[:n]) >= 40]
+assert told == [len(x)] and 7 <= len(x) < 30, (told, x)
+assert got["until"] == {"share": None, "decided": True, "of": "gpu_energy_j", "reached": True, "blocks": len(x)}, got["until"]
+assert got["commands"][1]["until"]["gpu_energy_j"]["sign"] == 1, got["commands"][1]["until"]
+LOOK
+    [ -z "$(find /sys/bus/event_source/devices/power /sys/class/powercap -name 'energy*' 2>/dev/null)" ] || skip "this machine has a counter of CPU energy"
+    run -3 bench --until 1% --of cpu-energy --pause 0 ./idle.sh ./load.sh
+    [[ "$output" == *"--until 1% of CPU energy: not reached by 1 block"*"--of cpu-energy: it was not measured in any run of the first block"* ]]
+    run -2 bench --of gpu-energy true true
+    [[ "$output" == *"--of is what --until and --until-decided go by"* ]]
+    run -2 bench --until 1% --of gpu-energy --reference fastest true true
+    [[ "$output" == *"--reference fastest is by time"* ]]
+    run -2 bench --until 1% --of power true true
 }
 
 @test "--scan runs a command with each value, and --export-markdown writes them as a table" {

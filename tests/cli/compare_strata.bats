@@ -141,6 +141,141 @@ assert q["heterogeneity"] is None, q
 END
 }
 
+# Shares on logits, positive losses on logarithms, the others as they are: each of it by statsmodels on that scale.
+@test "metrics are compared on the scale they live on, beside time and energy, all corrected together" {
+    needs_statsmodels
+    for shape in plain strata drawn; do
+        shape=$shape plant 12 << 'END'
+import os
+def one(b, batch):
+    rate = math.exp(rng.uniform(math.log(1e-4), math.log(1e-1)))
+    more = {"plain": {}, "strata": {"batch": batch}, "drawn": {"learning_rate": rate}}[os.environ["shape"]]
+    share = lambda logit: 1 / (1 + math.exp(-logit))
+    return run(100, 200, perf_accuracy=share(2 + 0.5 * b + rng.gauss(0, 0.1)), perf_top1_percent_accuracy=100 * share(1 + rng.gauss(0, 0.1)),
+               perf_loss=math.exp(0.3 * b + rng.gauss(0, 0.1)), perf_reward=-5 + 3 * b + rng.gauss(0, 1),
+               perf_temperature=1e6 + rng.gauss(0, 1), perf_recall=rng.choice((0.9, 0.95, 1.0)), **more)
+write("one", [one(False, batch) for batch in (16, 32) for _ in range(12)])
+write("two", [one(True, batch) for batch in (16, 32) for _ in range(12)])
+END
+        case $shape in
+        plain) compared one two - ;;
+        strata) compared one two hyperparam_batch ;;
+        drawn) compared one two - --covariates learning_rate ;;
+        esac
+        quantity accuracy 'q["told_apart"] and q["better"] == "b" and q["measure"] == "odds_ratio" and 1.5 < q["effect"] < 1.8 and got["corrected_for"] == 9'
+        quantity loss 'q["told_apart"] and q["better"] == "a" and q["measure"] == "ratio" and 1.2 < q["ratio"] < 1.5'
+        quantity reward 'q["told_apart"] and q["better"] == "b" and q["measure"] == "difference" and 2 < q["effect"] < 4'
+        quantity temperature 'not q["told_apart"] and abs(q["effect"]) < 2'
+        quantity recall 'not q["told_apart"] and q["measure"] == "difference" and abs(q["effect"]) < 0.1'
+    done
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"B against A by"*"p (Holm, of 9)"* ]]
+    [[ "$output" == *"accuracy "*"odds ratio, higher is better"*"different: B is better"* ]]
+    [[ "$output" == *"loss "*"ratio, lower is better"*"different: A is better"* ]]
+    [[ "$output" == *"reward "*"difference, higher is better"*"different: B is better"* ]]
+    [[ "$output" == *"recall: a value is 0, or 100 % of a share, so it is compared as it is"* ]]
+    # A difference of 5 % is a ratio: of what is not compared by one nothing is said.
+    run -0 "$TARE" compare one two --sample-size 5
+    [[ "$output" == *"loss: "*" settings a side find"* && "$output" != *"accuracy: "*" a side find"* ]]
+}
+
+@test "trainings that diverged are left out of a comparison of their metric, and how many is told" {
+    needs_statsmodels
+    plant 13 << 'END'
+write("one", [run(100, 200, perf_loss=math.exp(rng.gauss(0, 0.1))) for _ in range(8)])
+write("two", [run(100, 200, perf_loss=loss) for loss in ("nan", "inf", "nan", 1.1, 1.2, 0.9, 0.8, 1.3)])
+END
+    compared one two -
+    quantity loss 'q["a_not_finite"] == 0 and q["b_not_finite"] == 3 and q["b_n"] == 5 and got["b"]["compared"] == 8'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"loss: nan or inf in 0 of A's and 3 of B's experiments, which are left out of it"* ]]
+}
+
+@test "names that differ by case alone are one hyperparameter, and said to be; a Seed is a seed; an experiment with both has two" {
+    plant 14 << 'END'
+seed = lambda: rng.randrange(10 ** 6)
+write("one", [run(100 * b, 200, Seed=seed(), batch=b, Epochs=e) for b in (1, 2, 3) for e in (10, 20) for _ in range(4)])
+write("two", [run(100 * b, 200, SEED=seed(), Batch=b, epochs=e) for b in (1, 2, 3) for e in (10, 20) for _ in range(3)])
+write("both", [run(100, 200, n=1, N=n, seed=seed()) for n in (1, 2) for _ in range(3)])
+END
+    "$TARE" compare one two --json >compare.json
+    quantity duration_s 'got["factors"] == [{"name": "Epochs", "role": "stratum"}, {"name": "batch", "role": "stratum"}] and q["blocks"] == 6'
+    quantity duration_s 'got["spellings"] == [{"name": a, "other": b, "joined": True} for a, b in (("batch", "Batch"), ("Epochs", "epochs"), ("Seed", "SEED"))], got["spellings"]'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"hyperparameters batch and Batch are taken for one: their names differ by case alone"* ]]
+    # Chosen by the name that the folder has.
+    run -0 "$TARE" compare one:batch=1 two:Batch=2 --json
+    run -0 "$TARE" stats one two --json
+    python3 -c 'import json, sys; (g,) = json.loads(sys.argv[1])["groups"]; assert {e["hyperparameter"] for e in g["effects"]} == {"batch", "Epochs"} and g["effects"][0]["runs"] == 42, g["effects"]' "$output"
+    run -0 "$TARE" stats both
+    [[ "$output" == *"hyperparameters n and N are two: an experiment has both"* ]]
+    run -0 "$TARE" export one two -o tables
+    [ "$(cut -d, -f3 tables/hyperparameters.csv | sort -u | tr '\n' ' ')" = 'Batch Epochs SEED Seed batch epochs name ' ]
+}
+
+# Each setting has an energy of its own that no hyperparameter tells. Were runs the unit, ten repeats of four settings would be forty.
+@test "repeats of a drawn setting count once: by their mean, in stats and in compare" {
+    needs_statsmodels
+    plant 15 << 'END'
+def drawn(settings, repeats):
+    rows = []
+    for _ in range(settings):
+        rate, own = math.exp(rng.uniform(math.log(1e-4), math.log(1e-1))), math.exp(rng.gauss(0, 0.3))
+        rows += [run(100 * own, 200, mode="mutation", seed=k, learning_rate=rate, perf_loss=own * math.exp(rng.gauss(0, 0.01))) for k in range(rng.randint(1, repeats))]
+    return rows
+write("one", drawn(10, 12))
+write("two", drawn(9, 12))
+END
+    compared one two - --covariates learning_rate
+    quantity duration_s 'got["a"]["settings"] == 10 and got["b"]["settings"] == 9 and got["a"]["compared"] > 40 and not q["told_apart"]'
+    run -0 "$TARE" compare one two
+    [[ "$output" == *"repeats of a setting count once, by their mean: 10 settings of A, 9 of B"* ]]
+    run -0 "$TARE" stats one
+    [[ "$output" == *"; 10 settings were drawn: the mean of each counts once"* ]]
+    # So few settings cannot be adjusted for, however many runs there are of each.
+    plant 16 << 'END'
+write("one", [run(100, 200, seed=k, learning_rate=rate) for k in range(20) for rate in (1, 2)])
+write("two", [run(100, 200, seed=k, learning_rate=rate) for k in range(20) for rate in (3, 4)])
+END
+    run -2 "$TARE" compare one two
+    [[ "$output" == *"too few experiments to adjust for it"* ]]
+}
+
+# Of 300 pairs of folders whose settings differ by chance alone; with runs as the unit 38 in 100 "differ".
+@test "repeats of drawn settings make no difference where there is none" {
+    python3 "$ROOT/tests/statistics/drawn_rates.py" --count 300 --seed 3
+}
+
+@test "interactions of hyperparameters are tried where they are asked for alone, and equal those of statsmodels" {
+    needs_statsmodels
+    plant 17 << 'END'
+def drawn():
+    batch, epochs, rate, drop = rng.choice((16, 32, 64, 128)), rng.randint(5, 50), math.exp(rng.uniform(-9, -2)), rng.choice((0, 0.1, 0.5))
+    optimizer, repeats = rng.choice("ab"), rng.choice((1, 1, 2))
+    power = 0.5 * (math.log(batch) - 4) * (math.log(epochs) - 3)
+    share = 1 / (1 + math.exp(-1 - rng.gauss(0, 0.3) - drop))
+    return [run(100 * math.exp(power), 200, batch=batch, epochs=epochs, learning_rate=rate, dropout=drop, seed=k, optimizer=optimizer,
+                perf_accuracy=share, perf_reward=-3 + rng.gauss(0, 1), perf_loss=math.exp(rng.gauss(0, 0.1))) for k in range(repeats)]
+write("one", [row for _ in range(60) for row in drawn()])
+write("few", [row for _ in range(8) for row in drawn()])
+END
+    "$TARE" stats one --interactions --json >stats.json
+    python3 "$ROOT/tests/statistics/interactions_reference.py" stats.json one batch epochs learning_rate dropout:plain
+    python3 -c 'import json
+(group,) = json.load(open("stats.json"))["groups"]
+(found,) = [i for i in group["interactions"] if i["p_corrected"] <= 0.05]
+assert found["hyperparameters"] == ["batch", "epochs"] and found["on"] == "gpu_energy_j" and found["interval"]["low"] < 0.5 < found["interval"]["high"], found
+assert group["interactions_missing"] is None'
+    run -0 "$TARE" stats one --interactions
+    [[ "$output" == *"the effect of batch on gpu_energy_j depends on epochs: slope of the product 0."*" corrected"* ]]
+    run -0 "$TARE" stats one
+    [[ "$output" != *"depends on"* ]]
+    "$TARE" stats one --json >stats.json
+    run -1 grep -q interaction stats.json
+    run -0 "$TARE" stats few --interactions
+    [[ "$output" == *"no interactions: fewer than two settings for each parameter of the model"* ]]
+}
+
 @test "what each side has one value of is told to be confounded, and a stratum of one side alone is left out" {
     plant 9 << 'END'
 write("one", [run(100, 200, batch=16, note=n, epochs=10) for n in ("a", "b", "c", "d")] + [run(100, 200, batch=64, note="e", epochs=10)])

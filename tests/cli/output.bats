@@ -50,7 +50,8 @@ forms() {
 7 exec -- sh -c 'exit 7'" ;;
     bench) echo "3 bench true -n 2 --pause 0 --preflight go-on
 3 bench true -n 2 --pause 0 --preflight go-on --quiet
-3 bench true -n 2 --pause 0 --preflight go-on --json" ;;
+3 bench true -n 2 --pause 0 --preflight go-on --json
+3 bench true true -n 2 --pause 0 --preflight go-on --until-decided --of time" ;;
     measure) echo "3 measure --for 0.5
 3 measure --for 0.5 --json" ;;
     calibrate) echo "1 calibrate --show
@@ -62,7 +63,8 @@ forms() {
 3 audit $run_1 --external-meter meter.csv
 3 audit $run_1 --external-meter meter.csv --json" ;;
     stats) echo "3 stats $run_1
-3 stats $run_1 --json" ;;
+3 stats $run_1 --json
+3 stats $run_1 --interactions" ;;
     compare) echo "3 compare $run_1 $run_1
 3 compare $run_1 $run_1 --json
 3 compare $run_1 $run_1 --expect 'duration_s<1'" ;;
@@ -288,6 +290,7 @@ audit "$hostile"' ;;
     stats) echo 'stats "$run_1"
 stats study
 stats study --json
+stats study --interactions
 stats "$hostile"' ;;
     compare) echo 'compare "$run_1" study
 compare "study:repo=$hostile" "study:repo=$hostile"

@@ -468,6 +468,36 @@ END
 }
 
 # Of a run of tare the same goals are in the page, with what the registry said.
+@test "the page draws each effect of a hyperparameter as stats says it: median, band, points" {
+    python3 - << END
+import math, random, sys
+sys.path.insert(0, "$ROOT/tests/statistics")
+from planted import write_folder
+rng = random.Random(21)
+def run(**params):
+    seconds = 10 * params.get("epochs", 7) * math.exp(rng.gauss(0, 0.1))
+    # The mean power of all of them differs by its last digits alone.
+    return {"duration_s": seconds, "energy_j": 200 * seconds, "perf_accuracy": rng.uniform(0.5, 0.9), "perf_odd": rng.gauss(0, 3), **params}
+write_folder("drawn", [run(mode="mutation", epochs=rng.randint(5, 50), learning_rate=math.exp(rng.uniform(-9, -2)), batch_size=rng.choice((16, 32, 64, 128)),
+                           shuffle=rng.choice((0, 1)), seed=k) for k in range(60)]
+             + [run(mode="default", model="other", width=w) for w in (1, 2, 3) for _ in range(4)])
+END
+    "$TARE" stats drawn --json > stats.json
+    "$TARE" report drawn -o drawn.html
+    # No range holds what was left over alone.
+    python3 -c 'import json
+for effect in [e for g in json.load(open("stats.json"))["groups"] for e in g["effects"] if e["hyperparameter"] in ("epochs", "learning_rate")]:
+    assert 2 <= len(effect["curve"]) <= 8 and all(level["n"] >= 4 for level in effect["curve"]), effect'
+    page_of effects drawn.html stats.json
+    page_of quiet drawn.html
+    "$TARE" report drawn -o zh.html --lang zh
+    page_of chinese zh.html
+    # A run's own page, written when it ended.
+    diverging
+    "$TARE" stats "$(run_dir)" --json > stats.json
+    page_of effects "$(run_dir)/report.html" stats.json
+}
+
 @test "the page of a run has the goals that its registry said" {
     diverging
     "$TARE" report "$(run_dir)" -o report.html --lang en > /dev/null

@@ -144,6 +144,13 @@ def check(path, given):
         sets.setdefault((float(row["hyperparam_lr"]), int(row["hyperparam_epochs"])), []).append(row)
     for at, param in enumerate(("lr", "epochs")):
         for name, column in (("gpu_energy_j", "energy_gpu_total_joules"), ("accuracy", "perf_accuracy")):
+            # A drawn setting counts once, however often it ran.
+            means, figure = [statistics.mean(float(r[column]) for r in rows_) for rows_ in sets.values()], found["draws", "drawn"][name]
+            assert (figure["n"], figure["runs"]) == (40, 80), figure
+            near(figure["mean"], statistics.mean(means))
+            near(figure["deviation"], statistics.stdev(means))
+            check_median(figure, means, "positive" if name == "gpu_energy_j" else "percent")
+            check_mean(figure, means, math.inf if name == "gpu_energy_j" else 100)
             effect = effects["draws", param, name]
             assert (effect["n"], effect["runs"]) == (40, 80), effect
             check_rank(effect, [key[at] for key in sets], [statistics.mean(float(r[column]) for r in rows_) for rows_ in sets.values()])

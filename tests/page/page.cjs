@@ -459,6 +459,61 @@ const checks = {
     }
   },
 
+  // MORE: what "stats --json" says of the same folder. Each effect has a picture: medians, ends of ranges and bounds of intervals lie where
+  // one straight scale puts them (upwards) and one straight or logarithmic one (across), and the points are the group's experiments.
+  async effects(browser, file, stats) {
+    const page = await open(browser, file), groups = JSON.parse(fs.readFileSync(stats, "utf8")).groups.filter((group) => group.effects.length);
+    await page.waitForSelector("#effects svg");
+    const tried = groups.reduce((all, group) => all + group.effects.length, 0);
+    let drawn = 0;
+    for (const [g, group] of groups.entries()) {
+      if (groups.length > 1) await page.selectOption("#effect-group", String(g));
+      assert.equal(await page.$$eval("#effect option", (list) => list.length), group.effects.length);
+      const first = group.effects[await page.$eval("#effect", (select) => select.value)];
+      assert.equal(first.p_corrected, Math.min(...group.effects.map((effect) => effect.p_corrected)));
+      for (const [e, effect] of group.effects.entries()) {
+        await page.selectOption("#effect", String(e));
+        const seen = await page.evaluate(() => {
+          const corners = (path) => [...path.getAttribute("d").matchAll(/[ML]([-0-9.e]+) ([-0-9.e]+)/g)].map((found) => [Number(found[1]), Number(found[2])]);
+          const frame = document.querySelector("#effects svg").getBoundingClientRect();
+          const cut = [...document.querySelectorAll("#effects svg text")].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+          }).map((text) => text.textContent);
+          return { cut, line: corners(document.querySelector("path.effect-curve")), bands: [...document.querySelectorAll("path.effect-band")].map(corners), circles: document.querySelectorAll("#effects circle").length,
+            levels: document.querySelectorAll("rect.effect-level").length, told: document.getElementById("effect-told").textContent, texts: [...document.querySelectorAll("#effects svg text")].map((text) => text.lastChild.textContent) };
+        });
+        const levels = effect.curve, ends = (level) => (level.from === level.to ? [level.from] : [level.from, level.to]);
+        const wanted = levels.flatMap((level) => ends(level).map((x) => [x, level.median]));
+        const runs = [[]];
+        for (const level of levels) level.interval ? runs[runs.length - 1].push(level) : runs.push([]);
+        const outlines = runs.filter((list) => list.length).map((list) => [...list.flatMap((l) => [[l.from, l.interval.high], [l.to, l.interval.high]]), ...list.flatMap((l) => [[l.from, l.interval.low], [l.to, l.interval.low]]).reverse()]);
+        assert.deepEqual([seen.line.length, ...seen.bands.map((band) => band.length)], [wanted.length, ...outlines.map((band) => band.length)], effect.hyperparameter);
+        const pairs = [...wanted.map((want, i) => [want, seen.line[i]]), ...outlines.flatMap((band, b) => band.map((want, i) => [want, seen.bands[b][i]]))];
+        const straight = (which, scale) => {
+          const list = pairs.map(([want, at]) => [scale(want[which]), at[which]]).sort((a, b) => a[0] - b[0]), [low, high] = [list[0], list[list.length - 1]];
+          return list.every(([want, at]) => Math.abs(low[1] + ((want - low[0]) / (high[0] - low[0] || 1)) * (high[1] - low[1]) - at) < 0.01);
+        };
+        assert.ok(straight(1, (v) => v), `${effect.on} by ${effect.hyperparameter}`);
+        assert.ok(straight(0, (v) => v) || straight(0, Math.log), `${effect.on} by ${effect.hyperparameter}, across`);
+        assert.ok(seen.line[0][0] < seen.line[seen.line.length - 1][0]);
+        assert.equal(seen.levels, levels.length);
+        assert.deepEqual(seen.cut, []);
+        assert.ok(seen.circles >= effect.runs && seen.circles <= group.n, `${seen.circles} points`);
+        assert.ok(seen.texts.includes(effect.hyperparameter), seen.texts.join());
+        assert.ok(seen.told.includes(`ρ ${effect.rho.toFixed(2).replace("-", "−")}`) && seen.told.includes(`for ${tried} effects`) && seen.told.includes(`${effect.n} points of ${effect.runs} runs`), seen.told);
+        assert.equal(seen.told.startsWith("Cannot be told from chance"), effect.p_corrected >= 0.05, seen.told);
+        drawn++;
+      }
+    }
+    assert.ok(drawn > 0);
+    // A point leads to its experiment.
+    await page.click("#effects circle", { force: true });
+    assert.match(await page.textContent("#detail h2"), /_\d+/);
+    assert.deepEqual(page.said, []);
+    await page.context().close();
+  },
+
   async words(browser, file, wanted) {
     const page = await open(browser, file);
     assert.equal(await page.textContent("#verdict .sentence"), wanted);

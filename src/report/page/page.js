@@ -83,6 +83,8 @@ const quantile = (sorted, q) => {
 /* About n round steps over a range; of seconds, as clocks have them. */
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 function ticks(low, high, n, ofTime = false) {
+  /* Values that differ by their last digits alone: steps so small would never get from one to the next. */
+  if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low / 2 + high / 2];
   const rough = (high - low) / n || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = (ofTime && rough >= 1 && CLOCK.find((s) => s >= rough)) || [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
   const list = [];
@@ -233,4 +235,4 @@ place("foot", make("p", {}, say(head.layout ? "foot_study" : "foot")));
 const worst = ["contaminated", "suspect", "unverified"].map((verdict) => rows.find((row) => row.verdict === verdict)).find(Boolean);
 if (rows.length) choose(worst || finished[0] || rows[0]);
 /* What can be worked with comes first; each of these when the one before was painted. */
-for (const [i, show] of [showTimeline, showLanes, showEvidence, showSpread, showFront].entries()) setTimeout(show, 20 * i);
+for (const [i, show] of [showTimeline, showLanes, showEvidence, showSpread, showFront, showEffects].entries()) setTimeout(show, 20 * i);

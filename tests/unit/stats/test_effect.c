@@ -49,6 +49,25 @@ static void one_stratum_is_welchs_t_test(void **state)
     near(out.sigma, sqrt(2), 1e-12);
 }
 
+/* The same of values as they are, far from 1: differences in their unit. */
+static void plain_values_give_a_difference_in_their_unit(void **state)
+{
+    (void)state;
+    const double y[] = {1e9, 3e9, 6e9, 8e9};
+    const bool is_b[] = {false, false, true, true};
+    const size_t stratum[] = {0, 0, 0, 0};
+    struct stats_effect out;
+    stats_effect(
+        &(struct stats_effect_input){.count = 4, .y = y, .plain = true, .is_b = is_b, .stratum = stratum, .strata = 1},
+        &out);
+    double half = special_t_quantile(0.975, 2) * sqrt(2) * 1e9;
+    near(out.ratio, 5e9, 1e-2);
+    near(out.error, sqrt(2) * 1e9, 1e-2);
+    near(out.sigma, sqrt(2) * 1e9, 1e-2);
+    near(out.interval.low, 5e9 - half, 1);
+    near(out.interval.high, 5e9 + half, 1);
+}
+
 /* One experiment alone on its side says nothing of that side's noise. */
 static void too_little_has_no_interval(void **state)
 {
@@ -127,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_the_paired_t_test),
         cmocka_unit_test(one_stratum_is_welchs_t_test),
+        cmocka_unit_test(plain_values_give_a_difference_in_their_unit),
         cmocka_unit_test(too_little_has_no_interval),
         cmocka_unit_test(covariates_that_say_nothing_new_are_dropped),
         cmocka_unit_test(what_does_not_vary_has_no_noise),
