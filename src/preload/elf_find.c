@@ -19,7 +19,7 @@ struct tables {
     const ElfW(Half) * versions; /* NULL: none */
 };
 
-/* Not strcmp and its kin: a sanitizer that replaces these looks for the real ones by dlsym, and so by this. */
+/* Not strcmp and its kin: a sanitizer that replaces these finds the real ones by dlsym, and so by this. */
 static bool begins(const char *text, const char *with)
 {
     while (*with && *text == *with) {

@@ -118,7 +118,7 @@ def background_swapped(rng):
 
 @scenario(held_out=FOURTH)
 def background_crashes_again(rng):
-    """The background fails some seconds after each start, and what looks after it starts it again and again."""
+    """The background fails some seconds after each start, and its supervisor starts it again and again."""
     trains_s, waits_s = log_uniform(rng, 1, 20), log_uniform(rng, 1, 30)
 
     def crashing(phases):
@@ -330,7 +330,7 @@ def link_degraded(rng):
 
 @scenario(held_out=FOURTH)
 def updates_after_boot(rng):
-    """Whenever the machine is switched on it looks for updates and scans: 1 to 12 minutes of each session.
+    """Whenever the machine is switched on it fetches updates and scans: 1 to 12 minutes of each session.
 
     The first experiments of every session are met, and nothing later."""
     plan = reading_files(rng, arrange(rng, kinds=ON_HOST + ("large",)))

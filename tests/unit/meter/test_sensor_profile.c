@@ -183,7 +183,7 @@ static struct calibration calibrated_h200(void)
     return found;
 }
 
-/* What a calibration knows replaces the row: a counter that looks all the time, samples of no known kind that are late
+/* What a calibration knows replaces the row: a counter that covers all the time, samples of no known kind that are late
  * by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
 static void a_calibration_replaces_what_it_knows(void **state)
 {
@@ -214,7 +214,7 @@ static void a_calibration_leaves_what_it_does_not_know(void **state)
     assert_memory_equal(&profile.of.behaviour, &row->behaviour, sizeof row->behaviour);
     assert_non_null(strstr(profile.of.source, row->source));
 
-    /* A counter that looks at a quarter is not all: the lower bound counts. */
+    /* A counter that covers a quarter is not all: the lower bound counts. */
     found = calibrated_h200();
     found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.27, 0.02);
     found.sensors[CALIBRATION_COUNTER].averaging_s = figure(0.027, 0.002);
