@@ -6,8 +6,14 @@
 #include <string.h>
 
 #define MS(count) ((int64_t)(count)*NS_PER_MS)
-#define PAPER     "arXiv 2312.02741"
-#define UNSTATED  "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"
+/* Times in ms. */
+#define TOLD(update, jitter, kind, length, share)                                                                      \
+    {                                                                                                                  \
+        .told = true, .update_ns = MS(update), .jitter_ns = MS(jitter), .averaging = kind, .averaging_ns = MS(length), \
+        .looked_share = share                                                                                          \
+    }
+#define PAPER    "arXiv 2312.02741"
+#define UNSTATED "the vendor states none; " PAPER " measured about 5 % on many boards, another share on each"
 
 const struct sensor_gain sensor_gain_rapl = {.source = "the vendor states none for RAPL"};
 
@@ -45,12 +51,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "GH200 (" PAPER ")",
         .models = {"GH200"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(100),
-                      .jitter_ns = MS(2),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(20),
-                      .looked_share = 0.2},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 20, 0.2),
         .accuracy = "unknown",
         .gain = {.source = UNSTATED},
         .source = PAPER ": 20 ms of each 100 ms",
@@ -58,12 +59,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "A100, H100 (" PAPER ")",
         .models = {"A100", "A800", "A30", "H100", "H800"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(100),
-                      .jitter_ns = MS(2),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(25),
-                      .looked_share = 0.25},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 25, 0.25),
         .accuracy = "unknown",
         .gain = {.source = UNSTATED},
         .source = PAPER ": 25 ms of each 100 ms; A30 (GA100 too) and A800, H800 (the same chips) by analogy",
@@ -71,12 +67,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "Turing (" PAPER ")",
         .models = {"T4", "RTX 20", "GTX 16", "Quadro RTX", "TITAN RTX", "T1000", "T600", "T400"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(100),
-                      .jitter_ns = MS(2),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(100),
-                      .looked_share = 1},
+        .behaviour = TOLD(100, 2, WINDOW_BOXCAR, 100, 1),
         .accuracy = "unknown",
         .gain = {.source = UNSTATED},
         .source = PAPER ": 100 ms of each 100 ms",
@@ -97,12 +88,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "Pascal, Volta (" PAPER ")",
         .models = {"V100", "P100", "P40", "P4", "GTX 10", "TITAN V", "TITAN Xp", "Quadro P"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(20),
-                      .jitter_ns = MS(1),
-                      .averaging = WINDOW_BOXCAR,
-                      .averaging_ns = MS(10),
-                      .looked_share = 0.5},
+        .behaviour = TOLD(20, 1, WINDOW_BOXCAR, 10, 0.5),
         .accuracy = "unknown",
         .gain = {.source = UNSTATED},
         .source = PAPER ": 10 ms of each 20 ms",
@@ -110,12 +96,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "Maxwell (" PAPER ")",
         .models = {"M40", "M60", "M4", "M10", "GTX 9", "Quadro M", "TITAN X"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(20),
-                      .jitter_ns = MS(1),
-                      .averaging = WINDOW_EXPONENTIAL,
-                      .averaging_ns = MS(100),
-                      .looked_share = 1},
+        .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
         .accuracy = "unknown",
         .gain = {.source = UNSTATED},
         .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken)",
@@ -123,12 +104,7 @@ static const struct sensor_profile profiles[] = {
     {
         .label = "Kepler (" PAPER ", NVML)",
         .models = {"K20", "K40", "K80", "K10", "GTX 7", "Quadro K", "TITAN Black"},
-        .behaviour = {.told = true,
-                      .update_ns = MS(20),
-                      .jitter_ns = MS(1),
-                      .averaging = WINDOW_EXPONENTIAL,
-                      .averaging_ns = MS(100),
-                      .looked_share = 1},
+        .behaviour = TOLD(20, 1, WINDOW_EXPONENTIAL, 100, 1),
         .accuracy = "5 %",
         .gain = {.bound = 0.05, .source = "NVML's manual, nvmlDeviceGetPowerUsage: within 5 % on Fermi and Kepler"},
         .source = PAPER ": updated every 20 ms, rises in about 200 ms (two time constants are taken); NVML: within 5 %",
