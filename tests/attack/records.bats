@@ -185,22 +185,27 @@ echo loss 0.5'
 }
 
 @test "a run.db that was replaced by an empty file, by another file, or by another database is the run's again" {
-    for script in 'rm $RUN/run.db; : >$RUN/run.db' 'mv $RUN/run.db $RUN/old; echo text >$RUN/run.db' \
-        'cp $RUN/run.db $RUN/copy; mv $RUN/copy $RUN/run.db' 'rm $RUN/run.db; mkdir $RUN/run.db'; do
+    # Each at once, so that it is never gone.
+    for script in ': >$RUN/new; mv $RUN/new $RUN/run.db' 'echo text >$RUN/new; mv $RUN/new $RUN/run.db' \
+        'cp $RUN/run.db $RUN/copy; mv $RUN/copy $RUN/run.db'; do
         rm -rf results
         attack sweep "$script"
         is_restored 'run.db (replaced)'
     done
+    # For a moment there is nothing: either word is right.
+    rm -rf results
+    attack sweep 'rm $RUN/run.db; mkdir $RUN/run.db'
+    is_restored 'run.db (re'
 }
 
 @test "a run.db that was replaced by a link is a file again, and what the link names is untouched" {
     echo mine >mine
-    attack sweep "mv \$RUN/run.db \$RUN/old; ln -s $WORK/mine \$RUN/run.db"
+    attack sweep "ln -s $WORK/mine \$RUN/link; ln \$RUN/run.db \$RUN/old; mv -T \$RUN/link \$RUN/run.db" # at once: it is never gone
     is_restored 'run.db (replaced)'
     [ ! -L "$DIR/run.db" ]
     is "$(cat mine)" mine
     rm -rf results
-    attack sweep 'mv $RUN/run.db $RUN/old; ln -s old $RUN/run.db'
+    attack sweep 'ln $RUN/run.db $RUN/old; ln -s old $RUN/link; mv -T $RUN/link $RUN/run.db'
     is_restored 'run.db (replaced)'
 }
 
