@@ -23,7 +23,7 @@ hint()
 }
 hint "export PATH=\"$(realpath "$(dirname "$program")"):\$PATH\"" "or: make install"
 hint "$name stats $run" "means with intervals, and what moves them"
-hint "$name audit $run" "what of it can be believed, and why"
+hint "$name audit $run" "which rows passed all checks, and why others did not"
 hint "$name doctor" "what this machine can measure"
 hint "$name exec --energy -- sleep 2" "what one command draws and uses"
 hint "$name bench -n 5 'sleep 0.1' 'sleep 0.11'" "one command against another"

@@ -56,14 +56,19 @@ def budget_holds(item):
     return gain
 '
 
-@test "each energy has its uncertainty budget, and a gain that nobody states is unknown, not 0" {
-    scenario 2 'step 0 150
+# two_gpus_measured [LINES]: a run on two GPUs of different power; LINES of the scenario before.
+two_gpus_measured() {
+    scenario 2 "${1-}step 0 150
 step 2000 600
 gpu 1
-step 0 300'
+step 0 300"
     job 'sleep 2.5; echo "loss 0.5"'
     settings 1 '"gpus_per_experiment": "all"'
     tare_run >out
+}
+
+@test "each energy has its uncertainty budget, and a gain that nobody states is unknown, not 0" {
+    two_gpus_measured
     look "$BUDGET"'
 assert len(energy["devices"]) == 2
 for item in [energy["gpu"]] + energy["devices"]:
@@ -79,14 +84,8 @@ assert "interpolation" in [c["component"] for c in energy["gpu"]["budget"]["comp
 }
 
 @test "where the vendor states the gain, the expanded uncertainty holds it, of two GPUs as if both erred alike" {
-    scenario 2 'name Tesla K40m
-step 0 150
-step 2000 600
-gpu 1
-step 0 300'
-    job 'sleep 2.5; echo "loss 0.5"'
-    settings 1 '"gpus_per_experiment": "all"'
-    tare_run >out
+    two_gpus_measured 'name Tesla K40m
+'
     look "$BUDGET"'
 for item in [energy["gpu"]] + energy["devices"]:
     gain = budget_holds(item)
