@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Half-widths are 95 % of a normal distribution. */
-static const double half_width_deviations = 1.96;
 /* A slope needs powers that differ by so much of the highest. */
 static const double least_spread = 0.1;
 enum { LEAST_FIT = 3 };
@@ -46,7 +44,7 @@ static bool find_gpu(const struct dataset *dataset, const char *of, char **uuid,
 
 static struct reading standard(struct reading half_width)
 {
-    return (struct reading){half_width.value / half_width_deviations, half_width.valid};
+    return (struct reading){half_width.value / HALF_WIDTH_DEVIATIONS, half_width.valid};
 }
 
 static void take_gpu(const struct external_meter *meter, const struct dataset_experiment *experiment,

@@ -4,13 +4,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "stats/budget.h"
+#include "stats/interval.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Half-widths are 95 % of a normal distribution. */
-static const double half_width_deviations = 1.96;
 /* Two sides whose sensors differ in weight by less than that differ by rounding. */
 static const double no_weight = 1e-9;
 
@@ -32,7 +31,7 @@ static bool read_share(const struct dataset_experiment *experiment, enum sensors
     struct reading half = sensors == SENSORS_GPU ? experiment->gpu.half_width_j : experiment->cpu_half_width_j;
     if (!energy.valid || !half.valid || !(energy.value > 0) || !isfinite(half.value))
         return false;
-    *out = half.value / half_width_deviations / energy.value;
+    *out = half.value / HALF_WIDTH_DEVIATIONS / energy.value;
     return true;
 }
 

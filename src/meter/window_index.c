@@ -393,7 +393,8 @@ static double summed_j(const struct window_index *index, const struct index_mome
 {
     double period_s = shape_seconds(index->sensor.update_period_ns, 0);
     double squares = to->sum.change_w2 - from->sum.change_w2;
-    return hypot(1.96 * period_s * sqrt(fmax(squares, 0) / 12), period_s / 2 * (to->sum.power_w - from->sum.power_w));
+    return hypot(HALF_WIDTH_DEVIATIONS * period_s * sqrt(fmax(squares, 0) / 12),
+                 period_s / 2 * (to->sum.power_w - from->sum.power_w));
 }
 
 /* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the others. */

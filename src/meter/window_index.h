@@ -7,8 +7,7 @@
 #include "meter/window_shape.h"
 #include "meter/window_smooth.h"
 #include "meter/window_spans.h"
-
-#define HALF_WIDTH_DEVIATIONS 1.96 /* a normal distribution's 95 % */
+#include "stats/interval.h"
 
 struct window_index {
     struct window_sensor sensor;

@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "report/audit_text.h"
 #include "report/table.h"
+#include "stats/interval.h"
 
 #include <math.h>
 #include <string.h>
@@ -146,7 +147,6 @@ static void say_missing(const struct page *page, const struct figures_group *gro
 /* What the meters themselves leave open of the mean energies: power has the same. */
 static void say_measurement(const struct page *page, const struct figures_group *group)
 {
-    static const double deviations = 1.96;
     for (size_t i = 0; i < group->figure_count; i++) {
         const struct figure *figure = &group->figures[i];
         const struct measurement *measurement = &figure->measurement;
@@ -158,7 +158,7 @@ static void say_measurement(const struct page *page, const struct figures_group 
                       100 * measurement->expanded.value);
         else
             text_addf(page->out, "%s, mean: read to ± %.2g %% (95 %%); the sensors' gain is unknown and comes on top\n",
-                      figure->name, 100 * deviations * measurement->u_read);
+                      figure->name, 100 * HALF_WIDTH_DEVIATIONS * measurement->u_read);
     }
 }
 

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STATS_CONFIDENCE 0.95
+#define STATS_CONFIDENCE      0.95
+#define HALF_WIDTH_DEVIATIONS 1.96 /* standard uncertainties in a half-width of 95 %, of a normal distribution */
 
 enum stats_method { STATS_NONE, STATS_T, STATS_HALL, STATS_ORDER, STATS_CHI2, STATS_FIELLER, STATS_FISHER };
 
