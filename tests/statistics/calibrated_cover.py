@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Coverage before and after `tare calibrate`: calibrated_cover.py [--build DIR] [--cells F/L,...] [--windows 2s,...] [--sensors N] [--held-out] [--least SHARE]
+"""Coverage before and after `tare calibrate`: calibrated_cover.py [--build DIR] [--cells F/L,...] [--windows 2s,...] [--sensors N] [--held-out] [--least SHARE] [--widest SHARE]
 
 Draws N sensors of each family of sensors.py (their gain is right: no calibration tells it). Each is calibrated: the loads of a
 calibration of 60 s, read as calibrate reads them; learn_readings learns from that and writes the file, which window_cover reads as
@@ -7,7 +7,7 @@ a measurement does. Then the cases of sensors.py with this sensor are judged twi
 the calibration. Printed of each family, load and length of window: windows, coverage and median half-width before and after; then
 the cells (family, load, window) below 93 % afterwards.
 
-Exit status: 0, 1 if all windows are covered by less than SHARE after calibration, 2 if a program fails or a file is refused."""
+Exit status: 0, 1 if less than --least of all windows are covered after calibration, or their median half-width is above --widest, 2 if a program fails or a file is refused."""
 import argparse
 import multiprocessing
 import os
@@ -110,6 +110,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--held-out", action="store_true", help="only the cells that are held out")
     parser.add_argument("--least", type=float, default=0.93)
+    parser.add_argument("--widest", type=float, default=1)
     options = parser.parse_args()
     cells, windows = sensors.chosen_cells(options.cells, options.held_out), options.windows.split(",")
     families = list(dict.fromkeys(family for family, _ in cells))
@@ -134,7 +135,8 @@ def main():
         if share is not None and share < sensors_cover.LEAST:
             low.append(f"{'/'.join(cell)} {100 * share:.0f} %")
     print(f"{len(all_cells)} cells, {len(low)} below 93 % afterwards" + "".join("\n  " + name for name in low))
-    return int(figures([row for _, row in rows[True]])[0] < options.least)
+    share, width = figures([row for _, row in rows[True]])
+    return int(share < options.least or width > options.widest)
 
 
 if __name__ == "__main__":
