@@ -368,8 +368,17 @@ static const char *const exits[] = {
     NULL,
 };
 
+static const char *const examples[] = {
+    "bench 'python3 train.py' 'python3 train.py --amp' -n 10",
+    "compare two commands in 10 runs of each",
+    "bench 'python3 train.py --batch {batch}' --scan batch=16,32,64",
+    "compare three values of one argument",
+    NULL,
+};
+
 const struct cli_command cmd_bench = {
     .name = "bench",
+    .group = CLI_GROUP_MEASURE,
     .summary = "time and energy of commands, side by side",
     .usage = usage,
     .description = description,
@@ -380,6 +389,7 @@ const struct cli_command cmd_bench = {
     .operand_name = "COMMAND",
     .unknown_option_hint = "a command is one operand: quote it with its own options, as in 'python3 train.py --lr 0.1'",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -67,13 +67,23 @@ static const char *const exits[] = {"0", "calibrated, or shown",
                                     "3", "the GPU cannot be used, or is locked by another run",
                                     NULL};
 
+static const char *const examples[] = {
+    "calibrate --gpu 0 --yes",
+    "calibrate the sensors of GPU 0, without a question",
+    "calibrate --show",
+    "show what is calibrated, and whether it is stale",
+    NULL,
+};
+
 const struct cli_command cmd_calibrate = {
     .name = "calibrate",
+    .group = CLI_GROUP_MACHINE,
     .summary = "learn how this GPU's power sensors behave",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

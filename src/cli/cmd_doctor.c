@@ -134,14 +134,24 @@ static const char *const exits[] = {
     "3", "not even a trial job can be started",
     NULL};
 
+static const char *const examples[] = {
+    "doctor",
+    "check whether this machine is fit to measure",
+    "doctor --output /scratch/results --json",
+    "check with the disk of another results folder, and print JSON",
+    NULL,
+};
+
 const struct cli_command cmd_doctor = {
     .name = "doctor",
+    .group = CLI_GROUP_MACHINE,
     .summary = "is this machine fit to measure, and how to mend what is not",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

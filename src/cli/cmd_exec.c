@@ -299,8 +299,17 @@ static const char *const exits[] = {"124",
                                     "the command's own",
                                     NULL};
 
+static const char *const examples[] = {
+    "exec --energy -- python3 train.py --epochs 1",
+    "run a command and print the energy it used",
+    "exec --timeout 2h --gpu-memory-limit 8GiB -- python3 train.py",
+    "end it after 2 hours, and let it allocate at most 8 GiB on each GPU",
+    NULL,
+};
+
 const struct cli_command cmd_exec = {
     .name = "exec",
+    .group = CLI_GROUP_RUN,
     .summary = "run one command and leave nothing of it behind",
     .usage = usage,
     .description = description,
@@ -312,6 +321,7 @@ const struct cli_command cmd_exec = {
     .stops_at_operand = true,
     .usage_code = EXEC_OURS,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "cli/caller.h"
 #include "cli/command.h"
 #include "cli/feasibility.h"
 #include "cli/feasibility_steps.h"
@@ -24,6 +25,9 @@ enum {
     OPTION_NO_TRACK,
     OPTION_OUTPUT,
     OPTION_RESUME,
+    OPTION_PLAN,
+    OPTION_CURVES,
+    OPTION_SLOWDOWN,
     OPTION_STRICT,
     OPTION_QUIET,
     OPTION_JSON,
@@ -66,7 +70,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_GPU_MEMORY] = {.long_name = "--gpu-memory",
                            .argument = "SIZE",
                            .type = CLI_TEXT,
-                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one"},
+                           .help = "predict for a GPU with so much for trainings (8GiB), instead of for this one; --plan "
+                                   "needs it"},
     [OPTION_ALONE] = {.long_name = "--alone",
                       .argument = "DIR",
                       .type = CLI_FOLDER,
@@ -74,11 +79,34 @@ static const struct cli_option options[OPTION_COUNT] = {
                       .help = "an earlier study's folder: models that it measured are not measured again"},
     [OPTION_NO_TRACK] = {.long_name = "--no-track-gpu-memory",
                          .help = "alone, too, go by the driver's samples: do not load libtare-cuda into the models"},
-    [OPTION_OUTPUT] = OPTION_ROW_RESULTS("the folder in which the study gets its own"),
+    [OPTION_OUTPUT] = {.short_name = "-o",
+                       .long_name = "--output",
+                       .argument = "PATH",
+                       .type = CLI_FILE,
+                       .default_text = "results",
+                       .help = "the folder in which the study gets its own; with --plan: the file for the settings, "
+                               "instead of standard output"},
     [OPTION_RESUME] = {.long_name = "--resume",
                        .argument = "DIR",
                        .type = CLI_FOLDER,
                        .help = "go on with a study that was interrupted, or only predicted"},
+    [OPTION_PLAN] = {.long_name = "--plan",
+                     .help = "run nothing: of all models of a registry that studies have measured, plan which to run "
+                             "in pairs"},
+    [OPTION_CURVES] = {.long_name = "--curves",
+                       .argument = "DIR",
+                       .type = CLI_FOLDER,
+                       .repeats = true,
+                       .help = "with --plan: a study's folder, more than once for more; not given: the newest in "
+                               "./results"},
+    [OPTION_SLOWDOWN] = {.long_name = "--slowdown",
+                         .argument = "PERCENT",
+                         .type = CLI_INT,
+                         .low = 100,
+                         .high = 1000,
+                         .default_text = "150",
+                         .help = "with --plan: how long each of two takes beside the other, of its time alone, where "
+                                 "neither the pair nor the GPU's utilisation was measured"},
     [OPTION_STRICT] = OPTION_ROW_STRICT,
     [OPTION_QUIET] = {.short_name = "-q", .long_name = "--quiet", .help = "only the report at the end, and errors"},
     [OPTION_JSON] = {.long_name = "--json", .help = "what feasibility.json holds, and nothing else on standard output"},
@@ -90,6 +118,19 @@ static const struct cli_option options[OPTION_COUNT] = {
 /* What a study in progress has asked for already. */
 static const int asking[] = {OPTION_CONFIG,     OPTION_ALL_PAIRS, OPTION_REPEATS,  OPTION_OVERLAP, OPTION_PAIR_TIME,
                              OPTION_GPU_MEMORY, OPTION_ALONE,     OPTION_NO_TRACK, OPTION_OUTPUT,  OPTION_STRICT};
+
+/* Those of --plan: its own, and those of a study that it takes too. */
+static const int planning[] = {OPTION_PLAN, OPTION_CURVES, OPTION_SLOWDOWN};
+static const int of_both[] = {OPTION_GPU_MEMORY, OPTION_OUTPUT, OPTION_AS_ROOT};
+
+static bool is_one_of(int option, const int *which, size_t count)
+{
+    while (count > 0 && which[count - 1] != option)
+        count--;
+    return count > 0;
+}
+
+#define IS_ONE_OF(option, which) is_one_of(option, which, sizeof(which) / sizeof *(which))
 
 static struct study_steps steps_of(const struct cli_call *call, struct run_means *means)
 {
@@ -117,20 +158,28 @@ static void say_input(const struct cli_call *call, const struct run_input *input
     message_problems(&input->problems);
 }
 
-static bool make_wish(const struct cli_call *call, struct study_wish *out, struct err *err)
+/* 0: not given. */
+static bool read_gpu_memory(const struct cli_call *call, double *out, struct err *err)
 {
-    struct err missing = {0};
     uint64_t bytes = 0;
     const char *size = call->values[OPTION_GPU_MEMORY].text;
     if (size && !size_parse(size, &bytes, err))
         return err_wrap(err, "--gpu-memory");
-    if (size && bytes == 0)
-        return err_set(err, "--gpu-memory: a GPU without memory");
+    *out = (double)bytes;
+    return !size || bytes > 0 || err_set(err, "--gpu-memory: a GPU without memory");
+}
+
+static bool make_wish(const struct cli_call *call, struct study_wish *out, struct err *err)
+{
+    struct err missing = {0};
+    double bytes;
+    if (!read_gpu_memory(call, &bytes, err))
+        return false;
     AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
     if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
         cli_note("%s: peaks are those of the driver's samples", missing.text);
     *out = (struct study_wish){.track = library != NULL,
-                               .gpu_bytes = (double)bytes,
+                               .gpu_bytes = bytes,
                                .overlap_s = call->values[OPTION_OVERLAP].seconds,
                                .pair_s = call->values[OPTION_PAIR_TIME].seconds,
                                .repeats = (int)call->values[OPTION_REPEATS].integer,
@@ -188,9 +237,37 @@ static int resume(const struct cli_call *call, struct run_means *means)
     return code;
 }
 
+static int plan(const struct cli_call *call)
+{
+    struct err err = {0};
+    AUTO(caller_fini) struct caller caller = {0};
+    struct plan_pairs_options plan = {.registry = call->operands.count ? call->operands.items[0] : NULL,
+                                      .curves = &call->values[OPTION_CURVES].all,
+                                      .slowdown = (double)call->values[OPTION_SLOWDOWN].integer / 100};
+    if (call->values[OPTION_OUTPUT].given)
+        plan.output = call->values[OPTION_OUTPUT].text;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (call->values[i].given && !IS_ONE_OF(i, planning) && !IS_ONE_OF(i, of_both))
+            return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
+                                   options[i].long_name);
+    if (!call->values[OPTION_GPU_MEMORY].given)
+        return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
+    if (!read_gpu_memory(call, &plan.gpu_bytes, &err))
+        return cli_usage_error(call->command, "%s", err.text);
+    /* Nothing that only root can do is needed: what is read and written is the caller's. */
+    if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    return plan_pairs(&plan);
+}
+
 static int run(const struct cli_call *call)
 {
     struct err err = {0};
+    if (call->values[OPTION_PLAN].given)
+        return plan(call);
+    for (size_t i = 0; i < sizeof planning / sizeof *planning; i++)
+        if (call->values[planning[i]].given)
+            return cli_usage_error(call->command, "%s goes with --plan only", options[planning[i]].long_name);
     bool resumes = call->values[OPTION_RESUME].given;
     for (size_t i = 0; resumes && i < sizeof asking / sizeof *asking; i++)
         if (call->values[asking[i]].given)
@@ -214,6 +291,7 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {
     "feasibility SETTINGS.json [options]",
     "feasibility --resume DIR [-q] [--json] [--predict-only]",
+    "feasibility --plan [REGISTRY.json] --gpu-memory SIZE [options]",
     NULL,
 };
 
@@ -238,25 +316,44 @@ static const char *const description[] = {
     "their peaks. One that did not fail and is not proven runs again, with starts that are aligned, until it is or its "
     "experiments took --pair-time. Only proven pairs are recommended.",
     "An interrupted study is finished by --resume; one that was only predicted then runs its pairs.",
+    "--plan runs nothing. Of all models of the registry that a study has measured it says which to run two at a time, "
+    "so that all are done in the fewest hours and nothing is at risk: only pairs whose peaks together, with the "
+    "margin, stay below 94 % of the GPU, that are proven to go together, and none that failed when it was tried. The "
+    "best schedule is found exactly (a matching of greatest weight), for up to 1000 models.",
+    "A training's hours are those of its one epoch times the registry's default of epochs. Two at a time take as long "
+    "as the longer of them, which is in front, slowed down as the pair was when it ran; where it did not, each is "
+    "assumed to slow down by the sum of both utilisations of the GPU, or by --slowdown where that is not known. The "
+    "table says which.",
+    "With --plan the registry is found as 'run' finds it where REGISTRY.json is not given. The settings go to standard "
+    "output, the table to standard error; with -o the table goes to standard output.",
     NULL,
 };
 
 static const char *const exits[] = {
     "0",
-    "every criterion is met: what was predicted to fit is proven to",
+    "every criterion is met: what was predicted to fit is proven to; --plan: planned",
     "1",
     "a model failed alone, a pair predicted to fit failed or is not proven, or more than one predicted not to fit does",
     "2",
-    "a mistake in options, settings or registry: nothing was run",
+    "a mistake in options, settings, registry or measurements: nothing was run",
     "3",
-    "the study broke off, or a GPU is held by another run (--gpu-lock refuse)",
+    "the study broke off, or a GPU is held by another run (--gpu-lock refuse); --plan: the settings cannot be written",
     "130",
     "interrupted by Ctrl-C (143: by TERM)",
     NULL,
 };
 
+static const char *const examples[] = {
+    "feasibility settings.json",
+    "predict and try the pairs of the settings",
+    "feasibility --plan registry.json --gpu-memory 8GiB -o pairs.json",
+    "plan the best pairs of all models that were measured",
+    NULL,
+};
+
 const struct cli_command cmd_feasibility = {
     .name = "feasibility",
+    .group = CLI_GROUP_MEMORY,
     .summary = "find out which trainings fit on one GPU together",
     .usage = usage,
     .description = description,
@@ -265,6 +362,7 @@ const struct cli_command cmd_feasibility = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -67,8 +67,17 @@ static const char *const exits[] = {
     "130", "interrupted by Ctrl-C (143: by TERM); what was found until then is shown",
     NULL};
 
+static const char *const examples[] = {
+    "list --check settings.json",
+    "what this machine lacks of what the settings need",
+    "list --check=run registry.json",
+    "start each model of a registry for some seconds",
+    NULL,
+};
+
 const struct cli_command cmd_list = {
     .name = "list",
+    .group = CLI_GROUP_RUN,
     .summary = "show repositories, models and hyperparameters",
     .usage = usage,
     .description = description,
@@ -77,5 +86,6 @@ const struct cli_command cmd_list = {
     .operand_max = 1,
     .operand_name = "REPO",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

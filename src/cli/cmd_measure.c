@@ -282,14 +282,24 @@ static const char *const exits[] = {
     "0", "measured, also when Ctrl-C or TERM ended it",  "2", "a mistake in the options, no such GPU, no such process",
     "3", "nothing can be measured here, or nothing was", NULL};
 
+static const char *const examples[] = {
+    "measure --for 10m",
+    "measure all GPUs and the host for 10 minutes",
+    "measure --gpus 0 --pid 4711 --json",
+    "measure GPU 0 until process 4711 has ended, and print JSON",
+    NULL,
+};
+
 const struct cli_command cmd_measure = {
     .name = "measure",
+    .group = CLI_GROUP_MEASURE,
     .summary = "the energy of what runs here already",
     .usage = usage,
     .description = description,
     .options = options,
     .option_count = OPTION_COUNT,
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

@@ -102,8 +102,17 @@ static const char *const exits[] = {"0", "written",
                                     "3", "the folder cannot be read, or the page cannot be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "report results/run_20261121_093000",
+    "write report.html into the folder of the run",
+    "report results/run_20261121_093000 -o page.html --lang zh",
+    "write the page in Chinese to another file",
+    NULL,
+};
+
 const struct cli_command cmd_report = {
     .name = "report",
+    .group = CLI_GROUP_JUDGE,
     .summary = "write a run as a page for the browser",
     .usage = usage,
     .description = description,
@@ -113,5 +122,6 @@ const struct cli_command cmd_report = {
     .operand_max = 1,
     .operand_name = "DIR",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

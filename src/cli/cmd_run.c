@@ -368,8 +368,7 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "run SETTINGS.json [options]",
-    "run -ec SETTINGS.json [options]",
-    "run -r REPO -m MODEL [-mt NAMES|all] [-n RUNS] [options]",
+    "run --repo REPO --model MODEL [--mutate NAMES] [--runs RUNS] [options]",
     "run --resume RUN_DIR [-q] [--json] [--gpus GPUS] [--gpu-lock MODE]",
     "run --rerun-contaminated RUN_DIR [options as with --resume]",
     "run --task NUMBER RUN_DIR [options as with --resume]",
@@ -431,8 +430,17 @@ static const char *const exits[] = {
     NULL,
 };
 
+static const char *const examples[] = {
+    "run settings.json --dry-run",
+    "show the whole plan with every command line, and run nothing",
+    "run --resume results/run_20261121_093000",
+    "finish a run that was interrupted",
+    NULL,
+};
+
 const struct cli_command cmd_run = {
     .name = "run",
+    .group = CLI_GROUP_RUN,
     .summary = "run the experiments of a settings file",
     .usage = usage,
     .description = description,
@@ -441,6 +449,7 @@ const struct cli_command cmd_run = {
     .operand_max = 1,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .keeps_root = true,
     .run = run,
 };

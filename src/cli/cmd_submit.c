@@ -272,8 +272,17 @@ static const char *const exits[] = {"0", "submitted, or nothing was missing",
                                     "3", "Slurm did not take all of it, or the folder cannot be written",
                                     NULL};
 
+static const char *const examples[] = {
+    "submit settings.json -- --partition=gpu --time=2:00:00",
+    "submit a run with two options for sbatch",
+    "submit --resume results/run_20261121_093000",
+    "submit again what is missing",
+    NULL,
+};
+
 const struct cli_command cmd_submit = {
     .name = "submit",
+    .group = CLI_GROUP_CLUSTER,
     .summary = "hand a run to Slurm, one task an experiment",
     .usage = usage,
     .description = description,
@@ -284,5 +293,6 @@ const struct cli_command cmd_submit = {
     .operand_max = SIZE_MAX,
     .operand_name = "SETTINGS.json",
     .exits = exits,
+    .examples = examples,
     .run = run,
 };

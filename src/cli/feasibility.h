@@ -1,4 +1,4 @@
-/* feasibility: a study of pairs on disk: its folder, its two runs, its reports. */
+/* feasibility: a study of pairs on disk: its folder, its two runs, its reports; and the schedule of pairs that studies allow. */
 #ifndef TARE_CLI_FEASIBILITY_H
 #define TARE_CLI_FEASIBILITY_H
 
@@ -52,5 +52,17 @@ bool study_keep(const struct study *study, json_t *measured, struct err *err);
 
 /* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
 bool study_write(const struct study *study, struct err *err);
+
+/* "feasibility --plan": the settings with which all models of a registry are done in the fewest hours. */
+struct plan_pairs_options {
+    const char *registry;      /* NULL: the one that is found */
+    const struct strv *curves; /* the studies' folders; none: the newest in ./results */
+    const char *output;        /* where the settings go; NULL: standard output */
+    double gpu_bytes;
+    double slowdown;           /* where it was not measured: 1.5 */
+};
+
+/* Gives the exit code; all has been said. */
+int plan_pairs(const struct plan_pairs_options *options);
 
 #endif

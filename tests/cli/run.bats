@@ -467,7 +467,7 @@ END
     says "$told" run --list
     says "$told" run -r toy -m small --dry-run
     says "$told" run -r toy -m small
-    says "$told" plan-pairs --gpu-memory 8GiB
+    says "$told" feasibility --plan --gpu-memory 8GiB
     says "$beside" run settings.json --dry-run
     says "$beside" run settings.json
     says "$beside" list settings.json
