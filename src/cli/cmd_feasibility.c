@@ -1,17 +1,30 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "cli/caller.h"
-#include "cli/command.h"
-#include "cli/feasibility.h"
-#include "cli/feasibility_steps.h"
-#include "cli/message.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/list.h"
 #include "cli/option_rows.h"
-#include "cli/preload.h"
-#include "cli/run_means.h"
-#include "config/size.h"
+#include "plan/config/registry.h"
+#include "plan/config/size.h"
+#include "report/feasibility_text.h"
+#include "report/live/width.h"
+#include "session/caller.h"
+#include "session/command.h"
+#include "session/feasibility.h"
+#include "session/feasibility_steps.h"
+#include "session/message.h"
+#include "session/preload.h"
+#include "session/run_folder.h"
+#include "session/run_means.h"
+#include "sharing/matching.h"
+#include "sharing/schedule.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_FILE = 64 << 20 };
 
 enum {
     OPTION_CONFIG,
@@ -237,27 +250,136 @@ static int resume(const struct cli_call *call, struct run_means *means)
     return code;
 }
 
+/* --plan: of all models that were measured, which to run in pairs. */
+static bool read_study(struct feasibility *study, const char *folder, struct err *err)
+{
+    AUTO_FREE char *file = mem_printf("%s/feasibility.json", folder);
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    return json_doc_read(file, LONGEST_FILE, &doc, err) && json_doc_refuse_repeats(&doc, err) &&
+           (schedule_read(study, doc.root, err) || err_wrap(err, "%s", file));
+}
+
+static bool read_studies(const struct strv *folders, struct feasibility *study, struct err *err)
+{
+    if (folders->count == 0) {
+        AUTO_FREE char *newest = run_folder_newest("results", "feasibility");
+        if (!newest)
+            return err_set(err, "there are no measured curves: no results/feasibility_*; 'feasibility SETTINGS.json' makes "
+                                "one, --curves names one elsewhere");
+        cli_note("curves of %s", newest);
+        return read_study(study, newest, err);
+    }
+    for (size_t i = 0; i < folders->count; i++)
+        if (!read_study(study, folders->items[i], err))
+            return false;
+    return true;
+}
+
+/* What is in the registry and was measured; what of the registry was not is said. Gives how many. */
+static size_t choose(const struct feasibility *study, const struct registry *registry, bool *use)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        const struct repo *repo = registry_find(registry, model->repo);
+        use[i] = repo && strv_has(&repo->models, model->model) && model->succeeded && model->curve.any &&
+                 model->seconds.valid && count < MATCHING_POINTS_MAX;
+        count += use[i];
+    }
+    AUTO_STRV struct strv missing = {0};
+    for (size_t i = 0; i < registry->repo_count; i++)
+        for (size_t k = 0; k < registry->repos[i].models.count; k++) {
+            const char *name = registry->repos[i].models.items[k];
+            bool found = false;
+            for (size_t m = 0; m < study->model_count; m++)
+                found |= use[m] && strcmp(study->models[m].repo, registry->repos[i].name) == 0 &&
+                         strcmp(study->models[m].model, name) == 0;
+            if (!found)
+                strv_add_owned(&missing, mem_printf("%s/%s", registry->repos[i].name, name));
+        }
+    AUTO_FREE char *names = strv_join(&missing, ", ");
+    if (missing.count > 0)
+        cli_note("left out, as their memory was not measured: %s", names);
+    return count;
+}
+
+static int put_settings(const struct feasibility *study, const struct schedule *schedule, const char *file,
+                        const char *registry)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text text = {0};
+    json_t *json = schedule_settings(study, schedule);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    if (!file) {
+        return message_print(&text) ? CLI_OK : CLI_BROKEN;
+    }
+    bool written = fs_is_same_file(file, registry) ? err_set(&err, "%s is the registry itself", file)
+                                                   : fs_write_output(file, text_get(&text), text.length, &err);
+    if (!written)
+        cli_error("%s", err.text);
+    return written ? CLI_OK : CLI_BROKEN;
+}
+
+/* The table goes where the settings do not. */
+static void say_schedule(const struct feasibility *study, const struct schedule *schedule, bool to_stdout)
+{
+    AUTO_TEXT struct text text = {0};
+    int fd = to_stdout ? STDOUT_FILENO : STDERR_FILENO;
+    struct feasibility_text_options how = {.width = isatty(fd) ? width_of_terminal(fd) : 0,
+                                           .colour = message_colour(fd)};
+    schedule_text(study, schedule, &how, &text);
+    if (to_stdout)
+        message_print(&text);
+    else
+        message_print_aside(&text);
+}
+
+static int plan_registry(const struct cli_call *call, const struct registry *registry, const char *path,
+                         double gpu_bytes)
+{
+    struct err err = {0};
+    const struct cli_value *values = call->values;
+    const char *file = values[OPTION_OUTPUT].given ? values[OPTION_OUTPUT].text : NULL;
+    AUTO(feasibility_fini) struct feasibility study = {0};
+    if (!read_studies(&values[OPTION_CURVES].all, &study, &err))
+        return cli_failed(CLI_USAGE, &err);
+    AUTO_FREE bool *use = mem_array(study.model_count + 1, sizeof *use);
+    if (choose(&study, registry, use) == 0) {
+        cli_error("none of the registry's models was measured");
+        return CLI_USAGE;
+    }
+    struct schedule schedule;
+    schedule_make(&study, use, gpu_bytes, (double)values[OPTION_SLOWDOWN].integer / 100, &schedule);
+    say_schedule(&study, &schedule, file != NULL);
+    int code = put_settings(&study, &schedule, file, path);
+    schedule_fini(&schedule);
+    return code;
+}
+
 static int plan(const struct cli_call *call)
 {
     struct err err = {0};
-    AUTO(caller_fini) struct caller caller = {0};
-    struct plan_pairs_options plan = {.registry = call->operands.count ? call->operands.items[0] : NULL,
-                                      .curves = &call->values[OPTION_CURVES].all,
-                                      .slowdown = (double)call->values[OPTION_SLOWDOWN].integer / 100};
-    if (call->values[OPTION_OUTPUT].given)
-        plan.output = call->values[OPTION_OUTPUT].text;
+    double gpu_bytes;
     for (int i = 0; i < OPTION_COUNT; i++)
         if (call->values[i].given && !IS_ONE_OF(i, planning) && !IS_ONE_OF(i, of_both))
             return cli_usage_error(call->command, "%s does not go with --plan, which runs nothing",
                                    options[i].long_name);
     if (!call->values[OPTION_GPU_MEMORY].given)
         return cli_usage_error(call->command, "--plan needs --gpu-memory: how much has the GPU?");
-    if (!read_gpu_memory(call, &plan.gpu_bytes, &err))
+    if (!read_gpu_memory(call, &gpu_bytes, &err))
         return cli_usage_error(call->command, "%s", err.text);
     /* Nothing that only root can do is needed: what is read and written is the caller's. */
+    AUTO(caller_fini) struct caller caller = {0};
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
-    return plan_pairs(&plan);
+    AUTO(registry_fini) struct registry registry = {0};
+    AUTO(list_wish_fini) struct list_wish wish = {0};
+    if (call->operands.count)
+        wish.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
+    if (!list_read(NULL, NULL, &wish, &registry))
+        return CLI_USAGE;
+    return plan_registry(call, &registry, wish.located.path, gpu_bytes);
 }
 
 static int run(const struct cli_call *call)

@@ -1,5 +1,5 @@
 /* commands: the table of all commands. */
-#include "cli/command.h"
+#include "session/command.h"
 
 #include <string.h>
 

@@ -320,6 +320,19 @@ END
     [[ "$output" == *"is no study of pairs"* ]]
     run "$TARE" feasibility --plan registry.json
     [ "$status" -eq 2 ]
+    [[ "$output" == *"--plan needs --gpu-memory"* ]]
+    for words in "--plan --resume repo" "--plan registry.json --repeats 2" "--plan registry.json --json"; do
+        # shellcheck disable=SC2086
+        run "$TARE" feasibility $words --gpu-memory 8GiB
+        [ "$status" -eq 2 ]
+        [[ "$output" == *": error: --"*" does not go with --plan, which runs nothing"* ]]
+    done
+    for words in "--curves bad" "--slowdown 120"; do
+        # shellcheck disable=SC2086
+        run "$TARE" feasibility pairs.json $words
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"${words%% *} goes with --plan only"* ]]
+    done
     run "$TARE" feasibility --plan registry.json --gpu-memory 8GiB
     [ "$status" -eq 2 ]
     [[ "$output" == *"no measured curves"* ]]

@@ -513,6 +513,11 @@ END
     [[ "$output" == *"snapshot.pickle is the snapshot itself"* ]]
     run -3 "$TARE" feasibility --plan registry.json --gpu-memory 8GiB --curves study -o registry.json
     [[ "$output" == *"registry.json is the registry itself"* ]]
+    # Also where it is the one that is found.
+    run -3 "$TARE" feasibility --plan --gpu-memory 8GiB --curves study -o registry.json
+    [[ "$output" == *"registry.json is the registry itself"* ]]
+    "$TARE" feasibility --plan --gpu-memory 8GiB --curves study -o pairs.json
+    python3 -c 'import json; assert [e["model"] for e in json.load(open("pairs.json"))["experiments"]] == ["net"]'
     [ "$(cat snapshot.pickle registry.json | cksum)" = "$before" ]
 }
 
