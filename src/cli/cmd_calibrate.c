@@ -46,7 +46,7 @@ static int run(const struct cli_call *call)
 }
 
 static const char *const usage[] = {
-    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [--html FILE] [--readings FILE] [--json]",
+    "calibrate [--gpu GPU] [--seconds DURATION] [--yes] [options]",
     "calibrate --show [--gpu GPU] [--json]", NULL};
 
 static const char *const description[] = {

@@ -250,7 +250,7 @@ static int run(const struct cli_call *call)
 
 static const char *const usage[] = {
     "submit SETTINGS.json [options] [-- SBATCH_OPTIONS]",
-    "submit --resume RUN_DIR [--rerun-contaminated] [--at-once TASKS] [-- SBATCH_OPTIONS]", NULL};
+    "submit --resume RUN_DIR [options] [-- SBATCH_OPTIONS]", NULL};
 
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
