@@ -341,9 +341,8 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"bench COMMAND [COMMAND...] [options]", NULL};
 
 static const char *const description[] = {
-    "Runs each command so many times and says how long it takes and what it draws: mean, deviation, 95 % interval of "
-    "the "
-    "mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
+    "Runs each command so many times and says how long it takes and how much energy it uses: mean, deviation, 95 % "
+    "interval of the mean, median and range of time, GPU energy, GPU power and CPU energy; of several commands also the ratio of each "
     "to "
     "the first (--reference), with its interval, or that there is no significant difference. No settings file is "
     "needed.",
@@ -352,7 +351,7 @@ static const char *const description[] = {
     "A command is one operand, in quotes, split into words as a shell does; but no shell is run, so that none is "
     "measured. Pipes, redirections, variables and patterns for file names are refused; where they are needed, write sh "
     "-c '...' around the command.",
-    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are looked at, "
+    "Each run is held together, measured and judged as an experiment of 'run' is: before it the GPUs are checked, "
     "after it nothing of it is alive. Contaminated runs do not count, nor do failed ones; they are named. A "
     "command that fails ends the bench, unless --ignore-failure is given.",
     "All of it is in DIR/bench_YYYYMMDD_HHMMSS, for audit, stats, compare, report and export.",

@@ -53,7 +53,7 @@ static const char *const description[] = {
     "Loads one idle GPU for about a minute, in steps and square waves whose times the GPU's own timer tells, and "
     "learns "
     "how its power sensors behave: how often they update, how long they average, with what delay, which share of the "
-    "time they look at, their step and noise, whether counter and samples agree, and how long power and temperature "
+    "time they sample, their step and noise, whether counter and samples agree, and how long power and temperature "
     "take to be back. Each figure has its 95 % half-width, or is unknown with the reason.",
     "Asks first, or wants --yes. Only on a GPU that nobody else uses, which is locked meanwhile. Needs no root, and "
     "changes no clock and no limit. The result is a file for each GPU and driver in the state folder; --show shows it, "

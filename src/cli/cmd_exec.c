@@ -235,7 +235,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_ENERGY] = {.short_name = "-e",
                        .long_name = "--energy",
                        .type = CLI_FLAG,
-                       .help = "say at the end what it drew: GPUs that it can see, CPU packages, DRAM"},
+                       .help = "print at the end the energy it used: GPUs that it can see, CPU packages, DRAM"},
     [OPTION_GPU_MEMORY_LIMIT] = {.long_name = "--gpu-memory-limit",
                                  .argument = "SIZE",
                                  .type = CLI_TEXT,

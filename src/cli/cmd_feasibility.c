@@ -429,8 +429,8 @@ static const char *const description[] = {
     "of "
     "time does, and of high risk otherwise. The margin is what the runs alone differ by, or what comes and goes "
     "between "
-    "two looks, and at least a hundredth of the peak and 16 MiB for each.",
-    "All stands in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
+    "two samples, and at least a hundredth of the peak and 16 MiB for each.",
+    "All is in one folder, DIR/feasibility_YYYYMMDD_HHMMSS: feasibility.csv, .json, .txt and .html, "
     "recommended.json (settings with the pairs for the real experiments), and two runs as 'run' makes them, alone/ and "
     "pairs/. Nothing is tried again within a study: an out of memory is its result.",
     "A pair is proven when experiments whose verdict is clean showed both training at the same time for --overlap, and "

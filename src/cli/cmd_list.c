@@ -49,8 +49,8 @@ static const char *const description[] = {
     "Shows the repositories of a registry with their models and hyperparameters: flag, type, range, default and "
     "distribution. The registry is found as 'run' finds it; of a settings file, it is the one that 'run' would take.",
     "With --check: what its models need and this machine lacks (the repository's folder, script, interpreter, Python "
-    "modules and their versions, data, room on the disk), and the command or place that mends it. Of a settings file, "
-    "only the models that it runs are looked at. Modules are imported in a child that sees no GPU; nothing is fetched, "
+    "modules and their versions, data, room on the disk), and the command or place that fixes it. Of a settings file, "
+    "only the models that it runs are checked. Modules are imported in a child that sees no GPU; nothing is fetched, "
     "nothing is trained.",
     "With --check=run: then each model that lacks nothing is started for 20 s (--seconds), one after the other, with "
     "the "

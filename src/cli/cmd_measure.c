@@ -272,10 +272,9 @@ static const char *const description[] = {
     "it: of GPUs, CPU packages and DRAM, until the time is over, the process has ended, or Ctrl-C (or TERM); then "
     "prints a table. Without --for and --pid, until Ctrl-C.",
     "What is measured is the whole device, whoever uses it. --pid says until when, and adds what the process and its "
-    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has the "
-    "half-width "
-    "of its read-out; the sensor's own error comes on top and is not known. What cannot be measured here is named with "
-    "the reason. No file is written.",
+    "descendants use of the host meanwhile: CPU time, memory, storage, how many they are. Each energy has its "
+    "± (95 %, of the measurement); the sensor's own error comes on top and is not known. What cannot be measured here "
+    "is named with the reason. No file is written.",
     "Under sudo the CPU's counters are opened as root, everything else is done as the user who called sudo.", NULL};
 
 static const char *const exits[] = {

@@ -89,8 +89,8 @@ static int run(const struct cli_call *call)
 static const char *const usage[] = {"report DIR [-o FILE] [options]", NULL};
 
 static const char *const description[] = {
-    "Writes a run as one HTML file that needs no network and no other file: what can be believed, the run in time with "
-    "its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
+    "Writes a run as one HTML file that needs no network and no other file: how many experiments passed all checks, "
+    "the run in time with its power and memory, a table to sort and filter, the curves, epochs and log's end of each experiment, the spread "
     "among runs of a model, energy against quality, and what each hyperparameter does to both. DIR is a run of this "
     "program, also a live one, or a results "
     "folder in the study's layout, which is judged as 'audit' does. Nothing is changed but that file (and, with "

@@ -187,7 +187,7 @@ static void warn_of_ignored(const struct cli_call *call, const struct run_wish *
 {
     for (size_t i = 0; wish->settings_path && i < sizeof ignored / sizeof *ignored; i++)
         if (call->values[ignored[i]].given)
-            cli_warning("%s is not heeded: %s says it itself", options[ignored[i]].long_name, wish->settings_path);
+            cli_warning("%s is ignored: %s sets it", options[ignored[i]].long_name, wish->settings_path);
 }
 
 static bool is_quiet(const struct cli_call *call)

@@ -69,7 +69,8 @@ static bool sbatch_options(const struct cli_call *call, size_t from, struct strv
     for (size_t i = from; i < call->operands.count; i++)
         strv_add(out, call->operands.items[i]);
     if (out->count > 0 && out->items[0][0] != '-')
-        return err_set(err, "'%s' is one too many; options of sbatch come behind --, and begin with -", out->items[0]);
+        return err_set(err, "unexpected argument '%s'; options of sbatch come behind --, and begin with -",
+                       out->items[0]);
     return true;
 }
 
@@ -136,7 +137,7 @@ static void warn_of_gpus(const struct plan *plan)
 {
     const char *gpus = plan->pool.gpus;
     if (gpus && strcmp(gpus, "all") != 0 && strcmp(gpus, "none") != 0)
-        cli_warning("'gpus' is \"%s\" in the settings, which is not heeded: Slurm says which GPUs a task gets", gpus);
+        cli_warning("'gpus' is \"%s\" in the settings, which is ignored: Slurm says which GPUs a task gets", gpus);
     if (plan->pool.per_experiment == 0 && !(gpus && strcmp(gpus, "none") == 0))
         cli_note("'gpus_per_experiment' is \"all\": how many GPUs a task gets say options for sbatch (--gres=gpu:4)");
 }
@@ -255,7 +256,7 @@ static const char *const usage[] = {
 static const char *const description[] = {
     "Plans the experiments as 'run' does, writes the run's folder, and hands them to Slurm as one array job with a "
     "task "
-    "for each. Each task looks at its GPU before and after, keeps its own journal, and proves that nothing is left. "
+    "for each. Each task checks its GPU before and after, keeps its own journal, and proves that nothing is left. "
     "The "
     "folder must be on a file system that all machines see.",
     "What follows -- is for sbatch, and counts over the script's own lines: a partition, GPUs, a dependency, a time "

@@ -182,7 +182,7 @@ static bool get_text(const json_t *json, const char *key, char **out, struct err
 {
     const char *text = json_get_text(json, key);
     if (!text)
-        return err_set(err, "'%s' is missing or no text", key);
+        return err_set(err, "'%s' is missing or not a string", key);
     *out = mem_strdup(text);
     return true;
 }
@@ -195,7 +195,7 @@ static bool get_list(const json_t *json, const char *key, struct strv *out, stru
     for (size_t i = 0; i < json_array_size(array); i++) {
         const char *item = json_string_value(json_array_get(array, i));
         if (!item)
-            return err_set(err, "'%s' holds what is no text", key);
+            return err_set(err, "'%s' holds what is not a string", key);
         strv_add(out, item);
     }
     return true;

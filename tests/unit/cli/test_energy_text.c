@@ -96,7 +96,7 @@ static void expect_part(const struct sheet *sheet, const char *part)
 }
 
 #define LAST_WORDS                                                                                                     \
-    "  All that the device drew, whoever used it. ± is the read-out's 95 % half-width; the sensor's\n"                \
+    "  All the energy of the device, whoever used it. ± is 95 %, of the measurement; the sensor's\n"                   \
     "  own error is unknown and comes on top.\n"
 
 static void each_device_has_its_energy_power_and_state(void **state)
