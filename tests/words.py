@@ -56,7 +56,8 @@ def literals(path, text):
         else:
             joined.append([line, [found[0][1:-1]], found.end()])
     for line, parts, _ in joined:
-        yield line, "".join(parts)
+        # Conversions and escapes hide where a word begins.
+        yield line, re.sub(r"%[-+#0-9.*]*(?:hh?|ll?|[ztj])?[diouxXeEfgGcsp]|\\[nt]", " ", "".join(parts))
 
 
 def prose(text):
@@ -84,7 +85,7 @@ def found_in(path, text):
 def self_test():
     missed = []
     for pattern, _, example in BANNED:
-        for path, text in (("x.c", f'/* fine */ f("a b "\n "{example}");'), ("x.md", f"so\n\n{example}\n")):
+        for path, text in (("x.c", f'/* fine */ f("a b %*s"\n "{example}");'), ("x.md", f"so\n\n{example}\n")):
             if not any(re.search(pattern, hit, re.I) for _, hit, _ in found_in(path, text)):
                 missed.append((path, example))
         if list(found_in("x.c", f"/* {example} */ int x; // {example}")):

@@ -36,9 +36,9 @@ static bool is_complete(const struct collected *collected)
 static json_t *write_page(int dir, const char *run_dir)
 {
     struct err err = {0};
-    const struct report_wish wish = {.dir = &dir, .language = report_page_language()};
+    const struct report_options how = {.dir = &dir, .language = report_page_language()};
     json_t *run = results_read_json(run_dir, &err);
-    if (!run || !report_page_write(run, run_dir, &wish, &err))
+    if (!run || !report_page_write(run, run_dir, &how, &err))
         cli_warning("there is no report.html: %s", err.text);
     json_t *lanes = json_incref(json_object_get(run, "lanes"));
     json_decref(run);

@@ -182,7 +182,7 @@ static bool read_gpu_memory(const struct cli_call *call, double *out, struct err
     return !size || bytes > 0 || err_set(err, "--gpu-memory: a GPU without memory");
 }
 
-static bool make_wish(const struct cli_call *call, struct study_wish *out, struct err *err)
+static bool make_options(const struct cli_call *call, struct study_options *out, struct err *err)
 {
     struct err missing = {0};
     double bytes;
@@ -191,24 +191,24 @@ static bool make_wish(const struct cli_call *call, struct study_wish *out, struc
     AUTO_FREE char *library = call->values[OPTION_NO_TRACK].given ? NULL : preload_library(&missing);
     if (missing.text[0] && !call->values[OPTION_QUIET].given && !call->values[OPTION_JSON].given)
         cli_note("%s: peaks are those of the driver's samples", missing.text);
-    *out = (struct study_wish){.track = library != NULL,
-                               .gpu_bytes = bytes,
-                               .overlap_s = call->values[OPTION_OVERLAP].seconds,
-                               .pair_s = call->values[OPTION_PAIR_TIME].seconds,
-                               .repeats = (int)call->values[OPTION_REPEATS].integer,
-                               .all_pairs = call->values[OPTION_ALL_PAIRS].given};
+    *out = (struct study_options){.track = library != NULL,
+                                  .gpu_bytes = bytes,
+                                  .overlap_s = call->values[OPTION_OVERLAP].seconds,
+                                  .pair_s = call->values[OPTION_PAIR_TIME].seconds,
+                                  .repeats = (int)call->values[OPTION_REPEATS].integer,
+                                  .all_pairs = call->values[OPTION_ALL_PAIRS].given};
     return true;
 }
 
 static int run_new(const struct cli_call *call, struct run_means *means)
 {
     struct err err = {0};
-    struct study_wish wish;
-    struct run_wish read = {.settings_path = call->operands.items[0],
-                            .registry_path = call->values[OPTION_CONFIG].text,
-                            .strict = call->values[OPTION_STRICT].given,
-                            .for_running = true};
-    if (!make_wish(call, &wish, &err))
+    struct study_options how;
+    struct run_options read = {.settings_path = call->operands.items[0],
+                               .registry_path = call->values[OPTION_CONFIG].text,
+                               .strict = call->values[OPTION_STRICT].given,
+                               .for_running = true};
+    if (!make_options(call, &how, &err))
         return cli_usage_error(call->command, "%s", err.text);
     struct run_input input;
     run_input_read(&read, &input);
@@ -221,10 +221,10 @@ static int run_new(const struct cli_call *call, struct run_means *means)
         run_input_fini(&input);
         return CLI_USAGE;
     }
-    wish.registry = fs_resolve(NULL, input.registry_path, NULL);
+    how.registry = fs_resolve(NULL, input.registry_path, NULL);
     struct study study;
     int code = CLI_USAGE;
-    bool chosen = study_choose(&study, &wish, &input, &call->values[OPTION_ALONE].all, &err);
+    bool chosen = study_choose(&study, &how, &input, &call->values[OPTION_ALONE].all, &err);
     bool begun = chosen && study_begin(&study, call->values[OPTION_OUTPUT].text, &err);
     if (!begun) {
         cli_error("%s", err.text);
@@ -374,12 +374,12 @@ static int plan(const struct cli_call *call)
     if (!caller_become(call->values[OPTION_AS_ROOT].given, &caller, &err))
         return cli_failed(CLI_BROKEN, &err);
     AUTO(registry_fini) struct registry registry = {0};
-    AUTO(list_wish_fini) struct list_wish wish = {0};
+    AUTO(list_options_fini) struct list_options how = {0};
     if (call->operands.count)
-        wish.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
-    if (!list_read(NULL, NULL, &wish, &registry))
+        how.located = (struct located){.path = mem_strdup(call->operands.items[0]), .why = "asked for"};
+    if (!list_read(NULL, NULL, &how, &registry))
         return CLI_USAGE;
-    return plan_registry(call, &registry, wish.located.path, gpu_bytes);
+    return plan_registry(call, &registry, how.located.path, gpu_bytes);
 }
 
 static int run(const struct cli_call *call)
@@ -398,12 +398,12 @@ static int run(const struct cli_call *call)
     if (resumes == (call->operands.count > 0))
         return cli_usage_error(call->command, resumes ? "--resume takes no settings: that study has its own"
                                                       : "of which settings? Give a file, or --resume");
-    const struct run_means_wish wish = {.will_run = true,
-                                        .containment = call->values[OPTION_CONTAINMENT].text,
-                                        .as_root = call->values[OPTION_AS_ROOT].given,
-                                        .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
+    const struct run_means_options how = {.will_run = true,
+                                          .containment = call->values[OPTION_CONTAINMENT].text,
+                                          .as_root = call->values[OPTION_AS_ROOT].given,
+                                          .quiet = call->values[OPTION_QUIET].given || call->values[OPTION_JSON].given};
     AUTO(run_means_fini) struct run_means means;
-    if (!run_means_begin(&wish, &means, &err)) {
+    if (!run_means_begin(&how, &means, &err)) {
         cli_error("%s", err.text);
         return CLI_BROKEN;
     }

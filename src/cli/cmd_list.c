@@ -27,7 +27,7 @@ static const struct cli_option options[OPTION_COUNT] = {
 static int run(const struct cli_call *call)
 {
     const char *asked = call->operands.count ? call->operands.items[0] : NULL;
-    const struct list_check_wish check = {
+    const struct list_check_options check = {
         .asked = asked,
         .config = call->values[OPTION_CONFIG].text,
         .json = call->values[OPTION_JSON].given,

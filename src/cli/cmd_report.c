@@ -66,23 +66,23 @@ static int run(const struct cli_call *call)
     struct err err = {0};
     const struct cli_value *values = call->values;
     const char *dir = call->operands.items[0];
-    struct report_wish wish = {
+    struct report_options how = {
         .file = values[OPTION_OUTPUT].text,
         .force = values[OPTION_FORCE].given,
         .language = values[OPTION_LANG].given ? values[OPTION_LANG].text : report_page_language(),
     };
-    if (!reading_carbon(&values[OPTION_CARBON], &wish.carbon_g_per_kwh, &err))
+    if (!reading_carbon(&values[OPTION_CARBON], &how.carbon_g_per_kwh, &err))
         return cli_usage_error(call->command, "%s", err.text);
     AUTO(dataset_fini) struct dataset study = {0};
-    json_t *json = read_folder(dir, &study, &wish.foreign, &err);
-    wish.dataset = wish.foreign ? &study : NULL;
+    json_t *json = read_folder(dir, &study, &how.foreign, &err);
+    how.dataset = how.foreign ? &study : NULL;
     if (json && values[OPTION_SNAPSHOTS].given)
         report_snapshots_write(json, dir);
-    bool written = json && report_page_write(json, dir, &wish, &err);
+    bool written = json && report_page_write(json, dir, &how, &err);
     json_decref(json);
     if (!written)
         return cli_failed(CLI_BROKEN, &err);
-    message_printf("%s%s\n", wish.file ? wish.file : dir, wish.file ? "" : "/report.html");
+    message_printf("%s%s\n", how.file ? how.file : dir, how.file ? "" : "/report.html");
     return CLI_OK;
 }
 

@@ -112,15 +112,15 @@ static size_t at_once(const struct cli_call *call)
 static int submit(const struct cli_call *call, const struct strv *env, struct submitted *submitted, const bool *only)
 {
     struct err err = {0};
-    struct submit_wish wish = {
+    struct submit_options how = {
         .env = env, .at_once = at_once(call), .only = only, .json = call->values[OPTION_JSON].given};
     AUTO_FREE char *typed = shell_words_path(submitted->path);
-    if (!submit_missing(submitted, &wish, &err)) {
+    if (!submit_missing(submitted, &how, &err)) {
         cli_error("%s", err.text);
         cli_note("the run is in %s; go on with: %s submit --resume %s", submitted->path, TARE_NAME, typed);
         return CLI_BROKEN;
     }
-    if (!wish.json)
+    if (!how.json)
         message_printf("results: %s\nto see them at any time: %s collect %s\n", submitted->path, TARE_NAME, typed);
     return CLI_OK;
 }
@@ -185,7 +185,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
     const struct cli_value *values = call->values;
     if (call->operands.count == 0 || call->operands.items[0][0] == '-')
         return cli_usage_error(call->command, "what to submit? Give a settings file, or --resume RUN_DIR");
-    struct run_wish wish = {
+    struct run_options how = {
         .settings_path = call->operands.items[0],
         .registry_path = values[OPTION_CONFIG].text,
         .has_seed = values[OPTION_SEED].given,
@@ -194,7 +194,7 @@ static int plan_and_submit(const struct cli_call *call, const struct strv *env)
         .for_running = true,
     };
     struct run_input input;
-    run_input_read(&wish, &input);
+    run_input_read(&how, &input);
     int code = CLI_USAGE;
     if (input.registry_path)
         cli_note("registry %s (%s)", input.registry_path, input.registry_why);

@@ -69,7 +69,7 @@ static void add_finding(const struct doctor_page *page, const struct finding *fi
         AUTO_FREE char *mend = mem_printf("fix: %s", finding->mend);
         text_wrap(out, mend, INDENT, page->width);
     } else if (finding->mend) {
-        text_addf(out, "%*smend: %s\n", INDENT, "", finding->mend);
+        text_addf(out, "%*sfix: %s\n", INDENT, "", finding->mend);
     }
 }
 

@@ -174,7 +174,7 @@ json_t *plan_head_to_json(const struct plan *plan)
     json_object_set_new(json, "guard", plan_guard_to_json(&plan->guard));
     set_text(json, "gpus", plan->pool.gpus);
     json_object_set_new(json, "gpus_per_experiment", json_integer(plan->pool.per_experiment));
-    set_text(json, "cpu_sets", cpu_sets_wishes[plan->pool.cpu_sets]);
+    set_text(json, "cpu_sets", cpu_sets_modes[plan->pool.cpu_sets]);
     return json;
 }
 
@@ -428,7 +428,7 @@ static bool head_from_json(const json_t *json, struct plan *out, struct err *err
         return err_set(err, "'gpus_per_experiment' is no number of GPUs");
     const char *cpu_sets = json_get_text(json, "cpu_sets");
     out->pool.cpu_sets =
-        cpu_sets && strcmp(cpu_sets, cpu_sets_wishes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
+        cpu_sets && strcmp(cpu_sets, cpu_sets_modes[CPU_SETS_NEAR]) == 0 ? CPU_SETS_NEAR : CPU_SETS_NONE;
     out->seed = (uint64_t)seed;
     out->limits.memory_bytes = (uint64_t)memory_bytes;
     out->limits.log_bytes = (uint64_t)log_bytes;
