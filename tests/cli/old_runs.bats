@@ -80,3 +80,15 @@ assert by[(0, "pcie_contended")] == [1] and by[(1, "pcie_contended")] == [0] and
     done
     [ ! -e page.html ]
 }
+
+@test "a run of 2026-11-22 is gone on with: nothing is left to do, it is told who disturbed whom, and its records hold" {
+    copy
+    idle_machine
+    "$TARE" run --resume run >out 2>&1
+    grep -qx 'GPU 0 was disturbed by GPU 1: pcie_contended, in 1 experiment' out
+    grep -qx 'GPU 1 was disturbed by GPU 0: pcie_contended, in 1 experiment' out
+    grep -qx 'GPU 1 was disturbed by GPU 0: foreign_process, in 1 experiment' out
+    [ "$(grep -c 'another program changed' out)" -eq 0 ]
+    cmp run/summary.csv "$OLD/run/summary.csv"
+    "$TARE" audit run --json | grep -q '"state": "hold"'
+}
