@@ -202,7 +202,7 @@ void lane_guard_fini(struct lane *lane);
 struct lane_evidence_entry {
     const char *kind, *device; /* device: NULL: none */
     char *text;
-    json_t *experiments, *pids;  /* numbers of the experiments and processes that text names; NULL: none */
+    json_t *experiments, *pids;  /* numbers of experiments of other lanes, of processes on a GPU; NULL: none */
     struct reading from_s, to_s; /* from the attempt's start */
 };
 void lane_checks_begin(struct lane *lane); /* before an attempt's preflight, and at the lane's end: nothing is known */

@@ -24,7 +24,7 @@ typedef bool journal_each_fn(void *context, int64_t seq, const struct event *eve
 bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *context, struct err *err);
 
 /* The whole journal into an empty replay. */
-bool journal_replay(sqlite3 *db, struct replay *replay, struct err *err);
+bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err);
 
 /* In a transaction: the plan of a new run. And the plan read back. */
 bool journal_write_plan(sqlite3 *db, const struct plan *plan, struct err *err);

@@ -53,15 +53,11 @@ bool journal_each(sqlite3 *db, int64_t behind, journal_each_fn *each, void *cont
 
 static bool load_one(void *context, int64_t seq, const struct event *event, struct err *err)
 {
-    struct replay *replay = context;
     enum experiment_state after;
-    if (!replay_check(replay, event, &after, err))
-        return err_wrap(err, "run.db: event %lld", (long long)seq);
-    replay_apply(replay, event, after);
-    return true;
+    return journal_replay_take(context, event, &after, err) || err_wrap(err, "run.db: event %lld", (long long)seq);
 }
 
-bool journal_replay(sqlite3 *db, struct replay *replay, struct err *err)
+bool journal_replay_all(sqlite3 *db, struct journal_replay *replay, struct err *err)
 {
     return journal_each(db, 0, load_one, replay, err);
 }

@@ -73,30 +73,27 @@ static bool is_whole(const struct chain *chain)
 
 struct replaying {
     sqlite3 *db;
-    struct replay replay;
+    struct journal_replay replay;
 };
 
 static bool replay_event(void *context, int64_t seq, const struct event *event, struct err *err)
 {
     struct replaying *replaying = context;
     enum experiment_state after;
-    if (!replay_check(&replaying->replay, event, &after, err) || !journal_write(replaying->db, seq, event, after, err))
-        return false;
-    replay_apply(&replaying->replay, event, after);
-    return true;
+    return journal_replay_take(&replaying->replay, event, &after, err) && journal_write(replaying->db, seq, event, after, err);
 }
 
 /* The whole journal into an empty database. */
 static bool replay(const struct worker *worker, sqlite3 *db, struct err *err)
 {
     struct replaying replaying = {.db = db};
-    replay_init(&replaying.replay, worker->plan->count);
+    journal_replay_init(&replaying.replay, worker->plan->count);
     bool ok =
         db_begin(db, err) && schema_make(db, err) &&
         db_run(db, err, "INSERT INTO meta (key, value) VALUES ('created_by', ?)", "t", TARE_NAME " " TARE_VERSION) &&
         journal_write_plan(db, worker->plan, err) && chain_each(&worker->chain, replay_event, &replaying, err) &&
         db_commit(db, err);
-    replay_fini(&replaying.replay);
+    journal_replay_fini(&replaying.replay);
     return ok;
 }
 

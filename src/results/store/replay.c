@@ -30,19 +30,19 @@ static void attempt_clear(struct store_attempt *attempt)
     *attempt = (struct store_attempt){0};
 }
 
-void replay_init(struct replay *replay, size_t count)
+void journal_replay_init(struct journal_replay *replay, size_t count)
 {
-    *replay = (struct replay){.items = mem_array(count ? count : 1, sizeof *replay->items), .count = count};
+    *replay = (struct journal_replay){.items = mem_array(count ? count : 1, sizeof *replay->items), .count = count};
 }
 
-void replay_fini(struct replay *replay)
+void journal_replay_fini(struct journal_replay *replay)
 {
     for (size_t i = 0; i < replay->count; i++) {
         attempt_clear(&replay->items[i].last);
         history_clear(&replay->items[i].history);
     }
     free(replay->items);
-    *replay = (struct replay){0};
+    *replay = (struct journal_replay){0};
 }
 
 /* Whether the experiment came to an end that stands: one that was interrupted is done again. */
@@ -72,7 +72,7 @@ static bool about_the_run(enum event_type type)
            type == EVENT_EVIDENCE || type == EVENT_RECORDS_CLOSED;
 }
 
-static bool check_session(const struct replay *replay, const struct event *event, struct err *err)
+static bool check_session(const struct journal_replay *replay, const struct event *event, struct err *err)
 {
     const char *name = event_type_name(event->type);
     if (event->type == EVENT_SESSION_STARTED) {
@@ -132,7 +132,7 @@ static bool check_experiment(const struct store_experiment *now, const struct ev
     return check_attempt(now, event, err);
 }
 
-bool replay_check(const struct replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
+bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
 {
     *after = STATE_PLANNED;
     if (event->type >= EVENT_TYPES || !event_is_journaled(event->type))
@@ -197,7 +197,7 @@ static void take_history(struct store_history *history, const struct event *even
     history->last_ended = json_incref(event->data);
 }
 
-void replay_apply(struct replay *replay, const struct event *event, enum experiment_state after)
+void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after)
 {
     if (event->type == EVENT_SESSION_STARTED)
         replay->last_session = event->session;
@@ -239,4 +239,12 @@ void replay_apply(struct replay *replay, const struct event *event, enum experim
     default:
         break;
     }
+}
+
+bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err)
+{
+    if (!journal_replay_check(replay, event, after, err))
+        return false;
+    journal_replay_apply(replay, event, *after);
+    return true;
 }

@@ -5,20 +5,23 @@
 
 #include "results/store/store.h"
 
-struct replay {
+struct journal_replay {
     struct store_experiment *items; /* by number - 1 */
     size_t count;
     int64_t last_session;
 };
 
-void replay_init(struct replay *replay, size_t count);
-void replay_fini(struct replay *replay);
+void journal_replay_init(struct journal_replay *replay, size_t count);
+void journal_replay_fini(struct journal_replay *replay);
 
 /* Whether the event may be written, and the state of its experiment after it (PLANNED when it is about the run). */
-bool replay_check(const struct replay *replay, const struct event *event, enum experiment_state *after, struct err *err);
+bool journal_replay_check(const struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err);
 
 /* Takes the event in; it was checked. */
-void replay_apply(struct replay *replay, const struct event *event, enum experiment_state after);
+void journal_replay_apply(struct journal_replay *replay, const struct event *event, enum experiment_state after);
+
+/* Both: of an event that was written before. */
+bool journal_replay_take(struct journal_replay *replay, const struct event *event, enum experiment_state *after, struct err *err);
 
 /* The event's "outcome", OUTCOME_NONE when it has none. */
 enum outcome event_outcome(const struct event *event);

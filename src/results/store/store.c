@@ -24,7 +24,7 @@ enum { TEXT_MAX = 64 << 20 };
 struct store {
     int dir, lock;
     struct plan plan;
-    struct replay replay;
+    struct journal_replay replay;
     bool running;  /* worker has its thread */
     bool finished; /* store_finish was called: with */
     bool fine;
@@ -46,7 +46,7 @@ static void store_free(struct store *store)
     text_fini(&store->worker.registry);
     text_fini(&store->worker.changed);
     db_close(&store->worker.db);
-    replay_fini(&store->replay);
+    journal_replay_fini(&store->replay);
     plan_fini(&store->plan);
     cleanup_close(&store->worker.jsonl);
     cleanup_close(&store->dir);
@@ -181,8 +181,8 @@ static bool begin(struct store *store, struct err *err)
     worker->last_seq = worker->chain.lines;
     if (worker->chain.lines > 0 && !records_settle(worker, true))
         return err_set(err, "%s", text_get(&worker->changed));
-    replay_init(&store->replay, store->plan.count);
-    if (!journal_replay(store->worker.db, &store->replay, err) ||
+    journal_replay_init(&store->replay, store->plan.count);
+    if (!journal_replay_all(store->worker.db, &store->replay, err) ||
         !journal_last_seq(store->worker.db, &worker->last_seq, err) ||
         !find_unwritten(store->worker.db, store->plan.count, false, &worker->queue, err))
         return false;
@@ -381,12 +381,12 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
     item->kind = WORK_EVENT;
     item->done = done;
     item->context = context;
-    bool ok = !worker_has_failed(&store->worker, &refused) && replay_check(&store->replay, event, &item->after, &refused);
+    bool ok = !worker_has_failed(&store->worker, &refused) && journal_replay_check(&store->replay, event, &item->after, &refused);
     if (ok) {
         item->event = *event;
         /* A copy of its own: the store's thread must not share what the caller may still hold. */
         item->event.data = event->data ? json_deep_copy(event->data) : json_object();
-        replay_apply(&store->replay, event, item->after);
+        journal_replay_apply(&store->replay, event, item->after);
     }
     worker_add(&store->worker, item, ok ? NULL : &refused);
 }
@@ -394,7 +394,7 @@ void store_add(struct store *store, const struct event *event, store_done_fn *do
 bool store_would_take(const struct store *store, const struct event *event, struct err *err)
 {
     enum experiment_state after;
-    return replay_check(&store->replay, event, &after, err);
+    return journal_replay_check(&store->replay, event, &after, err);
 }
 
 int store_fd(const struct store *store)
