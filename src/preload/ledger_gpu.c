@@ -1,7 +1,6 @@
 /* Which GPU it is: its row in the ledger, the calling thread's, what a program is shown of it. */
-#include "preload/entry.h"
+#include "preload/driver.h"
 #include "preload/ledger.h"
-#include "preload/real.h"
 
 #include <string.h>
 

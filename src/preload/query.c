@@ -1,9 +1,7 @@
 /* What a program is told of a GPU's memory, and of the driver's functions. */
-#include "preload/context.h"
-#include "preload/entry.h"
+#include "preload/driver.h"
 #include "preload/ledger.h"
 #include "preload/pool.h"
-#include "preload/real.h"
 
 #include <limits.h>
 

@@ -1,7 +1,6 @@
-#include "preload/real.h"
+#include "preload/driver.h"
 
 #include "preload/elf_find.h"
-#include "preload/entry.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -15,13 +14,13 @@ struct followed {
 };
 
 static const struct followed followed[] = {
-#define X(name, base, version, per_thread) {#name, base, version, per_thread, (void *)name},
+#define X(name, base, version, per_thread, parameters) {#name, base, version, per_thread, (void *)name},
     FOLLOWED(X)
 #undef X
 };
 
 static const char *const asked[] = {
-#define X(name) #name,
+#define X(name, parameters) #name,
     ASKED(X)
 #undef X
 };
