@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "contain/holders.h"
-#include "gpu/vendor.h"
+#include "machine/contain/holders.h"
+#include "machine/gpu/vendor.h"
 #include "run/attempt.h"
 
 #include <dirent.h>

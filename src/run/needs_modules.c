@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/query.h"
-#include "gpu/vendor.h"
+#include "machine/gpu/vendor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -184,7 +184,7 @@ END
     [ "$status" -ne 0 ]
     [[ "$stderr" == *"GPU 0 is of Played: the load of "*" calibrate needs CUDA"* ]]
     # Where no GPU of the vendor is seen, a limit goes on.
-    export TARE_CUDA_LIBRARY=${BUILD_DIR:-$ROOT/build}/src/preload/libtare-cuda.so
+    export TARE_CUDA_LIBRARY=${BUILD_DIR:-$ROOT/build}/src/gpu_memory/preload/libtare-cuda.so
     PLAYED_VISIBLE= "$TARE" exec --gpu-memory-limit 1GiB -- true
 }
 

@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "gpu/vendor.h"
+#include "machine/gpu/vendor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,5 +306,5 @@ const struct gpu_vendor gpu_vendor_played = {
     .library_fix = library_fix,
 };
 
-/* In place of src/gpu/vendors.c. */
+/* In place of src/machine/gpu/vendors.c. */
 const struct gpu_vendor *const gpu_vendors[] = {&gpu_vendor_nvidia, &gpu_vendor_played, NULL};

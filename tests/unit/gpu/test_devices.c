@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/cleanup.h"
-#include "gpu/vendor.h"
+#include "machine/gpu/vendor.h"
 
 #include <fcntl.h>
 #include <string.h>

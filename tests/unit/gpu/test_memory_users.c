@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gpu/memory_users.h"
+#include "machine/gpu/memory_users.h"
 #include "played.h"
 
 #include <errno.h>
