@@ -61,7 +61,7 @@ static bool read_study(struct feasibility *study, const char *folder, struct err
 static bool read_studies(const struct cli_value *value, struct feasibility *study, struct err *err)
 {
     if (!value->given) {
-        AUTO_FREE char *newest = run_folder_newest("results", "feasibility");
+        AUTO_FREE char *newest = run_folder_newest(RUN_FOLDER_RESULTS, "feasibility");
         if (!newest)
             return err_set(err, "there are no measured curves: no results/feasibility_*; 'feasibility' makes one, "
                                 "--curves names one elsewhere");

@@ -72,7 +72,7 @@ static bool open_new(struct session *session, struct err *err)
 
 static bool open_earlier(struct session *session, struct err *err)
 {
-    session->dir = run_folder_open(session->wish->resume_dir, &session->dir_path, err);
+    session->dir = run_folder_open_named(session->wish->resume_dir, &session->dir_path, err);
     if (session->dir < 0)
         return false;
     if (tasks_are_in(session->dir))
@@ -80,7 +80,12 @@ static bool open_earlier(struct session *session, struct err *err)
                        "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
                        session->dir_path, TARE_NAME, session->wish->rerun ? " ... --rerun-contaminated" : "");
     session->store = store_open(session->dir, session->dir_path, err);
-    return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
+    if (!session->store)
+        return false;
+    if (!session->wish->rerun || again_choose(session->store, session->wish->rerun_which, &session->again, err))
+        return true;
+    store_close(session->store, NULL);
+    return err_wrap(err, "%s", session->dir_path);
 }
 
 static bool is_terminal(int fd)
@@ -391,13 +396,26 @@ static int open_run(struct session *session)
     return code;
 }
 
+static void say_nothing_to_repeat(const struct session *session)
+{
+    AUTO_TEXT struct text words = {0};
+    for (const char *at = session->wish->rerun_which; at && *at; at++)
+        if (*at == ',')
+            text_add(&words, " or ");
+        else
+            text_add_char(&words, *at);
+    message_printf("nothing to repeat: no result in %s %s%s\n", session->dir_path,
+                   words.length ? "is " : "has a verdict that is not clean", text_get(&words));
+}
+
 /* No session begins, and nothing is written. */
 static int nothing_to_repeat(struct session *session)
 {
+    const char *which = session->wish->rerun_which;
     struct err err = {0};
     if (!session->wish->quiet && !session->wish->json)
-        message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", session->dir_path);
-    if (session->again.unjudged > 0)
+        say_nothing_to_repeat(session);
+    if (!which && session->again.unjudged > 0)
         cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
                  session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
                  session->again.unjudged == 1 ? "it is" : "they are");
