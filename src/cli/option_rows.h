@@ -3,9 +3,9 @@
 #ifndef TARE_CLI_OPTION_ROWS_H
 #define TARE_CLI_OPTION_ROWS_H
 
-#include "cli/gpu_hold.h"
-#include "cli/run_folder.h"
-#include "contain/contain.h"
+#include "session/gpu_hold.h"
+#include "session/run_folder.h"
+#include "machine/contain/contain.h"
 
 /* Of --verdicts; NULL-terminated. */
 extern const char *const option_verdicts[];

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/strv.h"
 #include "base/text.h"
-#include "config/problem.h"
+#include "plan/config/problem.h"
 
 #include <stdlib.h>
 #include <string.h>
