@@ -171,6 +171,7 @@ static bool make_wish(const struct cli_call *call, struct run_wish *out, struct 
         .seed = (uint64_t)values[OPTION_SEED].integer,
         .strict = values[OPTION_STRICT].given,
         .for_running = true,
+        .gpus = values[OPTION_GPUS].text,
     };
     AUTO_FREE char *journal = out->settings_path ? fs_resolve(out->settings_path, "run.db", NULL) : NULL;
     AUTO_FREE char *typed = out->settings_path ? shell_words_path(out->settings_path) : NULL;

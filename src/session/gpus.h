@@ -37,6 +37,10 @@ size_t gpus_select(const struct gpu_devices *devices, const struct strv *environ
 size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
                             bool *used);
 
+/* Whether jobs that are started here would see a GPU. asked: "none", or else, or NULL, as --gpus and the settings say it; added:
+ * NAME=VALUE that they get beside this process's environment. */
+bool gpus_are_for_jobs(const char *asked, const struct strv *added);
+
 /* Whether CUDA_VISIBLE_DEVICES is set for each of these jobs. */
 bool gpus_are_chosen(const struct strv *environment, const struct plan *plan);
 

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "session/gpus.h"
 #include "session/locate.h"
 
 #include <stdlib.h>
@@ -68,6 +69,8 @@ static void make_plan(const struct run_wish *wish, struct run_input *input)
     struct plan_options options = {
         .strict = wish->strict,
         .for_running = wish->for_running,
+        .has_gpus = wish->for_other_machine || gpus_are_for_jobs(wish->gpus ? wish->gpus : input->settings.pool.gpus,
+                                                                &input->settings.environment),
         .has_seed = wish->has_seed || !input->settings.has_seed,
         .seed = wish->has_seed ? wish->seed : rng_fresh_seed(),
         .home = getenv("HOME"),

@@ -153,9 +153,11 @@ static void say_start(const struct session *session, size_t left)
     } else if (session->wish->resume_dir) {
         text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
     } else {
-        clock_format_duration(estimate_pauses(plan, NULL), pauses);
-        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->wish->watch ? " at most" : "", pauses,
-                  session->dir_path);
+        double pauses_s = estimate_pauses(plan, NULL);
+        clock_format_duration(pauses_s, pauses);
+        bool adaptive = plan->guard.cooldown.mode == COOLDOWN_ADAPTIVE && pauses_s > 0;
+        text_addf(&text, "%s, pauses %s%s; results in %s\n", session->wish->watch ? " at most" : "",
+                  adaptive ? "until the GPUs are idle and cool" : pauses, adaptive ? "" : " in all", session->dir_path);
     }
     AUTO_FREE char *lanes = pool_text(&session->pool);
     if (lanes)
