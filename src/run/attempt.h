@@ -4,11 +4,11 @@
 #define TARE_RUN_ATTEMPT_H
 
 #include "base/err.h"
-#include "contain/contain.h"
-#include "gpu/ledger.h"
-#include "joblog/joblog.h"
-#include "meter/mark_fifo.h"
-#include "meter/marks.h"
+#include "machine/contain/contain.h"
+#include "machine/gpu/ledger.h"
+#include "run/log/joblog.h"
+#include "measure/marks/mark_fifo.h"
+#include "measure/marks/marks.h"
 #include "plan/plan.h"
 #include "run/failure.h"
 #include "run/outcome.h"

@@ -1,7 +1,7 @@
 #include "run/gpu_memory.h"
 
 #include "base/mem.h"
-#include "gpu/ledger.h"
+#include "machine/gpu/ledger.h"
 #include "run/lane.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* gpu_memory: a job's own GPU memory, counted and limited inside it (gpu/ledger.h). Private to run/. */
+/* gpu_memory: a job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h). Private to run/. */
 #ifndef TARE_RUN_GPU_MEMORY_H
 #define TARE_RUN_GPU_MEMORY_H
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "gpu/lock.h"
+#include "machine/gpu/lock.h"
 #include "run/aftermath.h"
 #include "run/gpu_memory.h"
 #include "run/lanes.h"

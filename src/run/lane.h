@@ -4,7 +4,7 @@
 #define TARE_RUN_LANE_H
 
 #include "base/rng.h"
-#include "guard/evidence.h"
+#include "measure/guard/evidence.h"
 #include "run/attempt.h"
 #include "run/energy_files.h"
 #include "run/ladder.h"

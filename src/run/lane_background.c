@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "run/gpu_memory.h"
 #include "run/lane.h"
-#include "state/state.h"
+#include "machine/state/state.h"
 
 #include <sys/epoll.h>
 #include <time.h>

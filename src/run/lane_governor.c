@@ -2,7 +2,7 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "meter/governor_keeper.h"
+#include "machine/governor/governor_keeper.h"
 
 #include <string.h>
 #include <sys/epoll.h>

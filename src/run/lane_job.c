@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "contain/guardian.h"
-#include "state/state.h"
+#include "machine/contain/guardian.h"
+#include "machine/state/state.h"
 
 #include <string.h>
 #include <sys/epoll.h>

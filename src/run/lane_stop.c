@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "contain/guardian.h"
+#include "machine/contain/guardian.h"
 #include "run/aftermath.h"
-#include "state/state.h"
+#include "machine/state/state.h"
 #include "tare_build.h"
 
 #include <math.h>

@@ -3,11 +3,11 @@
 #ifndef TARE_RUN_MEMORY_H
 #define TARE_RUN_MEMORY_H
 
-#include "gpu/sensor.h"
-#include "meter/meter.h"
-#include "meter/memory_curve.h"
-#include "oom/growth.h"
-#include "oom/growth_windows.h"
+#include "machine/gpu/sensor.h"
+#include "machine/sensors/meter.h"
+#include "measure/memory_curve.h"
+#include "gpu_memory/oom/growth.h"
+#include "gpu_memory/oom/growth_windows.h"
 #include "run/counted.h"
 
 #include "base/mark.h"
