@@ -44,7 +44,7 @@ NAMES = {2: ("data", "train"), 3: ("data", "forward", "backward"), 4: ("data", "
 # What a load has beside steps of constant length with 2 to 4 square phases; each is drawn from its range.
 # step, rise: seconds. jitter: standard deviation of a step's length. drift: change of the length over the run. checkpoint: every 50th step is
 # so many seconds longer. pause: seconds of evaluation between blocks of 20 to 100 steps. warm: change of the power with temperature. noise:
-# standard deviation of white noise.
+# standard deviation of white noise; 0.1 to 0.5 % where none is given.
 LOADS = {
     "square": {"step": (0.05, 1), "phases": (2, 2)},
     "rises": {"step": (0.05, 1), "rise": (0.002, 0.01)},
@@ -124,8 +124,9 @@ def scaled(base, gpu, grid, factor_left, factor_right):
     return Power(t, at(t), at(following))
 
 
-def train(rng, gpu, options, update, seconds, scatter=None):
-    """A training of so many seconds after some seconds at idle. update: the period that "beat" is in step with."""
+def train(rng, gpu, options, update, seconds, ideal=False):
+    """A training of so many seconds after some seconds at idle. update: the period that "beat" is in step with. ideal: every step
+    has the same powers, and a phase no flicker."""
     drawn = {key: rng.uniform(*span) for key, span in options.items() if key not in ("step", "phases", "beat")}
     count = int(rng.integers(options.get("phases", (2, 4))[0], options.get("phases", (2, 4))[1] + 1))
     names, (shares, watts) = NAMES[count], draw_phases(rng, gpu, count)
@@ -146,7 +147,9 @@ def train(rng, gpu, options, update, seconds, scatter=None):
     between = gpu.idle + rng.uniform(0, 0.6) * (gpu.peak - gpu.idle)
     parts = 8 if "pause" in drawn else 1
     spans = np.column_stack((lengths, np.repeat(extra[:, None] / parts, parts, axis=1)))
-    scatter = rng.uniform(0, 0.02) if scatter is None else scatter
+    scatter = 0 if ideal else rng.uniform(0, 0.02)
+    if not ideal:               # no chip draws exactly the same twice
+        drawn.setdefault("noise", rng.uniform(0.001, 0.005))
     level = np.column_stack((watts * (1 + scatter * rng.standard_normal((n, count))), between * (1 + 0.1 * rng.standard_normal((n, parts)))))
 
     lead = rng.uniform(1.5, 4)

@@ -65,10 +65,10 @@ def phases_sum_to_the_energy_of_the_steps():
 
 
 def folded_samples_of_an_ideal_sensor_give_the_curve():
-    """Without delay, noise and scatter each sample of the last millisecond lies on the mean curve, at its time since the step's begin."""
+    """Without delay, noise and scatter of steps each sample of the last millisecond lies on the mean curve, at its time since the step's begin."""
     said = []
     for load in ("square", "rises", "short", "long"):
-        training, end = training_of(load, 3, 60, scatter=0)
+        training, end = training_of(load, 3, 60, ideal=True)
         sensor = Sensor(rng(), "instant", "looks")
         for name, value in {"delay": 0.0, "jitter": 0.0, "clock": 0.0, "missing": 0, "stale": 0, "gain": 1.0, "period": 0.00499 + 1e-5 / 3}.items():
             setattr(sensor, name, value)
@@ -143,10 +143,10 @@ def loads_are_what_they_are_said_to_be():
 
 
 def rises_take_the_time_that_was_drawn_and_squares_none():
-    training, _ = training_of("square", 4, scatter=0)
+    training, _ = training_of("square", 4, ideal=True)
     assert len(np.unique(np.round(training.power.left, 6))) <= 3 and np.array_equal(training.power.left, training.power.right)
     for seed in range(5):
-        power = training_of("rises", seed, scatter=0)[0].power
+        power = training_of("rises", seed, ideal=True)[0].power
         slanted = np.abs(power.left - power.right) > 1
         near(power.right[:-1], power.left[1:], 1e-9, "a rise jumps")
         took = np.diff(power.t)[slanted[:-1]]
@@ -155,7 +155,7 @@ def rises_take_the_time_that_was_drawn_and_squares_none():
 
 
 def a_warm_chip_and_noise_change_the_power_by_what_was_drawn():
-    quiet, _ = training_of("square", 5, scatter=0)
+    quiet, _ = training_of("square", 5, ideal=True)
     gpu = Gpu(rng(), 60, 0.1, False)
     gpu.limit = 1000.0
     grid = np.arange(0, 20, 0.25)
@@ -164,7 +164,7 @@ def a_warm_chip_and_noise_change_the_power_by_what_was_drawn():
     a, b = np.searchsorted(quiet.begin[:, 0], [3, 18])
     mid = 0.5 * (quiet.begin[a:b, 0] + quiet.begin[a:b, 1])
     near(warm.mean(mid - 1e-4, mid + 1e-4) / quiet.power.mean(mid - 1e-4, mid + 1e-4), 1 + 0.001 * mid, 1e-9, "factor")
-    noisy, _ = training_of("noise", 5, scatter=0)
+    noisy, _ = training_of("noise", 5, ideal=True)
     again = np.array([noisy.power.mean(noisy.begin[noisy.used, 0], noisy.begin[noisy.used, 0] + 0.001)])
     assert 0.03 < again.std() / again.mean() < 0.22, again.std() / again.mean()
     return f"noise {100 * again.std() / again.mean():.0f} %"
