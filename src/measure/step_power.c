@@ -26,6 +26,7 @@ static const double EVEN = 0.01;           /* of the level's variance over a ste
 static const double DROP = 6;              /* of the likelihood's logarithm: times beyond are ruled out */
 static const double FINEST = 1e-4;         /* of the mean power: no sensor's noise is less */
 static const double EDGE_DOUBT_S = 5e-4;   /* half-width of an edge */
+static const double RIVALS = 30;            /* of the same logarithm: two searches that end so near each other both count */
 static const double FLICKER_S = 0.02;      /* power that varies from step to step does so over this */
 static const double EDGE_STEP_S = 5e-4;    /* by which edges are varied */
 static const double MARK_JITTER_S = 5e-4;  /* from step to step, at most */
@@ -36,6 +37,11 @@ struct row {
     double of[UNKNOWNS_MOST];
     size_t first, last; /* of the bins that are not zero, last excluded */
     double y, weight, spread; /* spread: variance by jitter of marks and stamps */
+};
+
+/* Times, the variances that fit them, and how well they explain the samples. */
+struct times {
+    double early_s[STEP_PHASES_MAX + 1], length_s, rough, noise, best;
 };
 
 struct step_model {
@@ -53,6 +59,7 @@ struct step_model {
     size_t bins, unknowns;                  /* bins, then marks (one a phase), length, drifts */
     double mean_w, level_w, mark_sd_s, delay_sd_s, length_sd_s;
     double rough, noise;                    /* variances: of the curve a second, of a sample */
+    struct times other;                     /* that explain them about as well; length_s 0: none do */
     double best;                            /* how well the best times explain the samples */
     double *normal, *right;                 /* A'WA, A'Wy */
     double yy, *mean, *inverse;             /* posterior */
@@ -427,10 +434,6 @@ static void search(struct step_model *model, double from, double to, bool curve,
         }
 }
 
-struct times {
-    double early_s[STEP_PHASES_MAX + 1], length_s, rough, noise, best;
-};
-
 static struct times times_of(const struct step_model *model)
 {
     struct times times = {.length_s = model->length_s, .rough = model->rough, .noise = model->noise, .best = model->best};
@@ -456,14 +459,23 @@ static void find_times(struct step_model *model, struct row *rows, double *work)
     struct times stated = times_of(model), begun;
     model->stride = model->sample_count / SEARCH_SAMPLES + 1;
     search(model, model->bin_s / 4, fine, true, rows, work);
+    times_fit(model, true, rows, work);
+    model->best = learn_variances(model, 2, 1.05, true, work) + times_prior(model);
     begun = times_of(model);
     set_times(model, &stated);
     model->rough = EVEN * model->level_w * model->level_w / model->out->step_s;
     search(model, fmax(hypot(model->mark_sd_s, model->delay_sd_s), model->length_sd_s), 2 * fine, false, rows, work);
     model->rough = stated.rough;
     search(model, model->bin_s / 4, fine, true, rows, work);
-    if (model->best < begun.best)
+    times_fit(model, true, rows, work);
+    model->best = learn_variances(model, 2, 1.05, true, work) + times_prior(model);
+    model->other = begun;
+    if (model->best < begun.best) {
+        model->other = times_of(model);
         set_times(model, &begun);
+    }
+    if (model->best - model->other.best > RIVALS)
+        model->other.length_s = 0;
     model->stride = 1;
 }
 
@@ -615,7 +627,7 @@ static void add_profile(struct step_model *model, size_t first, size_t count, do
 }
 
 /* Power that rises slowly looks like a delay that is longer than stated. Both explanations remain, so what the stated
- * times give lies within the half-width, and so does an edge that is a little off. */
+ * times give lies within the half-width, and so does an edge that is a little off, and what the other search found. */
 static void add_stated(struct step_model *model, struct row *rows, double *work, const double *figures, double *add)
 {
     size_t phases = model->fold->phase_count, bins = printed(model);
@@ -623,14 +635,15 @@ static void add_stated(struct step_model *model, struct row *rows, double *work,
     double c[UNKNOWNS_MOST];
     for (size_t k = 0; k < phases; k++) {
         size_t last = k == 0 ? model->bins - 1 : model->first[k] - 1, before = k == 0 ? phases - 1 : k - 1;
-        double jump = EDGE_DOUBT_S * (model->mean[model->first[k]] - model->mean[last]);
+        double jump = (EDGE_DOUBT_S + model->sensor->stamp_s / 4) * (model->mean[model->first[k]] - model->mean[last]);
         add[k] += jump * jump;
         add[before] += jump * jump;
     }
-    for (size_t k = 0; k < phases; k++)
-        model->early_s[k] = 0;
-    model->length_s = model->told_s;
-    if (isfinite(times_fit(model, true, rows, work)) && solve(model, work)) {
+    struct times rivals[] = {{.length_s = model->told_s, .rough = kept.rough, .noise = kept.noise}, model->other};
+    for (size_t r = 0; r < sizeof rivals / sizeof *rivals && rivals[r].length_s > 0; r++) {
+        set_times(model, &rivals[r]);
+        if (!isfinite(times_fit(model, true, rows, work)) || !solve(model, work))
+            continue;
         for (size_t k = 0; k < phases; k++)
             add[k] += pow(phase_energy(model, k) - figures[k], 2);
         for (size_t i = 0; i < bins; i++)

@@ -117,6 +117,23 @@ static void find_period(const struct change *changes, size_t count, double *peri
             break;
     }
     fit(changes, count, *period, begin);
+    for (int pass = 0; pass < 3; pass++) { /* least squares: the grid's period is off by a part of one at both ends */
+        double n = (double)count, t = 0, k = 0, kk = 0, kt = 0;
+        for (size_t i = 0; i < count; i++) {
+            double number = round((middle(&changes[i]) - *begin) / *period);
+            t += middle(&changes[i]) / n;
+            k += number / n;
+        }
+        for (size_t i = 0; i < count; i++) {
+            double number = round((middle(&changes[i]) - *begin) / *period);
+            kk += (number - k) * (number - k);
+            kt += (number - k) * (middle(&changes[i]) - t);
+        }
+        if (!(kk > 0))
+            return;
+        *period = kt / kk;
+        *begin = t - k * *period;
+    }
 }
 
 /* An update is near its place in the row of all, which tells more closely when it was than the polls around it. */
@@ -161,15 +178,9 @@ static double stamp(const struct step_case *one, struct series *series)
         widths[i] = changes[i].to - changes[i].from;
     qsort(widths, count, sizeof *widths, by_value);
     width = count > 0 ? widths[count / 2] : 0;
-    for (size_t i = 0; i + 1 < count; i++) {
-        double from = (changes[i].from + changes[i].to) / 2, to = (changes[i + 1].from + changes[i + 1].to) / 2;
-        double updates = changes[i + 1].number - changes[i].number;
-        /* The value came again, or an update was missed: the last one may have been. */
-        for (double k = 0; k == 0 || k < updates - 1; k++) {
-            double t = from + (to - from) * k / updates;
-            series_add_power(series, (struct power_sample){one->polls[0].begin_ns + llround(t * 1e9), changes[i].power_w});
-        }
-    }
+    for (size_t i = 0; i < count; i++) /* one that shows the same again is not told from one that was missed */
+        series_add_power(series, (struct power_sample){one->polls[0].begin_ns + llround(middle(&changes[i]) * 1e9),
+                                                       changes[i].power_w});
     free(changes);
     free(widths);
     return width;
