@@ -13,6 +13,8 @@
 
 enum { STEPS_MIN = 10, SAMPLES_MIN = 60, SAMPLES_MOST = 10000, BINS_MOST = 200, PRINTED_MOST = 2000, DRIFTS = 6 };
 enum { BLOCKS_MIN = 8, BLOCKS_MOST = 40, SEARCH_SAMPLES = 1500 };
+/* Operations, some seconds of them: a job can mark phases that take longer to tell apart, and a run waits for nobody. */
+#define BUDGET 2e10
 #define UNKNOWNS_MOST (BINS_MOST + 2 * STEP_PHASES_MAX + DRIFTS + 1)
 
 static const double BIN_S = 0.005, BIN_LEAST_S = 0.001, STEP_LONGEST_S = 10;
@@ -60,6 +62,7 @@ struct step_model {
     double mean_w, level_w, mark_sd_s, delay_sd_s, length_sd_s;
     double rough, noise;                    /* variances: of the curve a second, of a sample */
     struct times other;                     /* that explain them about as well; length_s 0: none do */
+    double *spent;                          /* operations so far, about */
     double best;                            /* how well the best times explain the samples */
     double *normal, *right;                 /* A'WA, A'Wy */
     double yy, *mean, *inverse;             /* posterior */
@@ -122,6 +125,7 @@ static size_t step_after(const struct step_model *model, double at_s)
 static double bin_weights(const struct step_model *model, double t_s, struct row *row)
 {
     double from = t_s - reach_s(model), to = t_s - model->delay_s + model->sensor->stamp_s / 2, sum = 0;
+    bool exponential = model->sensor->behaviour->averaging == WINDOW_EXPONENTIAL;
     memset(row->of, 0, model->bins * sizeof *row->of);
     row->first = model->bins;
     row->last = 0;
@@ -133,6 +137,7 @@ static double bin_weights(const struct step_model *model, double t_s, struct row
             size_t count = model->first[k + 1] - model->first[k];
             if (end <= from || begin >= to || end <= begin)
                 continue;
+            *model->spent += 20 + (exponential ? 60 : 20) * (double)count;
             double width = (end - begin) / (double)count;
             size_t b = from > begin ? (size_t)((from - begin) / width) : 0;
             double before = weight_before(model, begin + width * (double)b - t_s);
@@ -216,6 +221,8 @@ static bool make_row(struct step_model *model, size_t sample, bool times, struct
 static void accumulate(struct step_model *model, const struct row *row)
 {
     size_t n = model->unknowns;
+    double filled = (double)(row->last - row->first + n - model->bins);
+    *model->spent += filled * filled / 2;
     for (size_t i = row->first; i < n; i = i + 1 == row->last ? model->bins : i + 1) {
         double scaled = row->weight * row->of[i];
         if (scaled == 0)
@@ -235,7 +242,7 @@ static void build(struct step_model *model, bool times, struct row *row, struct 
     memset(model->right, 0, n * sizeof *model->right);
     model->yy = 0;
     model->rows = 0;
-    for (size_t i = 0; i < model->sample_count; i += model->stride)
+    for (size_t i = 0; i < model->sample_count && *model->spent < BUDGET; i += model->stride)
         if (make_row(model, i, times, row, spare))
             accumulate(model, row);
 }
@@ -322,6 +329,7 @@ static double evidence_of(const struct step_model *model, double rough, double n
 {
     size_t n = model->unknowns;
     double half[UNKNOWNS_MOST], fit = 0;
+    *model->spent += (double)n * (double)n * (double)n / 3;
     for (size_t i = 0; i < n; i++) {
         half[i] = model->right[i] / noise;
         for (size_t j = 0; j <= i; j++)
@@ -423,9 +431,9 @@ static void search(struct step_model *model, double from, double to, bool curve,
     bool apart = model->mark_sd_s > 1e-4;
     model->best = times_fit(model, curve, rows, work);
     for (double by = from; by > to; by /= 2)
-        for (int tries = 0; tries < 4; tries++) {
+        for (int tries = 0; tries < 4 && *model->spent < BUDGET; tries++) {
             bool better = try_move(model, 0, phases, by, curve, rows, work);
-            for (size_t k = 0; k < phases && apart; k++)
+            for (size_t k = 0; k < phases && apart && *model->spent < BUDGET; k++)
                 better |= try_move(model, k, 1, by, curve, rows, work);
             if (by < 2 * model->length_sd_s)
                 better |= try_move(model, phases, 1, by, curve, rows, work);
@@ -496,7 +504,7 @@ static void score(struct step_model *model, struct row *row, struct row *spare)
 {
     size_t n = model->unknowns;
     memset(model->scores, 0, model->blocks * n * sizeof *model->scores);
-    for (size_t i = 0; i < model->sample_count; i++) {
+    for (size_t i = 0; i < model->sample_count && *model->spent < BUDGET; i++) {
         if (!make_row(model, i, true, row, spare))
             continue;
         double *to = model->scores + i * model->blocks / model->sample_count * n;
@@ -536,7 +544,8 @@ static double span_weights(const struct step_model *model, double begin_s, doubl
     double sum = 0;
     size_t steps = model->fold->steps, stride = steps / 400 + 1;
     memset(c, 0, model->unknowns * sizeof *c);
-    for (size_t step = 0; step < steps; step += stride) {
+    *model->spent += 10 * (double)(steps / stride) * (double)model->fold->phase_count;
+    for (size_t step = 0; step < steps && *model->spent < BUDGET; step += stride) {
         double origin = edge_s(model, step, 0);
         if (edge_s(model, step, model->fold->phase_count) - origin < end_s - 1e-6)
             continue;
@@ -600,9 +609,9 @@ static void add_profile(struct step_model *model, size_t first, size_t count, do
     size_t phases = model->fold->phase_count, bins = printed(model);
     struct times kept = times_of(model);
     double *worst = mem_array(phases + bins, sizeof *worst), c[UNKNOWNS_MOST];
-    for (int way = -1; way <= 1; way += 2) {
+    for (int way = -1; way <= 1 && *model->spent < BUDGET; way += 2) {
         double allowed = 0;
-        for (double by = model->bin_s / 32; by <= most; by *= 2) {
+        for (double by = model->bin_s / 32; by <= most && *model->spent < BUDGET; by *= 2) {
             set_times(model, &kept);
             shift_times(model, first, count, way * by);
             if (times_fit(model, true, rows, work) < kept.best - DROP)
@@ -869,6 +878,8 @@ static void estimate(struct step_model *model)
         if (!model->out->reason[0])
             tell_bins(model, work, add + model->fold->phase_count);
     }
+    if (*model->spent >= BUDGET)
+        refuse(model->out, "so many phases, steps and samples take too long to be told apart");
     free(add);
     free(model->normal);
     free(model->right);
@@ -883,7 +894,8 @@ void step_power_estimate(const struct step_fold *fold, const struct series *seri
 {
     struct step_model *model = mem_alloc(sizeof *model);
     *out = (struct step_power){.steps = fold->steps, .left_out = fold->left_out, .step_s = fold->median_s};
-    *model = (struct step_model){.fold = fold, .sensor = sensor, .out = out};
+    double spent = 0;
+    *model = (struct step_model){.fold = fold, .sensor = sensor, .out = out, .spent = &spent};
     if (prepare(model, series))
         estimate(model);
     free(model);

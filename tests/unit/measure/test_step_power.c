@@ -73,7 +73,7 @@ static double energy_until(const struct training *training, double t)
 /* Means over length_s that end delay_s before. */
 static void sample(struct training *training, double every_s, double length_s, double delay_s)
 {
-    double last = training->begin[training->steps - 1][PHASES];
+    double last = training->steps > 0 ? training->begin[training->steps - 1][PHASES] : 0;
     training->behaviour = (struct sensor_behaviour){.told = true,
                                                     .update_ns = llround(every_s * NS_PER_S),
                                                     .averaging = WINDOW_BOXCAR,
@@ -207,6 +207,36 @@ static void what_cannot_be_told_has_its_reason(void **state)
     end(&training, &power);
 }
 
+/* 31 phases of each step, read through an average that reaches over 60 steps. */
+static void phases_without_end_take_no_time_without_end(void **state)
+{
+    static struct training training;
+    struct step_power power;
+    (void)state;
+    training = (struct training){0};
+    for (int i = 0; i < 2000; i++)
+        for (int k = 0; k < 31; k++) {
+            char label[16];
+            snprintf(label, sizeof label, "p%d", k % 16);
+            double t = 1 + 0.1 * i + 0.1 / 31 * k;
+            if (k == 0)
+                mark(&training, "step", "", t);
+            mark(&training, "phase", label, t);
+        }
+    sample(&training, 0.017, 0.025, 0.012);
+    assert_int_equal(training.series.power_count, 0); /* no truth here: only the time counts */
+    training.behaviour.averaging = WINDOW_EXPONENTIAL;
+    training.behaviour.averaging_ns = NS_PER_S;
+    training.sensor.mark_s = 4e-3;
+    for (int i = 0; i < 10000; i++)
+        series_add_power(&training.series, (struct power_sample){2 * NS_PER_S + i * 19 * NS_PER_MS, 300 + i * 7919 % 101});
+    int64_t begin_ns = clock_monotonic_ns();
+    estimate(&training, &power);
+    assert_true(clock_monotonic_ns() - begin_ns < 30 * NS_PER_S);
+    assert_non_null(strstr(power.reason, "too long to be told apart"));
+    end(&training, &power);
+}
+
 static void marks_of_ranks_count_once_and_a_flood_is_bounded(void **state)
 {
     static struct training training;
@@ -249,6 +279,7 @@ int main(void)
         cmocka_unit_test(means_over_more_than_a_phase_are_taken_apart),
         cmocka_unit_test(long_steps_are_left_out),
         cmocka_unit_test(what_cannot_be_told_has_its_reason),
+        cmocka_unit_test(phases_without_end_take_no_time_without_end),
         cmocka_unit_test(marks_of_ranks_count_once_and_a_flood_is_bounded),
         cmocka_unit_test(other_marks_are_none_of_a_step),
     };
