@@ -19,6 +19,7 @@ static const char prefix[] = "calibration-";
 #define BAND_NOISES 4.0
 #define BAND_C      1.5 /* whole degrees are told */
 #define FINAL_S     2.0
+#define NORMAL_95   1.96 /* standard deviations in a half-width */
 #define LOOKED_SURE 0.05 /* what is surely looked at but for this share is all looked at */
 #define CURRENT_SHARE 0.1 /* of its period: a counter that is later does not show all energy at its update */
 
@@ -237,6 +238,8 @@ static void take_averaging(const struct sensor_learnt *learnt, struct sensor_beh
         out->averaging = kinds[learnt->averaging];
         out->averaging_ns = in_ns(learnt->averaging_s.value);
         out->delay_ns = in_ns(learnt->delay_s.value);
+        out->averaging_sd_ns = learnt->averaging_s.half_width / NORMAL_95 * NS_PER_S;
+        out->delay_sd_ns = learnt->delay_s.half_width / NORMAL_95 * NS_PER_S;
     } else { /* it is as late as a boxcar of this length at most */
         out->averaging = WINDOW_BOXCAR;
         out->averaging_ns = in_ns(2 * (fmax(learnt->lag_s.value, 0) + learnt->lag_s.half_width));
