@@ -23,7 +23,7 @@ static void on_sample(void *data, const char *label, const struct gpu_sample *sa
     lane_load_sample(lane, label, sample);
     lane_guard_sample(lane, label, sample);
     lanes_sample(lane, label, sample);
-    lane_memory_sample(lane, label, sample);
+    OBSERVE(lane, sample, label, sample);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
@@ -43,7 +43,7 @@ static void on_users(void *data, const char *label, int64_t t_ns, const struct g
     struct lane *lane = data;
     lane_load_users(lane, label, t_ns, users);
     lane_guard_users(lane, label, t_ns, users);
-    lane_memory_users(lane, label, t_ns, users);
+    OBSERVE(lane, users, label, t_ns, users);
 }
 
 static void on_lost(void *data, const char *label, const char *reason)

@@ -13,6 +13,45 @@
 
 enum { TIMER_ACCURACY_US = 1000, MACHINE_FAILURES_MAX = 4 };
 
+void *lane_state(const struct lane *lane, const struct observer *observer)
+{
+    size_t i = 0;
+    while (lane->observers[i] != observer)
+        i++;
+    return lane->states[i];
+}
+
+static void observers_init(struct lane *lane)
+{
+    size_t count = 0;
+    lane->observers = observers;
+    while (observers[count])
+        count++;
+    lane->states = mem_array(count, sizeof *lane->states);
+    for (size_t i = 0; i < count; i++)
+        lane->states[i] = mem_alloc(observers[i]->size + 1);
+    OBSERVE(lane, init);
+}
+
+static void observers_fini(struct lane *lane)
+{
+    OBSERVE(lane, fini);
+    for (size_t i = 0; lane->observers[i]; i++)
+        free(lane->states[i]);
+    free(lane->states);
+}
+
+/* Each adds what it has come to; a later one reads what an earlier one has added. */
+static void observers_end(struct lane *lane, json_t *ended)
+{
+    for (size_t i = 0; lane->observers[i]; i++) {
+        const struct observer *observer = lane->observers[i];
+        json_t *json = observer->end ? observer->end(lane, ended) : NULL;
+        if (json)
+            json_object_set_new(ended, observer->key, json);
+    }
+}
+
 void lane_init(struct lane *lane, struct runner *runner, size_t number)
 {
     const struct run_request *request = runner->request;
@@ -22,6 +61,7 @@ void lane_init(struct lane *lane, struct runner *runner, size_t number)
                           .phase = LANE_STEPPING,
                           .energy.files = {.gpu = -1, .cpu = -1}};
     attempt_init(&lane->attempt, NULL, 0);
+    observers_init(lane);
     lane_background_init(lane);
 }
 
@@ -33,7 +73,7 @@ void lane_fini(struct lane *lane)
     lane_load_fini(lane);
     lane_background_fini(lane);
     lane_guard_fini(lane);
-    lane_memory_fini(lane);
+    observers_fini(lane);
     lane_checks_begin(lane);
     lanes_link_forget(lane);
     ladder_fini(&lane->ladder);
@@ -324,7 +364,7 @@ void lane_attempt_ended(struct lane *lane)
     if (lane->experiment->parallel)
         json_object_set_new(data, "parallel", lane_shares_take(lane));
     json_object_set_new(data, "energy", lane_energy_take(lane));
-    json_object_set_new(data, "memory", lane_memory_take(lane));
+    observers_end(lane, data);
     lane_guard_ended(lane, json_object_get(data, "energy"), json_object_get(data, "memory"));
     struct gpu_memory_told told = gpu_memory_told(json_object_get(data, "memory"));
     gpu_memory_judge(lane, &lane->attempt, &told);

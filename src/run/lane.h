@@ -9,6 +9,7 @@
 #include "run/energy_files.h"
 #include "run/ladder.h"
 #include "run/memory.h"
+#include "run/observer.h"
 #include "run/lane_background.h"
 #include "run/runner.h"
 
@@ -94,7 +95,8 @@ struct lane {
     int64_t look_ns;   /* not before that its processes are looked at again for one that is stopped */
     bool stopped_told; /* of this attempt: that one was */
     struct lane_checks checks;
-    struct lane_memory memory;
+    const struct observer *const *observers; /* run/observer.h */
+    void **states;                           /* one for each */
     struct ladder ladder; /* what the next attempt does otherwise than planned */
     int64_t grace_end_ns, proof_start_ns;
     int64_t marks_recorded_ns; /* when one was recorded as it came */
@@ -198,11 +200,6 @@ void lane_guard_host(struct lane *lane, const struct host_window *host); /* of t
 void lane_guard_fini(struct lane *lane);
 
 /* EVENT_EVIDENCE. In what follows, text is taken. */
-struct lane_evidence_entry {
-    const char *kind, *device; /* device: NULL: none */
-    char *text;
-    struct reading from_s, to_s; /* from the attempt's start */
-};
 void lane_checks_begin(struct lane *lane); /* before an attempt's preflight, and at the lane's end: nothing is known */
 void lane_checks_note(struct lane *lane, const struct lane_evidence_entry *entry);
 json_t *lane_checks_take(struct lane *lane, const json_t *ended); /* of EVENT_ATTEMPT_ENDED: a list, or null: never begun */

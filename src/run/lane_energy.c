@@ -71,7 +71,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     if (!lane->energy.edged)
         gauge_users(lane->gauge);
     lane_guard_tick(lane);
-    lane_memory_tick(lane);
+    OBSERVE(lane, look);
     int code = sd_event_source_set_time_relative(source, next_us(lane));
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -315,7 +315,7 @@ static void open_gate(struct lane *lane)
     runner_tick_soon(lane->runner);
     lane_energy_begin(lane);
     lane_load_beside(lane);
-    lane_memory_begin(lane);
+    OBSERVE(lane, begin);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
     lane_governor_tell(lane);
     if (lane->runner->request->gpu_locks.kind)
@@ -356,7 +356,7 @@ void lane_foreground_start(struct lane *lane)
     lane->phase = LANE_STEPPING;
     lane_marks_make(lane);
     lane_energy_prepare(lane);
-    lane_memory_prepare(lane);
+    OBSERVE(lane, prepare);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;

@@ -25,7 +25,7 @@ void lane_marks_take(void *context, const struct mark *mark)
     if (fate == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();
         lane_energy_mark(lane, mark);
-        lane_memory_mark(lane, mark);
+        OBSERVE(lane, mark, mark);
         /* Most come alone, and a tick may be far; those of a burst wait for it. */
         if (now_ns - lane->marks_recorded_ns >= NS_PER_S) {
             lane->marks_recorded_ns = now_ns;
