@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/lane.h"
-#include "run/lanes.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,36 +12,30 @@ static const int64_t START_NS = 10 * NS_PER_S;
 
 static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 {
-    lane_energy_gap(data, label, gap);
+    OBSERVE((struct lane *)data, gap, label, gap);
 }
 
 static void on_sample(void *data, const char *label, const struct gpu_sample *sample)
 {
     struct lane *lane = data;
-    lane_energy_sample(lane, label, sample);
-    lane_load_sample(lane, label, sample);
-    lane_guard_sample(lane, label, sample);
-    lanes_sample(lane, label, sample);
     OBSERVE(lane, sample, label, sample);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
 {
-    lane_energy_counter(data, domain, name, reading);
+    OBSERVE((struct lane *)data, counter, domain, name, reading);
 }
 
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
     runner_say(lane->runner, mem_printf("the energy of %s is not measured: %s", label, reason));
-    lane_guard_unavailable(lane, label);
+    OBSERVE(lane, unavailable, label);
 }
 
 static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct lane *lane = data;
-    lane_load_users(lane, label, t_ns, users);
-    lane_guard_users(lane, label, t_ns, users);
     OBSERVE(lane, users, label, t_ns, users);
 }
 
@@ -58,8 +51,7 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
     (void)events;
     struct lane *lane = context;
     gauge_dispatch(lane->gauge);
-    lane_energy_look(lane);
-    lane_guard_look(lane);
+    OBSERVE(lane, answered);
     lane_lost_look(lane);
     return 0;
 }
@@ -93,7 +85,7 @@ static void start(struct lane *lane, const struct gauge_options *options)
         return;
     }
     lane->gauge_until_ns = clock_monotonic_ns() + START_NS;
-    lane_guard_start(lane, options);
+    OBSERVE(lane, meters, options);
 }
 
 void energy_start(struct runner *runner)

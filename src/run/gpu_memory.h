@@ -19,9 +19,6 @@ struct gpu_memory_told {
     double bytes, total_bytes;
 };
 
-/* memory: of an attempt, as lane_memory_take gives it. */
-struct gpu_memory_told gpu_memory_told(const json_t *memory);
-
 /* Evidence, where a limit was not held or what was counted is not all. */
 void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const struct gpu_memory_told *told);
 

@@ -3,11 +3,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "gpu/lock.h"
-#include "run/aftermath.h"
-#include "run/gpu_memory.h"
-#include "run/lanes.h"
-#include "run/snapshot.h"
 
 #include <time.h>
 
@@ -58,24 +53,16 @@ void lane_init(struct lane *lane, struct runner *runner, size_t number)
     *lane = (struct lane){.runner = runner,
                           .number = number,
                           .means = request->lane_count ? &request->lanes[number - 1] : NULL,
-                          .phase = LANE_STEPPING,
-                          .energy.files = {.gpu = -1, .cpu = -1}};
+                          .phase = LANE_STEPPING};
     attempt_init(&lane->attempt, NULL, 0);
     observers_init(lane);
-    lane_background_init(lane);
 }
 
 void lane_fini(struct lane *lane)
 {
     lane_cancel_timer(lane);
     lane_job_sources_fini(lane);
-    lane_energy_fini(lane);
-    lane_load_fini(lane);
-    lane_background_fini(lane);
-    lane_guard_fini(lane);
     observers_fini(lane);
-    lane_checks_begin(lane);
-    lanes_link_forget(lane);
     ladder_fini(&lane->ladder);
     attempt_fini(&lane->attempt);
     json_decref(lane->last_attempt);
@@ -248,7 +235,7 @@ static void make_attempt(struct lane *lane)
 
 static void prepare_attempt(struct lane *lane)
 {
-    lane_checks_begin(lane);
+    OBSERVE(lane, reset);
     lane_guard_preflight(lane, make_attempt);
 }
 
@@ -260,8 +247,7 @@ void lane_prepare(struct lane *lane)
 void lane_after_attempt(struct lane *lane)
 {
     bool again = lane->once_more;
-    lane_load_fini(lane);
-    lane_background_fini(lane);
+    OBSERVE(lane, over);
     attempt_fini(&lane->attempt);
     lane->once_more = false;
     if (lane->outcome == OUTCOME_FAILED) {
@@ -304,15 +290,6 @@ static bool had_our_signal(const struct lane *lane)
            end->code == (end->signalled ? number : 128 + number);
 }
 
-/* Once more at the end: whoever can take a lock away does it while it is held. */
-static void check_gpu_locks(struct lane *lane)
-{
-    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
-    struct err err = {0};
-    if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
-        lane_evidence(lane, "gpu_lock_untrusted", mem_strdup(err.text));
-}
-
 /* What the machine failed is none of the training's retries. It is tried once more after the pause, then left to a resume;
  * where attempt after attempt comes to that, the rest of the plan would be gone through in vain. */
 static bool is_excused(struct lane *lane, const char *error)
@@ -341,8 +318,6 @@ void lane_attempt_ended(struct lane *lane)
     AUTO_FREE char *error = NULL;
     struct failure failure;
     lane->phase = LANE_STEPPING;
-    lane_governor_check(lane);
-    check_gpu_locks(lane);
     if (had_our_signal(lane))
         lane->attempt.reason = STOP_INTERRUPTED;
     attempt_blame_machine(&lane->attempt);
@@ -356,21 +331,9 @@ void lane_attempt_ended(struct lane *lane)
     }
     if (lane->outcome == OUTCOME_FAILED)
         say_setuid(lane);
-    char *old = lane->outcome == OUTCOME_SUCCEEDED ? checkpoints_read(lane->attempt.checkpoints) : NULL;
-    if (old)
-        lane_evidence(lane, "old_checkpoint", old);
     json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
     json_object_set_new(data, "failure", failure_json(&failure));
-    if (lane->experiment->parallel)
-        json_object_set_new(data, "parallel", lane_shares_take(lane));
-    json_object_set_new(data, "energy", lane_energy_take(lane));
     observers_end(lane, data);
-    lane_guard_ended(lane, json_object_get(data, "energy"), json_object_get(data, "memory"));
-    struct gpu_memory_told told = gpu_memory_told(json_object_get(data, "memory"));
-    gpu_memory_judge(lane, &lane->attempt, &told);
-    json_object_set_new(data, "gpu_memory", gpu_memory_json(&lane->attempt));
-    json_object_set_new(data, "snapshot", snapshot_take(&lane->attempt));
-    json_object_set_new(data, "checks", lane_checks_take(lane, data));
     json_decref(lane->last_attempt);
     lane->last_attempt = json_incref(data);
     bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);
@@ -419,11 +382,10 @@ static void pause_before(struct lane *lane)
 /* How long it waits for other lanes. */
 static void count_wait(struct lane *lane, bool waits)
 {
-    struct lane_tally *tally = &lane->tally;
     int64_t now_ns = clock_monotonic_ns();
-    if (tally->waits_ns)
-        tally->waited_s += (double)(now_ns - tally->waits_ns) / (double)NS_PER_S;
-    tally->waits_ns = waits ? now_ns : 0;
+    if (lane->waits_ns)
+        lane->waited_s += (double)(now_ns - lane->waits_ns) / (double)NS_PER_S;
+    lane->waits_ns = waits ? now_ns : 0;
 }
 
 void lane_start(struct lane *lane)

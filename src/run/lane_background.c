@@ -15,7 +15,7 @@ enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000,
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
-void lane_background_init(struct lane *lane)
+static void init(struct lane *lane)
 {
     lane->background = (struct lane_background){0};
     attempt_init(&lane->background.loop, NULL, 0);
@@ -33,14 +33,14 @@ static void cancel_timer(struct lane_background *background)
     background->timer_step = NULL;
 }
 
-void lane_background_fini(struct lane *lane)
+static void over(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     cancel_timer(background);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
-    lane_background_init(lane);
+    init(lane);
 }
 
 bool lane_background_was_born(const struct lane *lane)
@@ -404,7 +404,7 @@ void lane_background_begin(struct lane *lane)
     start_loop(lane);
 }
 
-void lane_background_tick(struct lane *lane)
+static void tick(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     struct attempt *loop = &background->loop;
@@ -419,7 +419,7 @@ void lane_background_tick(struct lane *lane)
     end_loop(lane, STOP_LIMIT);
 }
 
-void lane_background_halt(struct lane *lane)
+static void stop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
@@ -454,3 +454,11 @@ void lane_background_proven(struct lane *lane, double seconds)
         json_object_del(data, "leftovers"); /* they were told when it had ended */
     lane_record(lane, EVENT_JOB_PROVEN, data, NULL);
 }
+
+const struct observer background_observer = {
+    .init = init,
+    .fini = over,
+    .tick = tick,
+    .stop = stop,
+    .over = over,
+};

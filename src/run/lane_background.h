@@ -76,11 +76,7 @@ struct lane_load {
 };
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
-void lane_background_init(struct lane *lane);
-void lane_background_fini(struct lane *lane); /* kills what still lives */
 void lane_background_begin(struct lane *lane); /* the first loop; lane_foreground_start when its load holds */
-void lane_background_tick(struct lane *lane);  /* limits */
-void lane_background_halt(struct lane *lane);  /* the attempt is being stopped */
 bool lane_background_was_born(const struct lane *lane);
 bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
 void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
@@ -89,16 +85,9 @@ json_t *lane_background_json(const struct lane *lane);
 /* Looks (lane_load.c). */
 void lane_load_prepare(struct lane *lane); /* the background is about to be born */
 void lane_load_begin(struct lane *lane);   /* its gate is open */
-void lane_load_beside(struct lane *lane);  /* so is the foreground's */
-void lane_load_end(struct lane *lane);     /* the attempt is being stopped */
-void lane_load_fini(struct lane *lane);
-void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
-void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+const struct lane_load *lane_load(const struct lane *lane);
 
 /* What the driver told of the loop that has just ended. */
 struct gpu_memory_told lane_load_told(struct lane *lane);
-
-/* Figures (lane_shares.c): what stands in the attempt's end under "parallel"; null when it has no background. */
-json_t *lane_shares_take(struct lane *lane);
 
 #endif

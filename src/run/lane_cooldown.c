@@ -14,7 +14,7 @@ static double window_s(const struct lane *lane)
 
 static void tell(struct lane *lane, double took_s, bool settled)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
     json_t *data = json_object(), *devices = json_array();
     for (size_t i = 0; i < guard->count; i++)
@@ -42,7 +42,7 @@ static void poll(struct lane *lane)
 
 static void looked(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale, took_s = guard_since_s(guard->begun_ns) + window_s(lane) * scale;
     bool settled = true;
     for (size_t i = 0; i < guard->count; i++) {
@@ -61,7 +61,7 @@ static void looked(struct lane *lane)
 
 void lane_guard_pause(struct lane *lane, double seconds, lane_step *next)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale;
     if (!guard || guard_blind(guard)) {
         lane_after(lane, (uint64_t)(seconds * scale * 1e6), next);

@@ -21,25 +21,30 @@ uint64_t guard_ended_ticks(const struct lane *lane)
     long ticks_per_s = sysconf(_SC_CLK_TCK);
     if (ticks_per_s <= 0 || lane->attempt.end_ns == 0)
         return UINT64_MAX;
-    return (uint64_t)((lane->attempt.end_ns + lane->asleep_ns) / (NS_PER_S / ticks_per_s));
+    return (uint64_t)((lane->attempt.end_ns + lane_asleep_ns(lane)) / (NS_PER_S / ticks_per_s));
 }
 
-void lane_guard_start(struct lane *lane, const struct gauge_options *options)
+struct lane_guard *guard_of(const struct lane *lane)
+{
+    struct lane_guard *guard = lane_state(lane, &guard_observer);
+    return guard->count > 0 ? guard : NULL;
+}
+
+static void take_meters(struct lane *lane, const struct gauge_options *options)
 {
     if (options->gpu_count == 0)
         return;
-    struct lane_guard *guard = mem_alloc(sizeof *guard);
+    struct lane_guard *guard = lane_state(lane, &guard_observer);
     guard->count = options->gpu_count;
     guard->devices = mem_array(guard->count, sizeof *guard->devices);
     guard->former.devices = mem_array(guard->count, sizeof *guard->former.devices);
     for (size_t i = 0; i < guard->count; i++)
         guard->devices[i].label = options->gpus[i].label;
-    lane->guard = guard;
 }
 
-void lane_guard_fini(struct lane *lane)
+static void fini(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (!guard)
         return;
     for (size_t i = 0; i < guard->count; i++) {
@@ -50,29 +55,27 @@ void lane_guard_fini(struct lane *lane)
     guard_people_fini(guard);
     free(guard->devices);
     free(guard->former.devices);
-    free(guard);
-    lane->guard = NULL;
 }
 
 static struct guard_device *device_of(const struct lane *lane, const char *label)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     for (size_t i = 0; guard && i < guard->count; i++)
         if (strcmp(guard->devices[i].label, label) == 0)
             return &guard->devices[i];
     return NULL;
 }
 
-void lane_guard_unavailable(struct lane *lane, const char *label)
+static void lose_meter(struct lane *lane, const char *label)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
         return;
     device->unavailable = true;
-    lane_guard_look(lane);
+    guard_look(lane);
 }
 
-void lane_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
@@ -116,7 +119,7 @@ static bool all_answered(const struct lane_guard *guard)
 
 static void end_round(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     lane_step *step = guard->round_step;
     guard->round_step = NULL;
     lane_cancel_timer(lane);
@@ -127,7 +130,7 @@ static void end_round(struct lane *lane)
 
 void guard_ask(struct lane *lane, lane_step *step)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->round_step = step;
     guard->asked_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
@@ -138,7 +141,7 @@ void guard_ask(struct lane *lane, lane_step *step)
     lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }
 
-void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
@@ -148,23 +151,23 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     device->answered = true;
     device->listed = users->told;
     device->deaf = false;
-    if ((!lane->guard->running && !lane->guard->alone) || device->seen_off)
+    if ((!guard_of(lane)->running && !guard_of(lane)->alone) || device->seen_off)
         return;
     device->looks++;
-    device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
+    device->seen_off = guard_of(lane)->edge_ns > 0 && t_ns >= guard_of(lane)->edge_ns;
     for (size_t i = 0; i < device->user_count; i++)
         device->users[i].later = device->users[i].start_time > guard_ended_ticks(lane);
     struct guard_look look;
     guard_look_of(device, lane->attempt.start_ns, &look);
-    look.ended = lane->guard->edge_ns > 0;
+    look.ended = guard_of(lane)->edge_ns > 0;
     watch_take(&device->watch, &device->known, &look);
     for (const struct watch_span *span; (span = watch_news(&device->watch));)
         lane_say(lane, mem_printf("%s: %s", lane->experiment->id, span->text));
 }
 
-void lane_guard_look(struct lane *lane)
+void guard_look(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (guard && guard->waiting_edges)
         guard_idle_look(lane);
     else if (guard && guard->round_step && all_answered(guard) && !guard_blind(guard))
@@ -173,7 +176,7 @@ void lane_guard_look(struct lane *lane)
 
 void lane_guard_cancel(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool at_work = lane->phase == LANE_GUARDING;
     lane_cancel_timer(lane);
     if (!guard)
@@ -221,3 +224,17 @@ json_t *guard_device_json(const struct guard_device *device)
     json_object_set_new(json, "memory_clock_mhz", reading_json(of[GPU_MEMORY_CLOCK_MHZ]));
     return json;
 }
+
+const struct observer guard_observer = {
+    .size = sizeof(struct lane_guard),
+    .meters = take_meters,
+    .fini = fini,
+    .alone = guard_alone,
+    .started = guard_started,
+    .edge = guard_edge,
+    .end = guard_end,
+    .sample = take_sample,
+    .users = take_users,
+    .unavailable = lose_meter,
+    .answered = guard_look,
+};

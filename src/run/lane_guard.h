@@ -79,6 +79,9 @@ struct lane_guard {
     uint64_t job_born;     /* start time of the job's init */
 };
 
+/* NULL: the lane has no GPU to guard. */
+struct lane_guard *guard_of(const struct lane *lane);
+
 /* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that
  * do not answer. (lane_guard.c) */
 void guard_ask(struct lane *lane, lane_step *step);
@@ -88,6 +91,14 @@ json_t *guard_device_json(const struct guard_device *device);
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
 double guard_since_s(int64_t ns);
 uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, as start times are counted */
+
+void guard_look(struct lane *lane); /* the meters have answered something */
+
+/* An attempt is watched (lane_watch.c). */
+void guard_alone(struct lane *lane);
+void guard_started(struct lane *lane);
+void guard_edge(struct lane *lane);
+json_t *guard_end(struct lane *lane, json_t *ended);
 
 /* Who they are. (lane_guard_users.c) */
 void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);

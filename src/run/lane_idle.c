@@ -41,7 +41,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 
 static void measure(const struct lane *lane, struct guard_device *device)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns, middle_ns = from_ns + (to_ns - from_ns) / 2;
     struct reading half_width, ignored;
     struct reading whole = power_of(lane, device->label, from_ns, to_ns, &half_width);
@@ -58,7 +58,7 @@ static void measure(const struct lane *lane, struct guard_device *device)
 
 static void measured(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->waiting_edges = false;
     for (size_t i = 0; i < guard->count; i++)
         measure(lane, &guard->devices[i]);
@@ -75,18 +75,18 @@ void guard_idle_look(struct lane *lane)
 
 static void end_window(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->idle_to_ns = clock_monotonic_ns();
     gauge_edge(lane->gauge);
     guard->waiting_edges = true;
     lane_after(lane, ANSWER_US, measured);
-    lane_guard_look(lane);
+    guard_look(lane);
 }
 
 /* The driver keeps its samples for some seconds only. */
 static void tick(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     double left_s = window_s(lane) - guard_since_s(guard->idle_from_ns);
     if (left_s <= 0) {
         end_window(lane);
@@ -99,7 +99,7 @@ static void tick(struct lane *lane)
 
 bool guard_idle_begin(struct lane *lane, lane_step *done)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
@@ -126,7 +126,7 @@ json_t *guard_idle_json(const struct idle_window *window)
 /* Of the attempt that is about to be recorded. */
 void guard_former_take(struct lane *lane, const json_t *energy)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_former *former = &guard->former;
     const json_t *devices = json_object_get(energy, "devices");
     bool valid;
@@ -188,7 +188,7 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
 
 void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
     if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED || lane->experiment->parallel ||
         lane->attempt.plan->rules.cpu_only)
@@ -234,7 +234,7 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
 
 void guard_idle_settle_former(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_former *former = &guard->former;
     bool any = false;
     if (!former->waits)
@@ -260,13 +260,13 @@ static void close_poll(struct lane *lane)
 static void close_end(struct lane *lane)
 {
     lane->phase = LANE_STEPPING;
-    lane->guard->next(lane);
+    guard_of(lane)->next(lane);
 }
 
 /* The last window counts when its GPUs are free after it, and it was even. */
 static void close_judge(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = &lane->runner->plan->guard.preflight;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
@@ -288,7 +288,7 @@ static void close_window(struct lane *lane)
 
 static void close_looked(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool settled = true, over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
@@ -306,7 +306,7 @@ static void close_looked(struct lane *lane)
 
 void lane_guard_close(struct lane *lane, lane_step *next)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool wanted = guard && guard->former.waits && !lane_is_over(lane) && window_s(lane) > 0;
     bool proven_before = false;
     for (size_t i = 0; wanted && i < guard->count; i++)

@@ -46,7 +46,7 @@ static json_t *seconds_json(struct reading seconds)
 void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
 {
     json_t *data = json_object();
-    lane_checks_note(lane, &entry);
+    OBSERVE(lane, evidence, &entry);
     json_object_set_new(data, "kind", json_string(entry.kind));
     json_object_set_new(data, "text", json_string(entry.text));
     json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
@@ -280,18 +280,26 @@ static void end_job(struct lane *lane)
     grace(lane);
 }
 
+void lane_edge(struct lane *lane)
+{
+    /* A job that is stopped has not ended yet. */
+    if (!lane->measured || lane->edged || lane->attempt.end_ns == 0)
+        return;
+    lane->edged = true;
+    OBSERVE(lane, edge);
+}
+
 void lane_stop(struct lane *lane, enum stop_reason reason)
 {
     lane->phase = LANE_STOPPING;
     lane->attempt.reason = reason;
-    lane_background_halt(lane);
-    lane_load_end(lane);
+    OBSERVE(lane, stop);
     if (!lane->attempt.job && !lane_background_was_born(lane)) {
         lane_attempt_ended(lane); /* there is nothing to stop */
         return;
     }
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    lane_energy_edge(lane);
+    lane_edge(lane);
     json_t *data = json_object();
     json_object_set_new(data, "reason", json_string(stop_reason_name(reason)));
     lane_record(lane, EVENT_ATTEMPT_STOPPING, data, end_job);

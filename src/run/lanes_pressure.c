@@ -1,4 +1,5 @@
-/* When the experiments of other lanes are in the way of one: processors, and the links to the GPUs. */
+/* When others are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the
+ * links to the GPUs. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -16,7 +17,27 @@ enum { NAMED_MAX = 8 };
 /* A link must have been full for so long of an attempt's time. */
 static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
 
-void lanes_add_others(const struct lane *lane, struct text *out)
+/* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
+static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
+
+/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
+ * for a moment. */
+static const double PRESSURE_LEAST_S = 1;
+
+/* How full a PCIe link was that it shares with other lanes, while the attempt ran. */
+struct lane_link {
+    int64_t looked_ns, from_ns, to_ns, contended_ns;
+    struct link_pressure worst;
+    char *others; /* experiments whose transfers were in it then */
+};
+
+static struct lane_link *link_of(const struct lane *lane)
+{
+    return lane_state(lane, &pressure_observer);
+}
+
+/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. */
+static void add_others(const struct lane *lane, struct text *out)
 {
     size_t named = 0;
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
@@ -30,7 +51,27 @@ void lanes_add_others(const struct lane *lane, struct text *out)
         text_addf(out, " and %zu more", named - NAMED_MAX);
 }
 
-void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s)
+static void tell_host(struct lane *lane, const struct host_window *host)
+{
+    struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
+    struct reading io = host->pressure[HOST_IO].full_share;
+    double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
+    bool memory =
+        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
+    bool disk = io.valid && part * io.value > FULL_IO_SHARE;
+    if (!memory && !disk)
+        return;
+    struct text text = {0};
+    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
+              100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
+    add_others(lane, &text);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
+                                                        .text = text_take(&text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {host->duration_s, true}});
+}
+
+static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
 {
     struct reading waited = host->pressure[HOST_CPU].some_share;
     if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
@@ -45,7 +86,7 @@ void lanes_tell_pressure(struct lane *lane, const struct host_window *host, stru
         "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
         "machine's CPU time",
         100 * waited.value, 100 * others_share);
-    lanes_add_others(lane, &text);
+    add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
                                                         .text = text_take(&text),
                                                         .from_s = {0, true},
@@ -88,7 +129,7 @@ static char *who_uses(const struct lane *lane, const struct link_pressure *press
 
 static void judge_link(struct lane *lane, int64_t now_ns)
 {
-    struct lane_link *link = &lane->link;
+    struct lane_link *link = link_of(lane);
     struct link_pressure pressure;
     int64_t before_ns = link->looked_ns > lane->attempt.start_ns ? link->looked_ns : lane->attempt.start_ns;
     link->looked_ns = now_ns;
@@ -105,7 +146,7 @@ static void judge_link(struct lane *lane, int64_t now_ns)
     link->worst = pressure;
 }
 
-void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct links *links = &lane->runner->links;
     const struct gauge_options *gauge = lane->runner->request->gauge;
@@ -119,16 +160,22 @@ void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample 
         judge_link(lane, sample->t_ns);
 }
 
-void lanes_link_forget(struct lane *lane)
+static void forget(struct lane *lane)
 {
-    free(lane->link.others);
-    lane->link = (struct lane_link){0};
+    free(link_of(lane)->others);
+    *link_of(lane) = (struct lane_link){0};
 }
 
-void lanes_tell_link(struct lane *lane)
+static void begin(struct lane *lane)
+{
+    if (lane->gauge)
+        forget(lane);
+}
+
+static void tell_link(struct lane *lane)
 {
     static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
-    const struct lane_link *link = &lane->link;
+    const struct lane_link *link = link_of(lane);
     const struct attempt *attempt = &lane->attempt;
     double contended_s = (double)link->contended_ns / (double)NS_PER_S;
     double duration_s = (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S;
@@ -146,3 +193,18 @@ void lanes_tell_link(struct lane *lane)
                                .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
                                .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
 }
+
+static void measured(struct lane *lane, const struct gauge_result *result)
+{
+    tell_host(lane, &result->host);
+    tell_processors(lane, &result->host, result->job.cpu_s);
+    tell_link(lane);
+}
+
+const struct observer pressure_observer = {
+    .size = sizeof(struct lane_link),
+    .fini = forget,
+    .begin = begin,
+    .measured = measured,
+    .sample = take_sample,
+};

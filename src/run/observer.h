@@ -41,7 +41,6 @@ struct observer {
     void (*mark)(struct lane *lane, const struct mark *mark);
     void (*stop)(struct lane *lane);    /* it is being stopped */
     void (*edge)(struct lane *lane);    /* its command has ended, and it is measured */
-    void (*gone)(struct lane *lane);    /* nothing of its job lives, and its log is closed */
     void (*evidence)(struct lane *lane, const struct lane_evidence_entry *entry); /* is about to be recorded */
     void (*measured)(struct lane *lane, const struct gauge_result *result);       /* the whole of it */
     json_t *(*end)(struct lane *lane, json_t *ended); /* ended: what is recorded, so far; NULL: there is nothing to add */
@@ -58,7 +57,9 @@ struct observer {
 
 /* The rows (observers.c), NULL-terminated. */
 extern const struct observer *const observers[];
-extern const struct observer memory_observer;
+extern const struct observer stopped_observer, marks_observer, background_observer, limits_observer, governor_observer, locks_observer,
+    checkpoints_observer, load_observer, shares_observer, energy_observer, pressure_observer, sleep_observer, split_observer, memory_observer,
+    guard_observer, gpu_memory_observer, snapshot_observer, checks_observer;
 
 /* Calls a slot of all observers of a lane, with what it takes: OBSERVE(lane, mark, mark) */
 #define OBSERVE(lane, slot, ...)                                                    \

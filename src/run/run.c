@@ -218,7 +218,7 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     look_for_stall(runner, (int64_t)us * 1000);
     runner_check_guardian(runner);
     for (size_t i = 0; i < runner->lane_count; i++) {
-        lane_tick(&runner->lanes[i]);
+        OBSERVE(&runner->lanes[i], tick);
         soon = soon || has_job(&runner->lanes[i]);
     }
     if (listener->tick)

@@ -10,7 +10,4 @@
 /* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one. */
 void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env);
 
-/* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
-json_t *snapshot_take(const struct attempt *attempt);
-
 #endif
