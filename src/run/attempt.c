@@ -4,8 +4,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
-#include "run/gpu_memory.h"
-#include "run/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

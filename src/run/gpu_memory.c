@@ -1,8 +1,8 @@
-#include "run/gpu_memory.h"
+/* A job's own GPU memory, counted and limited inside it (gpu/ledger.h). */
+#include "run/lane.h"
 
 #include "base/mem.h"
 #include "gpu/ledger.h"
-#include "run/lane.h"
 
 #include <stdlib.h>
 #include <string.h>

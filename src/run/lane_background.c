@@ -4,9 +4,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/gpu_memory.h"
+#include "base/shell_words.h"
 #include "run/lane.h"
-#include "state/state.h"
+#include "run/phases.h"
+#include "tare_build.h"
 
 #include <sys/epoll.h>
 #include <time.h>
@@ -43,11 +44,6 @@ static void over(struct lane *lane)
     init(lane);
 }
 
-bool lane_background_was_born(const struct lane *lane)
-{
-    return lane->background.first_start_time != 0;
-}
-
 static int on_timer(sd_event_source *source, uint64_t us, void *context)
 {
     (void)source;
@@ -76,7 +72,7 @@ static void after(struct lane *lane, uint64_t us, lane_step *step)
 /* The foreground has not been started yet. */
 static bool is_alone(const struct lane *lane)
 {
-    return lane->phase == LANE_LOADING;
+    return lane->phase == PHASE_LOADING;
 }
 
 /* How long the foreground has run. */
@@ -149,7 +145,7 @@ static void log_lost(struct lane *lane, const struct err *cause)
     struct err err = *cause;
     AUTO_FREE char *name = attempt_log_name(&lane->background.loop);
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
-    if (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING) {
+    if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
         free(lane->attempt.detail);
         lane->attempt.detail = mem_strdup(err.text);
         lane_stop(lane, STOP_LOG_ERROR);
@@ -181,6 +177,18 @@ static enum outcome close_loop(struct lane *lane, char **error)
     if (loop->log_failed && !failed_before)
         log_lost(lane, &loop->log_err);
     return outcome;
+}
+
+void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
+{
+    struct err err;
+    AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
+    err_set(&err,
+            "%s: SIGKILL does not end: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "is gone",
+            lane->experiment->id, names, typed);
+    runner_break(lane->runner, &err);
 }
 
 /* Not by any fault of the background training's. */
@@ -330,7 +338,7 @@ static int on_job(sd_event_source *source, int fd, uint32_t events, void *contex
     lane->background.job_source = sd_event_source_disable_unref(lane->background.job_source);
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
         return 0;
-    if (loop->exit.init_killed && (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING)) {
+    if (loop->exit.init_killed && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
         machine_failed(lane,
                        mem_printf("the init of the background's loop %lld (pid %d) was killed, and the loop with it",
                                   (long long)loop->loop, (int)job_identity(loop->job)->pid));
@@ -397,10 +405,13 @@ static void start_loop(struct lane *lane)
     lane_record(lane, EVENT_JOB_BORN, attempt_born_json(loop), loop_born);
 }
 
-void lane_background_begin(struct lane *lane)
+void phase_loading(struct lane *lane)
 {
+    if (!lane->experiment->parallel) {
+        lane_next(lane);
+        return;
+    }
     lane_load_prepare(lane);
-    lane->phase = LANE_LOADING;
     start_loop(lane);
 }
 

@@ -8,7 +8,6 @@
 #include "meter/gauge.h"
 #include "run/attempt.h"
 #include "run/background.h"
-#include "run/gpu_memory.h"
 #include "run/load.h"
 #include "run/runner.h"
 
@@ -76,8 +75,6 @@ struct lane_load {
 };
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
-void lane_background_begin(struct lane *lane); /* the first loop; lane_foreground_start when its load holds */
-bool lane_background_was_born(const struct lane *lane);
 bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
 void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
 json_t *lane_background_json(const struct lane *lane);

@@ -30,7 +30,7 @@ static void tell(struct lane *lane, double took_s, bool settled)
     json_object_set_new(data, "saved_s", json_real(saved_s));
     json_object_set_new(data, "devices", devices);
     json_object_set_new(data, "text", json_string(text));
-    guard_record(lane, guard->former.experiment, guard->former.attempt, data, guard->next);
+    guard_record(lane, guard->former.experiment, guard->former.attempt, data, lane_next);
 }
 
 static void looked(struct lane *lane);
@@ -59,20 +59,19 @@ static void looked(struct lane *lane)
         tell(lane, took_s, settled);
 }
 
-void lane_guard_pause(struct lane *lane, double seconds, lane_step *next)
+void lane_guard_pause(struct lane *lane, double seconds)
 {
     struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale;
     if (!guard || guard_blind(guard)) {
-        lane_after(lane, (uint64_t)(seconds * scale * 1e6), next);
+        lane_after(lane, (uint64_t)(seconds * scale * 1e6), lane_next);
         return;
     }
-    guard->next = next;
     guard->begun_ns = clock_monotonic_ns();
     guard->planned_s = seconds;
     if (lane->runner->plan->guard.cooldown.mode == COOLDOWN_FIXED || seconds <= 0) {
         double left_s = seconds > window_s(lane) ? seconds - window_s(lane) : 0;
-        lane_after(lane, (uint64_t)(left_s * scale * 1e6), next);
+        lane_after(lane, (uint64_t)(left_s * scale * 1e6), lane_next);
         return;
     }
     for (size_t i = 0; i < guard->count; i++)

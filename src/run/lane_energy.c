@@ -5,10 +5,11 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "run/energy_files.h"
+#include "run/phases.h"
 
 #include <time.h>
 
-enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, AWAIT_US = 10000, ANSWER_US = 2000000 };
+enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
 enum { GAPS_TOLD = 20 };
@@ -20,7 +21,6 @@ enum { EPOCHS_MAX = 10000 };
 static const double COVERED_ENOUGH = 0.99;
 
 struct lane_energy {
-    bool waiting; /* for the answers at the end, with the lane's timer as the bound */
     sd_event_source *timer;
     struct rng rng; /* of the timer */
     struct mark *marks; /* in the order in which the journal has them */
@@ -37,18 +37,6 @@ static struct lane_energy *energy_of(const struct lane *lane)
 static void init(struct lane *lane)
 {
     energy_of(lane)->files = (struct energy_files){.gpu = -1, .cpu = -1};
-}
-
-void lane_energy_await(struct lane *lane)
-{
-    struct runner *runner = lane->runner;
-    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
-        runner_halted(runner)) {
-        lane_start(lane);
-        return;
-    }
-    lane->phase = LANE_PAUSING;
-    lane_after(lane, AWAIT_US, lane_energy_await);
 }
 
 static void prepare(struct lane *lane)
@@ -104,7 +92,7 @@ static void begin(struct lane *lane)
     if (!lane->gauge)
         return;
     lane->measured = true;
-    lane->edged = energy->waiting = false;
+    lane->edged = false;
     energy->mark_count = energy->gaps = 0;
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     gauge_begin(lane->gauge, job_identity(lane->attempt.job));
@@ -130,34 +118,26 @@ static void edge(struct lane *lane)
     gauge_edge(lane->gauge);
 }
 
-static void answered_late(struct lane *lane)
-{
-    energy_of(lane)->waiting = false;
-    lane_guard_postflight(lane);
-}
-
 static void answered(struct lane *lane)
 {
-    struct lane_energy *energy = energy_of(lane);
-    if (!energy->waiting || gauge_waiting(lane->gauge) > 0)
+    if (lane->phase != PHASE_READING || gauge_waiting(lane->gauge) > 0)
         return;
     lane_cancel_timer(lane);
-    answered_late(lane);
+    lane_next(lane);
 }
 
-void lane_energy_finish(struct lane *lane)
+void phase_reading(struct lane *lane)
 {
     struct lane_energy *energy = energy_of(lane);
     const struct job_usage *usage = &lane->attempt.usage;
     energy->timer = sd_event_source_disable_unref(energy->timer);
     if (!lane->measured) {
-        lane_guard_postflight(lane);
+        lane_next(lane);
         return;
     }
     lane_edge(lane);
     gauge_end(lane->gauge, usage);
-    energy->waiting = true;
-    lane_after(lane, ANSWER_US, answered_late);
+    lane_after(lane, ANSWER_US, lane_next);
     answered(lane);
 }
 
@@ -283,7 +263,6 @@ static json_t *end(struct lane *lane, json_t *ended)
     (void)ended;
     if (!lane->measured || lane->attempt.end_ns == 0)
         return json_null();
-    energy->waiting = false;
     json_t *json = measure(lane);
     lane->measured = false;
     energy_files_close(&energy->files);

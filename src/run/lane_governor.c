@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "gpu/lock.h"
 #include "meter/governor_keeper.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,7 +35,7 @@ static void answered(struct lane *lane)
     governor->lane = NULL;
     lane_cancel_timer(lane);
     say_why(lane);
-    lane_prepare(lane);
+    lane_next(lane);
 }
 
 static void too_late(struct lane *lane)
@@ -92,18 +94,18 @@ static void look(struct lane *lane)
     answered(lane);
 }
 
-void lane_governor_set(struct lane *lane)
+void phase_governor(struct lane *lane)
 {
     const struct run_governor *means = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
     /* Another lane has asked for the same: both go on when it is set. */
     if (governor->lane && !runner_halted(lane->runner)) {
-        lane_after(lane, PENDING_US, lane_governor_set);
+        lane_after(lane, PENDING_US, phase_governor);
         return;
     }
     bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
-        lane_prepare(lane);
+        lane_next(lane);
         return;
     }
     governor->wanted = lane->experiment->governor;

@@ -2,6 +2,7 @@
 #include "run/lane_guard.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -177,16 +178,22 @@ void guard_look(struct lane *lane)
 void lane_guard_cancel(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
-    bool at_work = lane->phase == LANE_GUARDING;
     lane_cancel_timer(lane);
     if (!guard)
         return;
     guard->round_step = NULL;
     guard->waiting_edges = false;
-    if (!at_work)
+}
+
+void lane_guard_leave(struct lane *lane, enum lane_event event)
+{
+    struct lane_guard *guard = guard_of(lane);
+    (void)event;
+    if (!guard || !guard->at_work)
         return;
-    lane->phase = LANE_STEPPING;
-    guard->next(lane); /* which finds the run halted */
+    guard->at_work = false;
+    lane_guard_cancel(lane);
+    lane_next(lane); /* which finds out why */
 }
 
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next)
@@ -197,11 +204,6 @@ void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t
                                                       .data = data,
                                                       .lane = lane,
                                                       .next = next});
-}
-
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
 }
 
 static json_t *bytes_json(struct reading reading)
@@ -217,11 +219,11 @@ json_t *guard_device_json(const struct guard_device *device)
     json_object_set_new(json, "device", json_string(device->label));
     json_object_set_new(json, "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES]));
     json_object_set_new(json, "empty_bytes", bytes_json(device->known.empty_bytes));
-    json_object_set_new(json, "power_w", reading_json(gpu_readings_power_w(readings)));
-    json_object_set_new(json, "utilisation_percent", reading_json(of[GPU_UTILISATION_PERCENT]));
-    json_object_set_new(json, "temperature_c", reading_json(of[GPU_TEMPERATURE_C]));
-    json_object_set_new(json, "sm_clock_mhz", reading_json(of[GPU_SM_CLOCK_MHZ]));
-    json_object_set_new(json, "memory_clock_mhz", reading_json(of[GPU_MEMORY_CLOCK_MHZ]));
+    json_object_set_new(json, "power_w", json_reading_or_null(gpu_readings_power_w(readings)));
+    json_object_set_new(json, "utilisation_percent", json_reading_or_null(of[GPU_UTILISATION_PERCENT]));
+    json_object_set_new(json, "temperature_c", json_reading_or_null(of[GPU_TEMPERATURE_C]));
+    json_object_set_new(json, "sm_clock_mhz", json_reading_or_null(of[GPU_SM_CLOCK_MHZ]));
+    json_object_set_new(json, "memory_clock_mhz", json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
     return json;
 }
 

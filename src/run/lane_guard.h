@@ -9,6 +9,8 @@
 #include "guard/preflight.h"
 #include "guard/watch.h"
 #include "run/lane.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 /* Somebody who was seen on a GPU. */
 struct guard_person {
@@ -59,7 +61,7 @@ struct lane_guard {
     size_t count;
     struct guard_person *people;
     size_t person_count, person_capacity;
-    lane_step *next;       /* what follows when the guard is done */
+    bool at_work;          /* before an attempt, or at the lane's end */
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
@@ -75,7 +77,6 @@ struct lane_guard {
     int64_t pending_ns;    /* since when */
     double planned_s;      /* the pause */
     struct guard_former former;
-    bool closing;          /* the last baseline: what follows is the end of the lane */
     uint64_t job_born;     /* start time of the job's init */
 };
 

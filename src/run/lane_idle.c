@@ -199,11 +199,6 @@ void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_
     lane_evidence(lane, "gpu_unused", mem_strdup(text_get(&text)));
 }
 
-static json_t *number_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
-}
-
 static json_t *net_json(struct lane_guard *guard, bool *any)
 {
     const struct guard_former *former = &guard->former;
@@ -215,8 +210,8 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
                                           device->half_width_j, former->duration_s);
         json_t *json = json_object();
         json_object_set_new(json, "device", json_string(guard->devices[i].label));
-        json_object_set_new(json, "net_of_bare_idle_j", number_json(net.energy_j));
-        json_object_set_new(json, "half_width_j", number_json(net.half_width_j));
+        json_object_set_new(json, "net_of_bare_idle_j", json_reading_or_null(net.energy_j));
+        json_object_set_new(json, "half_width_j", json_reading_or_null(net.half_width_j));
         json_object_set_new(json, "before", guard_idle_json(&device->before));
         json_object_set_new(json, "after", guard_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
@@ -226,8 +221,8 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
                                     variance.valid && net.half_width_j.valid};
     }
     json_object_set_new(data, "phase", json_string("net"));
-    json_object_set_new(data, "net_of_bare_idle_j", number_json(sum));
-    json_object_set_new(data, "half_width_j", number_json((struct reading){sqrt(variance.value), variance.valid}));
+    json_object_set_new(data, "net_of_bare_idle_j", json_reading_or_null(sum));
+    json_object_set_new(data, "half_width_j", json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}));
     json_object_set_new(data, "devices", devices);
     return data;
 }
@@ -259,8 +254,8 @@ static void close_poll(struct lane *lane)
 
 static void close_end(struct lane *lane)
 {
-    lane->phase = LANE_STEPPING;
-    guard_of(lane)->next(lane);
+    guard_of(lane)->at_work = false;
+    lane_next(lane);
 }
 
 /* The last window counts when its GPUs are free after it, and it was even. */
@@ -304,7 +299,7 @@ static void close_looked(struct lane *lane)
         lane_after(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_poll);
 }
 
-void lane_guard_close(struct lane *lane, lane_step *next)
+void phase_closing(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     bool wanted = guard && guard->former.waits && !lane_is_over(lane) && window_s(lane) > 0;
@@ -312,12 +307,10 @@ void lane_guard_close(struct lane *lane, lane_step *next)
     for (size_t i = 0; wanted && i < guard->count; i++)
         proven_before = proven_before || guard->former.devices[i].before.proven;
     if (!proven_before) {
-        next(lane);
+        lane_next(lane);
         return;
     }
-    lane->phase = LANE_GUARDING;
-    guard->next = next;
-    guard->closing = true;
+    guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         cooldown_begin(&guard->devices[i].cooldown);

@@ -3,8 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "contain/guardian.h"
-#include "state/state.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -49,7 +48,7 @@ static void log_failed(struct lane *lane, const struct err *cause)
     struct err err = *cause;
     err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
     /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
-    if (lane->phase == LANE_RUNNING)
+    if (lane->phase == PHASE_RUNNING)
         lane_stop(lane, STOP_LOG_ERROR);
     runner_break_disk(lane->runner, &err);
 }
@@ -73,7 +72,7 @@ static void command_ended(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
     lane->job_source = sd_event_source_disable_unref(lane->job_source);
-    if (lane->phase != LANE_RUNNING)
+    if (lane->phase != PHASE_RUNNING)
         return;
     attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
     if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
@@ -103,7 +102,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    if (lane->phase != LANE_RUNNING)
+    if (lane->phase != PHASE_RUNNING)
         return 0;
     /* It may have ended in time, and this process have been stopped. */
     attempt_take_exit(attempt);
@@ -119,7 +118,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
 static void check_limits(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
-    if (lane->phase != LANE_RUNNING || limit_s <= 0)
+    if (lane->phase != PHASE_RUNNING || limit_s <= 0)
         return;
     attempt_take_usage(&lane->attempt);
     if (!lane->attempt.usage.has_cpu || lane->attempt.usage.cpu_s <= limit_s)
@@ -154,20 +153,6 @@ static bool watch_job(struct lane *lane, struct err *err)
         code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
                                           TIMEOUT_ACCURACY_US, on_timeout, lane);
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
-}
-
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
-void lane_job_watch(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct err err = {0};
-    if (guardian && !guardian_watch(guardian, job_identity(job), &err))
-        runner_check_guardian(lane->runner);
-    if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
-    struct state *state = lane->runner->request->state;
-    if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
 }
 
 /* A limit that nothing holds must not be believed in. */
@@ -211,7 +196,7 @@ static void say_records(struct lane *lane)
 }
 
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
-static void open_gate(struct lane *lane)
+void phase_gate(struct lane *lane)
 {
     struct err err = {0};
     if (lane_is_over(lane)) {
@@ -228,20 +213,31 @@ static void open_gate(struct lane *lane)
         could_not_start(lane, &err);
         return;
     }
-    lane->phase = LANE_RUNNING;
+    lane_next(lane);
+}
+
+void phase_running(struct lane *lane)
+{
     runner_tick_soon(lane->runner);
     OBSERVE(lane, begin);
     lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
     OBSERVE(lane, started);
 }
 
-void lane_job_start(struct lane *lane)
+void phase_job_event(struct lane *lane, enum lane_event event)
+{
+    if (event == LANE_LOST)
+        lane_lost_detail(lane);
+    lane_stop(lane, event == LANE_LOST ? STOP_GPU_LOST : STOP_INTERRUPTED);
+}
+
+void phase_opening(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
     if (lane_is_over(lane)) {
         lane->attempt.reason = lane_stop_reason(lane);
-        lane_attempt_ended(lane);
+        lane_enter(lane, PHASE_JUDGING);
         return;
     }
     bool opened = attempt_open_files(&lane->attempt, &err);
@@ -252,26 +248,22 @@ void lane_job_start(struct lane *lane)
     if (!opened) {
         runner_break_disk(runner, &err);
         lane->attempt.reason = STOP_INTERRUPTED;
-        lane_attempt_ended(lane);
+        lane_enter(lane, PHASE_JUDGING);
         return;
     }
-    if (lane->experiment->parallel)
-        lane_background_begin(lane);
-    else
-        lane_foreground_start(lane);
+    lane_next(lane);
 }
 
-void lane_foreground_start(struct lane *lane)
+void phase_birth(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
-    lane->phase = LANE_STEPPING;
     OBSERVE(lane, prepare);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;
     }
-    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), open_gate);
+    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), lane_next);
 }
 
 const struct observer limits_observer = {.tick = check_limits};

@@ -263,7 +263,7 @@ static void end_alone(struct lane *lane)
     }
     if (gauge)
         measure_alone(lane);
-    lane_foreground_start(lane);
+    lane_next(lane);
 }
 
 static void decide(struct lane *lane)

@@ -123,8 +123,8 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     json_object_set_new(data, "text", text ? json_string(text) : json_null());
     int64_t number = (int64_t)lane->experiment->number;
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    lane->phase = LANE_STEPPING;
-    guard_record(lane, number, before + 1, data, guard->next);
+    guard->at_work = false;
+    guard_record(lane, number, before + 1, data, lane_next);
 }
 
 /* Nobody's energies are believed to be net of an idle draw that was not measured. */
@@ -189,9 +189,9 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
     AUTO_FREE char *text = guard_findings_text(findings);
     AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, typed);
-    lane->phase = LANE_STEPPING;
+    guard_of(lane)->at_work = false;
     runner_break(lane->runner, &err);
-    guard_of(lane)->next(lane); /* which finds the run halted */
+    lane_next(lane); /* which finds the run halted */
 }
 
 /* All have answered, or were given up. */
@@ -227,18 +227,17 @@ static void poll(struct lane *lane)
     guard_ask(lane, looked);
 }
 
-void lane_guard_preflight(struct lane *lane, lane_step *next)
+void lane_guard_preflight(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard || lane_is_over(lane)) {
-        next(lane);
+        lane_next(lane);
         return;
     }
-    lane->phase = LANE_GUARDING;
-    guard->next = next;
+    guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
-    guard->said = guard->closing = false;
+    guard->said = false;
     forget_idle(guard);
     poll(lane);
 }

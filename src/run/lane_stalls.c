@@ -31,11 +31,6 @@ static struct lane_sleep *sleep_of(const struct lane *lane)
     return lane_state(lane, &sleep_observer);
 }
 
-static struct reading since_start(const struct lane *lane, int64_t t_ns)
-{
-    return (struct reading){(double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
-}
-
 void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
 {
     struct text text = {0};
@@ -54,7 +49,7 @@ static void look_for_stopped(struct lane *lane)
     struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
     struct job_member member;
     struct lane_stops *stops = stops_of(lane);
-    if (lane->phase != LANE_RUNNING || stops->told || now_ns < stops->look_ns)
+    if (lane->phase != PHASE_RUNNING || stops->told || now_ns < stops->look_ns)
         return;
     for (size_t i = 0; i < 2 && !stops->told; i++)
         if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
@@ -68,7 +63,7 @@ static void look_for_stopped(struct lane *lane)
 void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
 {
     struct attempt *attempt = &lane->attempt;
-    if (lane->phase != LANE_RUNNING)
+    if (lane->phase != PHASE_RUNNING)
         return;
     attempt_take_exit(attempt);
     if (attempt->end_ns)
@@ -82,26 +77,8 @@ void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
                                .kind = "runner_stopped",
                                .text = mem_printf("this program was stopped, or got no processor, for up to %.1f s",
                                                   (double)(to_ns - from_ns) / (double)NS_PER_S),
-                               .from_s = since_start(lane, from_ns),
-                               .to_s = since_start(lane, end_ns),
-                           });
-}
-
-void lane_unguarded(struct lane *lane, int64_t since_ns)
-{
-    int64_t now_ns = clock_monotonic_ns(), start_ns = lane->attempt.start_ns;
-    bool begun = start_ns != 0;
-    if (begun && since_ns < start_ns)
-        since_ns = start_ns;
-    AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "guardian_absent",
-                               .text = mem_printf(
-                                   "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                                   "(%s) would have ended the job",
-                                   (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has"),
-                               .from_s = begun ? since_start(lane, since_ns) : (struct reading){0},
-                               .to_s = begun ? since_start(lane, now_ns) : (struct reading){0},
+                               .from_s = lane_since_start(lane, from_ns),
+                               .to_s = lane_since_start(lane, end_ns),
                            });
 }
 
@@ -146,8 +123,8 @@ static void look_for_sleep(struct lane *lane)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = "suspend",
                                    .text = mem_printf("the machine slept for %.1f s", (double)more / (double)NS_PER_S),
-                                   .from_s = since_start(lane, sleep->awake_ns),
-                                   .to_s = since_start(lane, now_ns),
+                                   .from_s = lane_since_start(lane, sleep->awake_ns),
+                                   .to_s = lane_since_start(lane, now_ns),
                                });
     sleep->asleep_ns = asleep;
     sleep->awake_ns = now_ns;

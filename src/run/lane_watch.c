@@ -11,14 +11,6 @@
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };
 
-/* Of one that never began, nothing. */
-static struct reading from_start(const struct lane *lane, int64_t ns)
-{
-    if (lane->attempt.start_ns == 0)
-        return (struct reading){0};
-    return (struct reading){(double)(ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
-}
-
 /* What was found before it began. */
 static void tell_pending(struct lane *lane)
 {
@@ -28,7 +20,7 @@ static void tell_pending(struct lane *lane)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
                                    .text = mem_strdup(finding->text),
-                                   .from_s = from_start(lane, guard->pending_ns),
+                                   .from_s = lane_since_start(lane, guard->pending_ns),
                                });
     }
     guard_findings_fini(&guard->pending);
@@ -109,8 +101,8 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
                                    .kind = span->kind,
                                    .device = device->label,
                                    .text = text,
-                                   .from_s = from_start(lane, span->from_ns),
-                                   .to_s = from_start(lane, span->to_ns),
+                                   .from_s = lane_since_start(lane, span->from_ns),
+                                   .to_s = lane_since_start(lane, span->to_ns),
                                });
     }
     watch_fini(watch);
@@ -202,7 +194,7 @@ static void look(struct lane *lane)
             lane_evidence_at(lane, (struct lane_evidence_entry){.kind = found[i].items[k].kind,
                                                                 .device = guard->devices[i].label,
                                                                 .text = mem_strdup(found[i].items[k].text),
-                                                                .from_s = from_start(lane, lane->attempt.end_ns)});
+                                                                .from_s = lane_since_start(lane, lane->attempt.end_ns)});
     }
     for (size_t i = 0; i < guard->count; i++)
         guard_findings_fini(&found[i]);
@@ -212,14 +204,14 @@ static void look(struct lane *lane)
         return;
     }
     tell_postflight(lane);
-    lane_attempt_ended(lane);
+    lane_next(lane);
 }
 
-void lane_guard_postflight(struct lane *lane)
+void phase_postflight(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard || (!guard->running && !guard->alone)) {
-        lane_attempt_ended(lane);
+        lane_next(lane);
         return;
     }
     for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)

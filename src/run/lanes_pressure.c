@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/value.h"
 #include "run/lane.h"
-#include "run/lanes.h"
+#include "run/runner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
     for (size_t i = 0; i < means->gpu_count; i++)
         if (strcmp(gauge->gpus[means->gpu_first + i].label, label) == 0)
             links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
-    if (lane->phase == LANE_RUNNING && sample->t_ns > lane->attempt.start_ns)
+    if (lane->phase == PHASE_RUNNING && sample->t_ns > lane->attempt.start_ns)
         judge_link(lane, sample->t_ns);
 }
 

@@ -1,4 +1,6 @@
-#include "run/memory.h"
+/* What the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there are none, in time), and
+ * a warning before it runs out. */
+#include "run/lane.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -6,8 +8,6 @@
 #include "oom/growth_windows.h"
 #include "oom/size.h"
 #include "run/counted.h"
-#include "run/lane.h"
-#include "run/observer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "run/snapshot.h"
+/* A training is asked for a snapshot of its GPU memory when that runs out (docs/oom.md), and what it wrote is picked up. */
+#include "run/lane.h"
 
 #include "base/mem.h"
-#include "run/lane.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,14 +1,20 @@
-#include "run/energy.h"
+/* The meters of a session in the runner's loop: what they tell goes to the observers of their lane. */
+#include "run/lane.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/lane.h"
+#include "base/shell_words.h"
+#include "run/runner.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
 
 /* A driver may have to wake its GPUs first; no job waits longer for that. */
 static const int64_t START_NS = 10 * NS_PER_S;
+
+enum { AWAIT_US = 10000 };
 
 static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 {
@@ -41,7 +47,23 @@ static void on_users(void *data, const char *label, int64_t t_ns, const struct g
 
 static void on_lost(void *data, const char *label, const char *reason)
 {
-    lane_lost_take(data, label, reason);
+    struct lane *lane = data;
+    /* Where it is the only lane, what is measured without the GPU says so itself. */
+    if (!lane->lost && lane->runner->lane_count >= 2)
+        lane->lost = mem_printf("%s is lost: %s", label, reason);
+}
+
+/* What the lane has in work is given back, and done by another lane. */
+static void look_for_loss(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (!lane->lost || lane->retired)
+        return;
+    lane->retired = true;
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
+    runner_say(runner, mem_printf("%s; the other lanes go on", lane->lost));
+    lane_event(lane, LANE_LOST);
 }
 
 static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -52,7 +74,7 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
     struct lane *lane = context;
     gauge_dispatch(lane->gauge);
     OBSERVE(lane, answered);
-    lane_lost_look(lane);
+    look_for_loss(lane);
     return 0;
 }
 
@@ -88,7 +110,7 @@ static void start(struct lane *lane, const struct gauge_options *options)
     OBSERVE(lane, meters, options);
 }
 
-void energy_start(struct runner *runner)
+void meters_start(struct runner *runner)
 {
     const struct gauge_options *options = runner->request->gauge;
     /* Without any sensor there still is what the job uses of the host. */
@@ -107,8 +129,19 @@ void energy_start(struct runner *runner)
     }
 }
 
-void energy_stop(struct runner *runner)
+void meters_stop(struct runner *runner)
 {
     for (size_t i = 0; i < runner->lane_count; i++)
         stop(&runner->lanes[i]);
+}
+
+void phase_meters(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
+        runner_halted(runner)) {
+        lane_next(lane);
+        return;
+    }
+    lane_after(lane, AWAIT_US, phase_meters);
 }
