@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * seconds, rss_kib (peak). */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "joblog/joblog.h"
+#include "run/log/joblog.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Reads a memory snapshot and replays its trace. Prints "KEY VALUE" lines: bytes, events, read_seconds, replay_seconds
  * (both of processor time, the fastest of three), working_bytes (the most that reading held beside the file),
  * peak_reserved. */
-#include "allocator/replay.h"
+#include "gpu_memory/allocator/replay.h"
 
 #include <inttypes.h>
 #include <stdio.h>

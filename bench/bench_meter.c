@@ -3,7 +3,7 @@
  * (of this process); of the meter's memory peak_kib, and at the end rss_kib, pss_kib (shared pages by their share),
  * private_kib and private_dirty_kib; edge_ms (how narrowly the counter's update was found, the mean), gaps. */
 #include "base/clock.h"
-#include "meter/meter.h"
+#include "machine/sensors/meter.h"
 
 #include <inttypes.h>
 #include <poll.h>

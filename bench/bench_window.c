@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "meter/window.h"
+#include "measure/energy/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>

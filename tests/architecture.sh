@@ -1,36 +1,44 @@
 #!/bin/sh
 # The floors of ARCHITECTURE.md, checked from the include lines: an include points down only, siblings never include each other, and
-# what belongs to one module alone (sqlite3.h: store, libsmartcols.h: report and cli, sd-event.h: run) stays there; base/lazy.c, which only loads them, reads their headers for the types.
+# what belongs to one module alone (sqlite3.h: results/store, libsmartcols.h: report and what stands above it, sd-event.h: run) stays there; base/lazy.c, which only loads them, reads their headers for the types.
 cd "$(dirname "$0")/.." || exit 1
 floors='
 base 0
+base/pattern 1
 stats 1
-mutate 1
-pattern 1
-oom 1
-contain 1
-allocator 1
-preload 1
-gpu 1
-state 2
-config 2
-joblog 2
-meter 2
-guard 3
+gpu_memory/oom 1
+gpu_memory/allocator 1
+gpu_memory/preload 1
+machine/contain 1
+machine/gpu 1
+plan/mutate 1
+machine/state 2
+machine/sensors 2
+plan/config 2
+run/log 2
+machine/governor 3
+measure/energy 3
+measure/marks 3
 plan 3
-store 4
-run 5
-audit 5
-batch 5
-pairs 5
-ui 6
-report 6
-cli 7
+measure/calibration 4
+measure/guard 4
+measure 5
+results/store 6
+run 7
+results/judge 7
+slurm 7
+sharing 7
+report/live 8
+report 8
+session 9
+doctor 10
+cli 11
 '
 # shellcheck disable=SC2086
 set -- $floors
 bad=$(
-    grep -nE '^#include "[a-z]+/' -r src --include='*.[ch]' | sed -E 's/^src\/([a-z]+)\/([^:]*):([0-9]+):#include "([a-z]+)\/([^"]*)".*/\1 \4 \2:\3 \5/' |
+    grep -nE '^#include "[a-z_]+/' -r src --include='*.[ch]' |
+        sed -E 's/^src\/([a-z_/]+)\/([^/:]*):([0-9]+):#include "([a-z_/]+)\/([^/"]*)".*/\1 \4 \2:\3 \5/' |
         awk -v floors="$*" '
             BEGIN { n = split(floors, f, " "); for (i = 1; i < n; i += 2) floor[f[i]] = f[i + 1] }
             !($1 in floor) { print "src/" $1 "/" $3 ": module " $1 " stands on no floor: add it to tests/architecture.sh"; next }
@@ -40,18 +48,18 @@ bad=$(
     {
         grep -nrE "^#include <$1>" src --include='*.[ch]' | grep -vE "^src/(($2)/|base/lazy\.c)" | sed "s;\$;: only $2 may include $1;"
     }
-    owner 'sqlite3\.h' store
-    owner 'libsmartcols(/libsmartcols)?\.h' 'report|cli'
-    owner 'systemd/sd-event\.h' 'run|cli'
-    owner 'systemd/sd-bus\.h' contain
-    owner 'pcre2\.h' pattern
+    owner 'sqlite3\.h' results/store
+    owner 'libsmartcols(/libsmartcols)?\.h' 'report|session|doctor|cli'
+    owner 'systemd/sd-event\.h' 'run|session|cli'
+    owner 'systemd/sd-bus\.h' machine/contain
+    owner 'pcre2\.h' base/pattern
     # A number may be another process's by now; a pidfd, and a child that was not reaped, stay what they were.
     grep -nE '\<kill(pg)?\(' -r src --include='*.[ch]' | grep -vE 'kill\([^()]*(\([^()]*\))?[^()]*, 0\)|not reaped|everybody in the namespace but its init' |
         sed 's;$;: signal a pidfd, or say on the line that the child is "not reaped";'
     # Text from outside reaches a terminal, and an output that fails is overlooked, where another place than this one prints.
-    grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/ui src/report --include='*.c' |
-        grep -vE '^src/(cli/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |
-        sed 's;$;: only cli/message.c prints;'
+    grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/report --include='*.c' |
+        grep -vE '^src/(session/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |
+        sed 's;$;: only session/message.c prints;'
 )
 [ -z "$bad" ] || {
     echo "$bad"

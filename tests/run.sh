@@ -79,7 +79,8 @@ compile() {
             return 1
         }
     fi
-    ninja -C "$dir" --quiet ${build_jobs:+-j"$build_jobs"}
+    # shellcheck disable=SC2086 # a list of words
+    ninja -C "$dir" --quiet ${build_jobs:+-j"$build_jobs"} ${targets:-}
 }
 
 # ahead NAME COMMAND...: something to be built while tests wait, at the lowest priority; what came of it is seen when it is built for good.
@@ -101,16 +102,19 @@ joined() {
     [ ! -d "$logs/ahead.$1" ] || until [ -e "$logs/ahead.$1/done" ]; do sleep 1; done
 }
 
-compile_asan() { compile "$build-asan" -Db_sanitize=address,undefined; }
+# Optimized little, and with line numbers only: it takes half the time to compile. Warnings are gcc's build's, where all is optimized.
+compile_asan() { WERROR=false compile "$build-asan" -Db_sanitize=address,undefined -Doptimization=1 -Dc_args=-g1; }
 
 compile_fuzz() {
-    CC=clang compile "$build-fuzz" -Dfuzz=true -Dtests=false -Dc_args=-fsanitize=fuzzer-no-link -Db_sanitize=address,undefined \
-        -Db_lundef=false
+    CC=clang targets=fuzz_targets compile "$build-fuzz" -Dfuzz=true -Dtests=false -Dc_args=-fsanitize=fuzzer-no-link \
+        -Db_sanitize=address,undefined -Db_lundef=false
 }
 
+# unit DIR NAME FLAGS...: flags of meson test.
 unit() {
     local dir=$1 name=$2 status=0 names again=0
-    meson test -C "$dir" --no-rebuild --suite unit --print-errorlogs -q --num-processes $((lanes / 2)) >"$logs/unit" 2>&1 || status=$?
+    shift 2
+    meson test -C "$dir" --no-rebuild --suite unit "$@" --print-errorlogs -q --num-processes $((lanes / 2)) >"$logs/unit" 2>&1 || status=$?
     cp "$dir/meson-logs/testlog.txt" "$logs/testlog"
     grep -E '^(ok|not ok) ' "$logs/testlog" >"$logs/tap"
     if [ $status -ne 0 ]; then
@@ -271,7 +275,8 @@ if wanted asan; then
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     joined asan
     one "build (sanitizers)" compile_asan
-    unit "$build-asan" "unit tests (sanitizers)"
+# Simulations of numbers alone take minutes there, and call nothing that the others do not.
+    unit "$build-asan" "unit tests (sanitizers)" --no-suite statistics
     export TARE_SANITIZED=1
     if wanted fuzz; then ahead fuzz compile_fuzz; fi
     files=()
@@ -283,6 +288,7 @@ if wanted fuzz; then
     say "fuzz targets, $fuzz_seconds s each"
     joined fuzz
     one "build (clang, fuzzer)" compile_fuzz
+    one "warnings (clang)" tests/clang_warnings.py "$build-fuzz"
     targets=()
     for target in "$build-fuzz"/tests/fuzz/fuzz_*; do
         if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi

@@ -5,18 +5,18 @@
 # 2. Every function that others can see is used by the program, be it in its own file: one that only its own test calls is dead.
 command -v nm >/dev/null && command -v objdump >/dev/null || exit 0
 status=0
-doubled=$(nm --defined-only "$1"/src/*/lib*.a 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ { print $3 }' | sort | uniq -d)
+doubled=$(nm --defined-only $(find "$1"/src -name 'lib*.a') 2>/dev/null | awk 'NF == 3 && $2 ~ /^[TDBRC]$/ { print $3 }' | sort | uniq -d)
 [ -z "$doubled" ] || {
     echo "defined by more than one module: $doubled"
     status=1
 }
 
 # For tests on purpose: the reference in docs/settings.md is compared with the tables; whom to kill; bytes in for the fuzzer. What the
-# dynamic loader or a host program calls has no caller here: main, and all of preload/, whose own map says what it shows.
+# dynamic loader or a host program calls has no caller here: main, and all of gpu_memory/preload/, whose own map says what it shows.
 allowed='settings_describe registry_describe guardian_pid governor_keeper_pid trace_parse main'
 # clang calls a function of its own file without naming it: only gcc's objects tell.
 if find "$1"/src/base -name '*.o' -exec readelf -p .comment {} + 2>/dev/null | grep -q 'clang version'; then exit $status; fi
-objects=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/preload/*")
+objects=$(find "$1"/src -name '*.o' -path '*.p/*' ! -path "$1/src/gpu_memory/preload/*")
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/symbols.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 # shellcheck disable=SC2086 # a list of words

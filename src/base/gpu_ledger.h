@@ -1,5 +1,5 @@
 /* gpu_ledger: the table in shared memory in which libtare-cuda.so (src/preload) publishes what a job has allocated
- * on its GPUs, and in which the runner reads it (gpu/ledger.h). One file for both, as it is their agreement:
+ * on its GPUs, and in which the runner reads it (machine/gpu/ledger.h). One file for both, as it is their agreement:
  * nothing but the layout stands here.
  *
  * The runner makes it, of fixed size and sealed against growing and shrinking, so that nobody can take its pages
@@ -106,7 +106,7 @@ struct gpu_ledger_event {
     uint64_t bytes;
     int32_t pid;
     uint8_t kind, gpu; /* gpu: its place in the table */
-    uint16_t how;      /* enum of preload/pointers.h: which kind of memory */
+    uint16_t how;      /* enum of gpu_memory/preload/pointers.h: which kind of memory */
 };
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,4 +73,30 @@ void text_fini(struct text *text)
 {
     free(text->data);
     *text = (struct text){0};
+}
+
+void text_wrap(struct text *text, const char *words, size_t indent, size_t width)
+{
+    size_t at = 0;
+    while (*words) {
+        size_t bytes = strcspn(words, " ");
+        AUTO_FREE char *word = mem_strndup(words, bytes);
+        size_t needed = utf8_columns(word);
+        if (at > 0 && indent + at + 1 + needed > width) {
+            text_add_char(text, '\n');
+            at = 0;
+        }
+        if (at == 0) {
+            for (size_t i = 0; i < indent; i++)
+                text_add_char(text, ' ');
+        } else {
+            text_add_char(text, ' ');
+            at++;
+        }
+        text_add_bytes(text, words, bytes);
+        at += needed;
+        words += bytes;
+        words += strspn(words, " ");
+    }
+    text_add_char(text, '\n');
 }

@@ -21,6 +21,9 @@ const char *text_get(const struct text *text); /* "" while nothing was added */
 char *text_take(struct text *text);       /* the bytes become the caller's, never NULL; text is empty again */
 void text_fini(struct text *text);
 
+/* Words broken into lines of at most width columns, each after indent blanks; ends with a newline. */
+void text_wrap(struct text *text, const char *words, size_t indent, size_t width);
+
 #define AUTO_TEXT AUTO(text_fini)
 
 #endif

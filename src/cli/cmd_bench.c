@@ -1,17 +1,17 @@
 /* bench: a few commands against each other: time and energy, in random blocks, under the guard. */
-#include "audit/bench.h"
+#include "results/judge/bench.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/value.h"
-#include "cli/bench_end.h"
-#include "cli/bench_input.h"
-#include "cli/bench_watch.h"
-#include "cli/command.h"
-#include "cli/gpu_hold.h"
-#include "cli/message.h"
+#include "session/bench_end.h"
+#include "session/bench_input.h"
+#include "session/bench_watch.h"
+#include "session/command.h"
+#include "session/gpu_hold.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/run_means.h"
-#include "cli/run_session.h"
+#include "session/run_means.h"
+#include "session/run_session.h"
 
 #include <inttypes.h>
 #include <stdio.h>

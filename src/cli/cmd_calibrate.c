@@ -1,8 +1,8 @@
 /* calibrate: how the sensors of this GPU behave. */
-#include "cli/calibrate.h"
-#include "cli/caller.h"
-#include "cli/command.h"
-#include "meter/sensor_schedule.h"
+#include "doctor/calibrate.h"
+#include "session/caller.h"
+#include "session/command.h"
+#include "measure/calibration/sensor_schedule.h"
 
 enum { OPTION_GPU, OPTION_SECONDS, OPTION_YES, OPTION_SHOW, OPTION_HTML, OPTION_READINGS, OPTION_JSON, OPTION_COUNT };
 

@@ -1,10 +1,10 @@
 /* clean: what is left of dead runs, and who else has a GPU open; ends it when asked to. */
 #include "base/cleanup.h"
-#include "cli/clean.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "doctor/clean.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "tare_build.h"
-#include "ui/width.h"
+#include "report/live/width.h"
 
 #include <limits.h>
 #include <stdio.h>

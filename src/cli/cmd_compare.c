@@ -1,13 +1,13 @@
 /* compare: two groups of experiments against each other. */
-#include "audit/identical.h"
-#include "audit/versus.h"
+#include "results/judge/identical.h"
+#include "results/judge/versus.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/value.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/reading_folders.h"
+#include "session/reading_folders.h"
 #include "report/audit_text.h"
 #include "report/versus_text.h"
 

@@ -1,15 +1,15 @@
 /* doctor: what this machine gives, and what would give more. */
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/calibrate.h"
-#include "cli/caller.h"
-#include "cli/command.h"
-#include "cli/doctor.h"
-#include "cli/gpus.h"
-#include "cli/message.h"
-#include "cli/meters.h"
+#include "doctor/calibrate.h"
+#include "session/caller.h"
+#include "session/command.h"
+#include "doctor/doctor.h"
+#include "session/gpus.h"
+#include "session/message.h"
+#include "session/meters.h"
 #include "cli/option_rows.h"
-#include "ui/width.h"
+#include "report/live/width.h"
 
 #include <pwd.h>
 #include <stdio.h>

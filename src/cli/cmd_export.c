@@ -1,11 +1,11 @@
 /* export: the tables of results folders, for other programs. */
-#include "audit/export.h"
+#include "results/judge/export.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/written.h"
-#include "cli/command.h"
-#include "cli/message.h"
-#include "cli/reading_folders.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "session/reading_folders.h"
 
 #include <string.h>
 

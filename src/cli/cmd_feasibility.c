@@ -1,14 +1,14 @@
 /* feasibility: which trainings fit on one GPU together: each alone, every pair predicted, then tried. */
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "cli/command.h"
-#include "cli/feasibility.h"
-#include "cli/feasibility_steps.h"
-#include "cli/message.h"
+#include "session/command.h"
+#include "session/feasibility.h"
+#include "session/feasibility_steps.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/preload.h"
-#include "cli/run_means.h"
-#include "config/size.h"
+#include "session/preload.h"
+#include "session/run_means.h"
+#include "plan/config/size.h"
 
 #include <stdlib.h>
 

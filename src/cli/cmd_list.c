@@ -1,4 +1,4 @@
-#include "cli/command.h"
+#include "session/command.h"
 #include "cli/list.h"
 #include "cli/option_rows.h"
 

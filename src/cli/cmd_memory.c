@@ -2,10 +2,10 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/memory.h"
-#include "cli/message.h"
-#include "config/size.h"
+#include "session/command.h"
+#include "report/memory.h"
+#include "session/message.h"
+#include "plan/config/size.h"
 
 #include <fcntl.h>
 #include <string.h>

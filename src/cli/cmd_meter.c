@@ -1,9 +1,9 @@
-/* Started by the runner, one for each GPU (src/meter/gpu_process.h); not for people, so not in the help. */
-#include "cli/command.h"
-#include "cli/message.h"
-#include "meter/gpu_probe.h"
-#include "meter/gpu_process.h"
-#include "meter/time_scale.h"
+/* Started by the runner, one for each GPU (src/machine/sensors/gpu_process.h); not for people, so not in the help. */
+#include "session/command.h"
+#include "session/message.h"
+#include "machine/sensors/gpu_probe.h"
+#include "machine/sensors/gpu_process.h"
+#include "machine/sensors/time_scale.h"
 
 #include <stdio.h>
 #include <sys/resource.h>

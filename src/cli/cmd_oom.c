@@ -1,10 +1,10 @@
 /* oom: finds out-of-memory messages in logs and says why, and what would help. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/command.h"
-#include "cli/message.h"
-#include "cli/oom.h"
-#include "ui/width.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "report/oom.h"
+#include "report/live/width.h"
 
 #include <stdio.h>
 #include <string.h>

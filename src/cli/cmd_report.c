@@ -1,15 +1,15 @@
 /* report: a run, or a folder in the study's layout, as one HTML file, for people. */
-#include "audit/identical.h"
-#include "audit/judge.h"
+#include "results/judge/identical.h"
+#include "results/judge/judge.h"
 #include "base/cleanup.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/reading_folders.h"
-#include "cli/report_page.h"
-#include "cli/report_snapshots.h"
+#include "session/reading_folders.h"
+#include "session/report_page.h"
+#include "session/report_snapshots.h"
 #include "report/page.h"
-#include "store/store.h"
+#include "results/store/store.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

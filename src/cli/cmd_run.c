@@ -2,16 +2,16 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "cli/command.h"
+#include "session/command.h"
 #include "cli/list.h"
-#include "cli/message.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/run_input.h"
-#include "cli/run_means.h"
-#include "cli/run_session.h"
-#include "cli/run_task.h"
+#include "session/run_input.h"
+#include "session/run_means.h"
+#include "session/run_session.h"
+#include "session/run_task.h"
 #include "report/plan_text.h"
-#include "ui/estimate.h"
+#include "report/live/estimate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* stats: what the experiments of results folders say, with intervals. */
-#include "audit/figures_json.h"
-#include "audit/identical.h"
+#include "results/judge/figures_json.h"
+#include "results/judge/identical.h"
 #include "base/json.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "cli/option_rows.h"
-#include "cli/reading_folders.h"
+#include "session/reading_folders.h"
 #include "report/figures_text.h"
-#include "ui/width.h"
+#include "report/live/width.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -14,31 +14,6 @@ static void add_blanks(struct text *out, size_t count)
         text_add_char(out, ' ');
 }
 
-void text_wrap(struct text *out, const char *words, size_t indent, size_t width)
-{
-    size_t at = 0;
-    while (*words) {
-        size_t bytes = strcspn(words, " ");
-        AUTO_FREE char *word = mem_strndup(words, bytes);
-        size_t needed = utf8_columns(word);
-        if (at > 0 && indent + at + 1 + needed > width) {
-            text_add_char(out, '\n');
-            at = 0;
-        }
-        if (at == 0) {
-            add_blanks(out, indent);
-        } else {
-            text_add_char(out, ' ');
-            at++;
-        }
-        text_add_bytes(out, words, bytes);
-        at += needed;
-        words += bytes;
-        words += strspn(words, " ");
-    }
-    text_add_char(out, '\n');
-}
-
 void option_head(const struct cli_option *option, struct text *out)
 {
     if (option->short_name)

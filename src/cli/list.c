@@ -2,9 +2,9 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/message.h"
-#include "config/registry.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "plan/config/registry.h"
 #include "report/registry_text.h"
 
 #include <stdio.h>

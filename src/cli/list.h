@@ -2,9 +2,9 @@
 #ifndef TARE_CLI_LIST_H
 #define TARE_CLI_LIST_H
 
-#include "cli/locate.h"
-#include "config/registry.h"
-#include "config/settings.h"
+#include "session/locate.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 
 #include <stdbool.h>
 

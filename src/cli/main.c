@@ -1,11 +1,11 @@
 #include "base/shell_words.h"
 #include "base/text.h"
-#include "cli/caller.h"
-#include "cli/command.h"
-#include "cli/message.h"
+#include "session/caller.h"
+#include "session/command.h"
+#include "session/message.h"
 #include "cli/options.h"
 #include "cli/texts.h"
-#include "config/problem.h"
+#include "plan/config/problem.h"
 #include "tare_build.h"
 
 #include <errno.h>

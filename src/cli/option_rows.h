@@ -3,8 +3,8 @@
 #ifndef TARE_CLI_OPTION_ROWS_H
 #define TARE_CLI_OPTION_ROWS_H
 
-#include "cli/gpu_hold.h"
-#include "contain/contain.h"
+#include "session/gpu_hold.h"
+#include "machine/contain/contain.h"
 
 /* Of --verdicts; NULL-terminated. */
 extern const char *const option_verdicts[];

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "config/problem.h"
+#include "plan/config/problem.h"
 
 #include <ctype.h>
 #include <errno.h>

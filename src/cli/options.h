@@ -4,7 +4,7 @@
 #ifndef TARE_CLI_OPTIONS_H
 #define TARE_CLI_OPTIONS_H
 
-#include "cli/command.h"
+#include "session/command.h"
 
 /* args: what follows the command's name; borrowed, must outlive out. help: -h or --help came before any mistake
  * (nothing else counts then). False: err says what is wrong. out must be freed by options_fini in each case. */

@@ -3,7 +3,7 @@
 #define TARE_CLI_TEXTS_H
 
 #include "base/text.h"
-#include "cli/command.h"
+#include "session/command.h"
 
 /* The list of commands, and the help of one. */
 void help_program(struct text *out);
@@ -22,8 +22,5 @@ void option_head(const struct cli_option *option, struct text *out);
 
 /* The help line with what the row says besides: choices, bounds, unit, default. */
 void option_body(const struct cli_option *option, struct text *out);
-
-/* Words broken into lines of at most width columns, each after indent blanks; ends with a newline. */
-void text_wrap(struct text *out, const char *words, size_t indent, size_t width);
 
 #endif

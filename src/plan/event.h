@@ -26,13 +26,13 @@ enum event_type {
     EVENT_ATTEMPT_ENDED,    /* outcome, duration_s, end_ns (CLOCK_MONOTONIC, of the command), exit_code, signal, reason,
                                 * parallel (of a parallel experiment: docs/parallel.md),
                                 * error, metrics {name: value}, marks {taken, repeated, limited, refused},
-                                * log {bytes, lines}, energy (meter/gauge.h; null: nothing was measured),
+                                * log {bytes, lines}, energy (measure/gauge.h; null: nothing was measured),
                                 * failure {cause, line, text, why} (null: it did not fail), memory, snapshot {file, bytes};
                                 * after an out-of-memory failure oom, ladder: docs/oom.md */
     EVENT_RETRY_PAUSE,      /* seconds */
     EVENT_EXPERIMENT_ENDED, /* outcome, retries, duration_s, metrics, error: done */
     EVENT_PAUSE,            /* seconds, why: between_runs, between_configurations; lane and gpus as above */
-    EVENT_EVIDENCE, /* kind (guard/evidence.h), text, device (null: none), from_s, to_s (from the attempt's start, below 0
+    EVENT_EVIDENCE, /* kind (measure/guard/evidence.h), text, device (null: none), from_s, to_s (from the attempt's start, below 0
                                 * before it; null: not known, or no span) */
     EVENT_GUARD,    /* phase (preflight, postflight, cooldown, net), devices [...], more by phase: docs/guard.md */
     EVENT_NOTE,     /* text: told, not journaled */

@@ -8,8 +8,8 @@
 #include "base/strv.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "config/registry.h"
-#include "config/settings.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>

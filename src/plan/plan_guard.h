@@ -2,7 +2,7 @@
 #ifndef TARE_PLAN_PLAN_GUARD_H
 #define TARE_PLAN_PLAN_GUARD_H
 
-#include "config/settings.h"
+#include "plan/config/settings.h"
 
 #include <jansson.h>
 

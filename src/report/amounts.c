@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "oom/size.h"
+#include "gpu_memory/oom/size.h"
 
 #include <stdlib.h>
 

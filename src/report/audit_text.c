@@ -1,6 +1,6 @@
 #include "report/audit_text.h"
 
-#include "audit/places.h"
+#include "results/judge/places.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -2,7 +2,7 @@
 #ifndef TARE_REPORT_AUDIT_TEXT_H
 #define TARE_REPORT_AUDIT_TEXT_H
 
-#include "audit/account.h"
+#include "results/judge/account.h"
 #include "base/text.h"
 
 #include <stdbool.h>

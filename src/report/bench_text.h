@@ -3,7 +3,7 @@
 #ifndef TARE_REPORT_BENCH_TEXT_H
 #define TARE_REPORT_BENCH_TEXT_H
 
-#include "audit/bench.h"
+#include "results/judge/bench.h"
 #include "base/text.h"
 
 #include <stdbool.h>

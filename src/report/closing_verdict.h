@@ -4,7 +4,7 @@
 #define TARE_REPORT_CLOSING_VERDICT_H
 
 #include "base/text.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define TARE_REPORT_COLUMNS_H
 
 #include "base/strv.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

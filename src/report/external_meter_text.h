@@ -2,7 +2,7 @@
 #ifndef TARE_REPORT_EXTERNAL_METER_TEXT_H
 #define TARE_REPORT_EXTERNAL_METER_TEXT_H
 
-#include "audit/external_meter.h"
+#include "results/judge/external_meter.h"
 #include "report/audit_text.h"
 
 void external_meter_text(const struct dataset *dataset, const struct external_meter *meter,

@@ -3,7 +3,7 @@
 #define TARE_REPORT_FEASIBILITY_PAGE_H
 
 #include "base/text.h"
-#include "pairs/feasibility.h"
+#include "sharing/feasibility.h"
 
 void feasibility_page(const struct feasibility *study, struct text *out);
 

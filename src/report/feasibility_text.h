@@ -3,8 +3,8 @@
 #define TARE_REPORT_FEASIBILITY_TEXT_H
 
 #include "base/text.h"
-#include "pairs/feasibility.h"
-#include "pairs/schedule.h"
+#include "sharing/feasibility.h"
+#include "sharing/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>

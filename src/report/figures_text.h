@@ -2,7 +2,7 @@
 #ifndef TARE_REPORT_FIGURES_TEXT_H
 #define TARE_REPORT_FIGURES_TEXT_H
 
-#include "audit/figures.h"
+#include "results/judge/figures.h"
 #include "base/text.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/value.h"
-#include "guard/evidence.h"
+#include "measure/guard/evidence.h"
 #include "report/page_assets.h"
 #include "report/page_files.h"
 #include "report/page_trace.h"

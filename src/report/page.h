@@ -3,7 +3,7 @@
 #ifndef TARE_REPORT_PAGE_H
 #define TARE_REPORT_PAGE_H
 
-#include "audit/dataset.h"
+#include "results/judge/dataset.h"
 #include "base/err.h"
 #include "base/text.h"
 

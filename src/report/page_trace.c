@@ -1,6 +1,6 @@
 #include "report/page_trace.h"
 
-#include "audit/samples.h"
+#include "results/judge/samples.h"
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/json.h"

@@ -3,7 +3,7 @@
 #define TARE_REPORT_REGISTRY_TEXT_H
 
 #include "base/text.h"
-#include "config/registry.h"
+#include "plan/config/registry.h"
 
 #include <jansson.h>
 

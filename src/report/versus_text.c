@@ -1,6 +1,6 @@
 #include "report/versus_text.h"
 
-#include "audit/versus_places.h"
+#include "results/judge/versus_places.h"
 #include "base/mem.h"
 #include "base/value.h"
 #include "report/audit_text.h"

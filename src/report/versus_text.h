@@ -2,7 +2,7 @@
 #ifndef TARE_REPORT_VERSUS_TEXT_H
 #define TARE_REPORT_VERSUS_TEXT_H
 
-#include "audit/versus.h"
+#include "results/judge/versus.h"
 #include "base/text.h"
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #ifndef TARE_RUN_AFTERMATH_H
 #define TARE_RUN_AFTERMATH_H
 
-#include "contain/contain.h"
-#include "state/census.h"
+#include "machine/contain/contain.h"
+#include "machine/state/census.h"
 
 #include <stdbool.h>
 #include <stdint.h>

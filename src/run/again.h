@@ -3,7 +3,7 @@
 #define TARE_RUN_AGAIN_H
 
 #include "base/err.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>

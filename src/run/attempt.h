@@ -4,11 +4,11 @@
 #define TARE_RUN_ATTEMPT_H
 
 #include "base/err.h"
-#include "contain/contain.h"
-#include "gpu/ledger.h"
-#include "joblog/joblog.h"
-#include "meter/mark_fifo.h"
-#include "meter/marks.h"
+#include "machine/contain/contain.h"
+#include "machine/gpu/ledger.h"
+#include "run/log/joblog.h"
+#include "measure/marks/mark_fifo.h"
+#include "measure/marks/marks.h"
 #include "plan/plan.h"
 #include "run/failure.h"
 #include "run/outcome.h"
@@ -83,7 +83,7 @@ char *attempt_log_name(const struct attempt *attempt);
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err);
 
 /* Before the job's environment is made (gpu_memory.c): the table in which its GPU memory is counted and limited inside it
- * (gpu/ledger.h), if the plan asks for it. False: what is asked for cannot be held. */
+ * (machine/gpu/ledger.h), if the plan asks for it. False: what is asked for cannot be held. */
 bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err);
 json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal keeps; NULL: not asked for */
 

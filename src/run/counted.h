@@ -1,10 +1,10 @@
-/* counted: what a job has of one GPU by its own books (gpu/ledger.h), set against what the driver tells of it:
+/* counted: what a job has of one GPU by its own books (machine/gpu/ledger.h), set against what the driver tells of it:
  * peaks that no sample sees, and what its CUDA contexts hold. Private to run/. */
 #ifndef TARE_RUN_COUNTED_H
 #define TARE_RUN_COUNTED_H
 
-#include "gpu/ledger.h"
-#include "meter/memory_curve.h"
+#include "machine/gpu/ledger.h"
+#include "measure/memory_curve.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "meter/sysfs.h"
+#include "machine/sensors/sysfs.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "oom/line.h"
+#include "gpu_memory/oom/line.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ const char *failure_cause_name(enum failure_cause cause)
     return names[cause];
 }
 
-/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (pattern/needle.h). */
+/* Few words, of which every line that counts holds one: so most of a log is passed over quickly (base/pattern/needle.h). */
 void failure_sign(size_t index, struct joblog_pattern *out)
 {
     static const struct joblog_pattern signs[FAILURE_SIGNS] = {

@@ -2,7 +2,7 @@
 #ifndef TARE_RUN_FAILURE_H
 #define TARE_RUN_FAILURE_H
 
-#include "joblog/joblog.h"
+#include "run/log/joblog.h"
 #include "run/outcome.h"
 
 #include <jansson.h>

@@ -1,8 +1,8 @@
-/* A job's own GPU memory, counted and limited inside it (gpu/ledger.h). */
+/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h). */
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "gpu/ledger.h"
+#include "machine/gpu/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>

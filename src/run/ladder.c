@@ -2,8 +2,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "oom/cause.h"
-#include "oom/diagnosis_json.h"
+#include "gpu_memory/oom/cause.h"
+#include "gpu_memory/oom/diagnosis_json.h"
 #include "plan/change.h"
 #include "run/lane.h"
 

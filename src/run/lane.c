@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "contain/guardian.h"
+#include "machine/contain/guardian.h"
 #include "run/observer.h"
-#include "state/state.h"
+#include "machine/state/state.h"
 
 #include <math.h>
 

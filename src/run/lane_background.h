@@ -4,8 +4,8 @@
 #define TARE_RUN_LANE_BACKGROUND_H
 
 #include "base/rng.h"
-#include "meter/colocated.h"
-#include "meter/gauge.h"
+#include "measure/colocated.h"
+#include "measure/gauge.h"
 #include "run/attempt.h"
 #include "run/background.h"
 #include "run/load.h"

@@ -3,8 +3,8 @@
 #include "run/lane.h"
 
 #include "base/mem.h"
-#include "gpu/lock.h"
-#include "meter/governor_keeper.h"
+#include "machine/gpu/lock.h"
+#include "machine/governor/governor_keeper.h"
 #include "run/observer.h"
 #include "run/phases.h"
 

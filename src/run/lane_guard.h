@@ -3,11 +3,11 @@
 #ifndef TARE_RUN_LANE_GUARD_H
 #define TARE_RUN_LANE_GUARD_H
 
-#include "guard/cooldown.h"
-#include "guard/look.h"
-#include "guard/postflight.h"
-#include "guard/preflight.h"
-#include "guard/watch.h"
+#include "measure/guard/cooldown.h"
+#include "measure/guard/look.h"
+#include "measure/guard/postflight.h"
+#include "measure/guard/preflight.h"
+#include "measure/guard/watch.h"
 #include "run/lane.h"
 #include "run/observer.h"
 #include "run/phases.h"

@@ -2,10 +2,10 @@
 #include "run/lane_guard.h"
 
 #include "base/mem.h"
-#include "contain/procfs.h"
-#include "guard/who.h"
-#include "state/leftovers.h"
-#include "state/state.h"
+#include "machine/contain/procfs.h"
+#include "measure/guard/who.h"
+#include "machine/state/leftovers.h"
+#include "machine/state/state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 /* Between two looks. */
 enum { POLL_US = 300000 };

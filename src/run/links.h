@@ -4,7 +4,7 @@
 #define TARE_RUN_LINKS_H
 
 #include "base/strv.h"
-#include "gpu/sensor.h"
+#include "machine/gpu/sensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,12 +2,12 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "gpu/devices.h"
-#include "meter/calibration.h"
+#include "machine/gpu/devices.h"
+#include "measure/calibration/calibration.h"
 #include "run/cpu_sets.h"
 #include "run/provenance.h"
 #include "run/run.h"
-#include "state/state.h"
+#include "machine/state/state.h"
 #include "tare_build.h"
 
 #include <errno.h>

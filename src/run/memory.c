@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "meter/memory_curve.h"
-#include "oom/growth_windows.h"
-#include "oom/size.h"
+#include "measure/memory_curve.h"
+#include "gpu_memory/oom/growth_windows.h"
+#include "gpu_memory/oom/size.h"
 #include "run/counted.h"
 
 #include <stdlib.h>

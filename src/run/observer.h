@@ -4,9 +4,9 @@
 #define TARE_RUN_OBSERVER_H
 
 #include "base/mark.h"
-#include "guard/evidence.h"
-#include "meter/gauge.h"
-#include "oom/growth.h"
+#include "measure/guard/evidence.h"
+#include "measure/gauge.h"
+#include "gpu_memory/oom/growth.h"
 
 #include <jansson.h>
 #include <stddef.h>

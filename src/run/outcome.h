@@ -3,8 +3,8 @@
 #define TARE_RUN_OUTCOME_H
 
 #include "base/text.h"
-#include "contain/contain.h"
-#include "joblog/joblog.h"
+#include "machine/contain/contain.h"
+#include "run/log/joblog.h"
 #include "plan/event.h"
 #include "plan/plan.h"
 

@@ -3,7 +3,7 @@
 #define TARE_RUN_PROVENANCE_H
 
 #include "base/strv.h"
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 #include "plan/plan.h"
 
 #include <jansson.h>

@@ -3,9 +3,9 @@
 #define TARE_RUN_REQUEST_H
 
 #include "base/err.h"
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 #include "plan/event.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@ struct run_listener {
 
 struct again;           /* run/again.h */
 struct cpus;            /* base/cpus.h */
-struct gauge_options;   /* meter/gauge.h */
-struct governor_keeper; /* meter/governor_keeper.h */
-struct gpu_locks;       /* gpu/lock.h */
-struct guardian;        /* contain/guardian.h */
-struct state;           /* state/state.h */
-struct census_roots;    /* state/census.h */
+struct gauge_options;   /* measure/gauge.h */
+struct governor_keeper; /* machine/governor/governor_keeper.h */
+struct gpu_locks;       /* machine/gpu/lock.h */
+struct guardian;        /* machine/contain/guardian.h */
+struct state;           /* machine/state/state.h */
+struct census_roots;    /* machine/state/census.h */
 
 /* How the CPU frequency governor is set. */
 struct run_governor {
@@ -40,7 +40,7 @@ struct run_governor {
 
 /* The locks on the GPUs, and what is to be doubted of them. */
 struct run_gpu_locks {
-    const struct gpu_locks *locks; /* gpu/lock.h: looked at after each attempt; NULL: none are held */
+    const struct gpu_locks *locks; /* machine/gpu/lock.h: looked at after each attempt; NULL: none are held */
     const char *kind, *text;       /* evidence of each attempt; NULL: the locks are good */
 };
 
@@ -57,7 +57,7 @@ struct run_request {
     int dir;             /* the run's folder, open */
     const char *dir_path;
     bool
-        is_task; /* of a submitted run: dir is below its folder (batch/tasks.h), which is the one that jobs must not write */
+        is_task; /* of a submitted run: dir is below its folder (slurm/tasks.h), which is the one that jobs must not write */
     const struct containment *containment;
     const struct strv *environment; /* what jobs inherit: the caller's own under sudo */
     struct guardian *guardian;      /* told of every job while it lives; NULL: none. Stays the caller's */

@@ -22,7 +22,7 @@ struct run_summary {
  * EVENT_NOTE with "detached" and the run goes on. Blocks until the end; those signals stay out meanwhile.
  * TARE_TIME_SCALE in the environment, 0.001 to 1, shortens the pauses of the plan and other waits of tare's own, such
  * as what a parallel experiment's background is waited for; with GPUs that are not played it is refused
- * (meter/time_scale.h). False: the run is broken (RUN_BROKEN), err says why. Call from the main thread. */
+ * (machine/sensors/time_scale.h). False: the run is broken (RUN_BROKEN), err says why. Call from the main thread. */
 bool run_plan(const struct run_request *request, struct run_summary *out, struct err *err);
 
 /* Provenance, written once per session (that of the session before becomes machine.<n>.json, n from 1): machine.json

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/shell_words.h"
-#include "contain/guardian.h"
+#include "machine/contain/guardian.h"
 #include "run/again.h"
 #include "run/lane.h"
 

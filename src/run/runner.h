@@ -2,8 +2,8 @@
 #ifndef TARE_RUN_RUNNER_H
 #define TARE_RUN_RUNNER_H
 
-#include "meter/cpu_split.h"
-#include "meter/gauge.h"
+#include "machine/sensors/cpu_split.h"
+#include "measure/gauge.h"
 #include "plan/plan.h"
 #include "run/links.h"
 #include "run/past.h"

@@ -4,9 +4,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "contain/guardian.h"
+#include "machine/contain/guardian.h"
 #include "run/attempt.h"
-#include "state/state.h"
+#include "machine/state/state.h"
 
 #include <poll.h>
 #include <signal.h>

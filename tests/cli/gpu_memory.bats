@@ -311,7 +311,7 @@ assert use["held_peak_bytes"] == 6 << 20 and use["live_peak_bytes"] == 5 << 20 a
     [ "$(id -u)" -eq 0 ] || skip "only root can become another user"
     command -v setpriv >/dev/null || skip "there is no setpriv"
     HERE=$(mktemp -d /tmp/gpu-memory-user.XXXXXX)
-    cp "$TARE" "$BUILT/src/preload/libtare-cuda.so" "$PROGRAM" "$LD_LIBRARY_PATH/libcuda.so.1" "$HERE"
+    cp "$TARE" "$BUILT/src/gpu_memory/preload/libtare-cuda.so" "$PROGRAM" "$LD_LIBRARY_PATH/libcuda.so.1" "$HERE"
     printf 'import subprocess, sys\nsubprocess.run(sys.argv[1:], close_fds=True, check=True)\n' >"$HERE/closes.py"
     chmod 777 "$HERE"
     python=$(command -v python3)

@@ -1,5 +1,5 @@
 /* fake: what the parts of the fake library share: NVML's binary interface, declared here once more and apart from
- * src/gpu/nvml_abi.h, from NVIDIA's NVML API Reference Guide; and the door through which every call comes. */
+ * src/machine/gpu/nvml_abi.h, from NVIDIA's NVML API Reference Guide; and the door through which every call comes. */
 #ifndef TARE_FAKE_FAKE_H
 #define TARE_FAKE_FAKE_H
 

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "fuzz.h"
-#include "meter/calibration.h"
+#include "measure/calibration/calibration.h"
 
 #include <stdio.h>
 

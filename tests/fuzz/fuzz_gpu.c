@@ -1,9 +1,9 @@
 /* Any bytes read as what the driver says of a GPU, as a lock's holder, as the names of holders, as
  * CUDA_VISIBLE_DEVICES: the first byte says which. */
 #include "fuzz.h"
-#include "gpu/devices.h"
-#include "gpu/holder.h"
-#include "gpu/visible.h"
+#include "machine/gpu/devices.h"
+#include "machine/gpu/holder.h"
+#include "machine/gpu/visible.h"
 
 static void check_printable(const char *text, size_t size)
 {

@@ -1,8 +1,8 @@
 /* Any bytes read as the kernel's files on load, use and devices: the first byte says which. */
 #include "fuzz.h"
-#include "meter/host_parse.h"
-#include "meter/rapl.h"
-#include "meter/sysfs.h"
+#include "machine/sensors/host_parse.h"
+#include "machine/sensors/rapl.h"
+#include "machine/sensors/sysfs.h"
 
 static void load(const char *bytes, size_t count)
 {

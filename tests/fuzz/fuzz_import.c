@@ -1,11 +1,11 @@
 /* events.jsonl of another machine: whatever its lines are, what the state table lets pass can be written down and told
  * as a result. */
 #include "base/mem.h"
-#include "store/files.h"
-#include "store/import_line.h"
-#include "store/journal.h"
-#include "store/results.h"
-#include "store/view.h"
+#include "results/store/files.h"
+#include "results/store/import_line.h"
+#include "results/store/journal.h"
+#include "results/store/results.h"
+#include "results/store/view.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a log: what is found must not depend on where the bytes are cut, every size must lie within its bounds,
  * and a diagnosis must be made of anything. First byte: the size of the pieces. */
 #include "base/mem.h"
-#include "oom/cause.h"
+#include "gpu_memory/oom/cause.h"
 
 #include <stdint.h>
 #include <stdlib.h>

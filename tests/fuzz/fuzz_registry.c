@@ -1,6 +1,6 @@
 /* Any bytes read as a registry: no crash, every problem is one line that can be printed, and a hyperparameter of a
  * registry without errors can be drawn. */
-#include "config/registry.h"
+#include "plan/config/registry.h"
 #include "problems.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Any bytes read as settings: no crash, every problem is one line that can be printed, and what was read keeps its
  * bounds. */
-#include "config/settings.h"
+#include "plan/config/settings.h"
 #include "problems.h"
 
 static void check_job(const struct job_settings *job)

@@ -1,5 +1,5 @@
 /* Any bytes read as a memory snapshot: refused with a place, or read into structs that hold together. */
-#include "allocator/usage.h"
+#include "gpu_memory/allocator/usage.h"
 #include "fuzz.h"
 
 static void check_segments(const struct snapshot *snapshot)

@@ -1,9 +1,9 @@
 /* The study's files: samples, what perf printed, experiment.json, criteria and times. The first byte chooses. */
-#include "audit/criteria.h"
-#include "audit/perf.h"
-#include "audit/power.h"
-#include "audit/read.h"
-#include "audit/trace.h"
+#include "results/judge/criteria.h"
+#include "results/judge/perf.h"
+#include "results/judge/power.h"
+#include "results/judge/read.h"
+#include "results/judge/trace.h"
 #include "base/mem.h"
 #include "base/text.h"
 

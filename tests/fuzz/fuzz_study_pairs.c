@@ -1,5 +1,5 @@
 /* Any bytes read as feasibility.json: no crash, and a schedule of what was read takes no longer than one after the other. */
-#include "pairs/schedule.h"
+#include "sharing/schedule.h"
 
 #include "base/json.h"
 #include "base/mem.h"

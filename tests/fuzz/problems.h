@@ -3,7 +3,7 @@
 #define TARE_FUZZ_PROBLEMS_H
 
 #include "base/cleanup.h"
-#include "config/problem.h"
+#include "plan/config/problem.h"
 #include "fuzz.h"
 
 /* Each is one line that can be printed; good: what reading the file gave. */

@@ -637,7 +637,7 @@ def work_abis():
 # ---- cost ------------------------------------------------------------------------------------------------------------------------
 
 BENCH = r"""
-#include "preload/elf_find.h"
+#include "gpu_memory/preload/elf_find.h"
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What is learnt of a GPU's sensors from what `tare calibrate --readings FILE` wrote: learn_readings < FILE prints JSON. */
 #include "base/mem.h"
-#include "meter/calibration.h"
+#include "measure/calibration/calibration.h"
 
 #include <inttypes.h>
 #include <stdio.h>

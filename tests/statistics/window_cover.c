@@ -5,7 +5,7 @@
  * of a GPU that nobody knows. `--coverage` prints instead, for each case's name, how many windows there were, the share
  * in which the truth lay within the half-width, and the median half-width as a share of the truth. */
 #include "base/mem.h"
-#include "meter/energy_budget.h"
+#include "measure/energy/energy_budget.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
   thresholds.py build BUILD OUT [NAME...]      builds tare once for each: OUT/NAME-half and OUT/NAME-double
   thresholds.py sweep TARE OUT [--folders N] [--first SEED] [--seconds S]     judges the same folders with all of them
 
-Thresholds are the LIMIT_* of src/audit/judge_private.h. The sweep takes the scenarios of all sets and prints a Markdown table of the
+Thresholds are the LIMIT_* of src/results/judge/judge_private.h. The sweep takes the scenarios of all sets and prints a Markdown table of the
 headline rates of matrix.py, those of TARE itself first, with Wilson's 95 % intervals.
 """
 import argparse
@@ -31,10 +31,10 @@ def commands(build, target):
 def build(arguments):
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    header = Path("src/audit/judge_private.h").read_text(encoding="utf-8")
+    header = Path("src/results/judge/judge_private.h").read_text(encoding="utf-8")
     names = re.findall(r"JUDGE_SCALE\(([A-Z_]+)\)", header)
     every = commands(arguments.build, "src/cli/tare")
-    compiles = [line for line in every if re.search(r"-c \S*src/audit/judge\w*\.c", line)]
+    compiles = [line for line in every if re.search(r"-c \S*src/results/judge/judge\w*\.c", line)]
     link = every[-1]
     for name in arguments.names or names:
         for what, factor in (("half", "0.5"), ("double", "2")):

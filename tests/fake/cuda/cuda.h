@@ -1,5 +1,5 @@
 /* cuda: a stand-in for NVIDIA's driver library: its entry points for memory over a simple model, which counts on
- * its own what is allocated. Declared here once more and apart from src/preload/cuda_abi.h, from the CUDA Driver
+ * its own what is allocated. Declared here once more and apart from src/gpu_memory/preload/cuda_abi.h, from the CUDA Driver
  * API reference. Environment: FAKE_CUDA_TOTAL (bytes of each GPU, default 16 GiB), FAKE_CUDA_GPUS (default 2),
  * FAKE_CUDA_COUNT (a file of struct fake_cuda_count that all processes add to), FAKE_CUDA_PRIVATE=1
  * (cuGetProcAddress gives functions that are not exported), FAKE_CUDA_VERSION (of the driver, default 13000; from 13020

@@ -1,4 +1,4 @@
-/* Kernels of the fake CUDA driver: the only one there is loads the GPU until a time (src/gpu/cuda_load.c), and is played
+/* Kernels of the fake CUDA driver: the only one there is loads the GPU until a time (src/machine/gpu/cuda_load.c), and is played
  * by sleeping. What the fake NVML shows of it goes through the folder FAKE_CUDA_USERS (its scenario's "users"): the
  * process, and each kernel's begin and end in kernelN. The GPU's timer is the clock on the wall. */
 #include "cuda.h"

@@ -1,5 +1,5 @@
 /* PYTORCH_CUDA_ALLOC_CONF as PyTorch's documentation has it. */
-#include "allocator/conf.h"
+#include "gpu_memory/allocator/conf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The ordered set of free blocks against a plain sorted list. */
-#include "allocator/free_set.h"
+#include "gpu_memory/allocator/free_set.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The allocator's rules, one by one: sizes, search, split, merge, growth, release. What each must come to was worked
  * out by hand. */
-#include "allocator/model.h"
+#include "gpu_memory/allocator/model.h"
 #include "base/text.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Pickles written out byte by byte, by the opcodes of Python's pickletools. */
-#include "allocator/pickle.h"
+#include "gpu_memory/allocator/pickle.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* What the model says against what PyTorch did on an H200: recorded traces and outcomes, in ../shared/data/memory. */
-#include "allocator/replay.h"
+#include "gpu_memory/allocator/replay.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/strv.h"

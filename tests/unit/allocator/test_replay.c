@@ -1,7 +1,7 @@
 /* The traces of tests/data/memory replayed: as recorded, and under settings and caps whose outcome was worked out by
  * hand. */
-#include "allocator/recommend.h"
-#include "allocator/usage.h"
+#include "gpu_memory/allocator/recommend.h"
+#include "gpu_memory/allocator/usage.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The snapshots of tests/data/memory, made by traces.py there, read into structs. */
-#include "allocator/snapshot.h"
+#include "gpu_memory/allocator/snapshot.h"
 #include "base/mem.h"
 
 #include <setjmp.h>

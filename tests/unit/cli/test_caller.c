@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cli/caller.h"
+#include "session/caller.h"
 
 #include <stdlib.h>
 #include <string.h>

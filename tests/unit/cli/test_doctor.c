@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/doctor.h"
+#include "session/command.h"
+#include "doctor/doctor.h"
 #include "tare_build.h"
 
 #include "../folder.h"

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "cli/command.h"
-#include "cli/doctor_now.h"
+#include "session/command.h"
+#include "doctor/doctor_now.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/energy_text.h"
+#include "session/command.h"
+#include "session/energy_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "config/registry.h"
+#include "plan/config/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "config/registry.h"
+#include "plan/config/registry.h"
 
 #include "../folder.h"
 

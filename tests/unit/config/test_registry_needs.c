@@ -2,7 +2,7 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
-#include "config/registry.h"
+#include "plan/config/registry.h"
 
 /* Line 2 begins with the rest. */
 #define REGISTRY(rest)                                                                                                 \

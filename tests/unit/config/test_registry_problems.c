@@ -1,7 +1,7 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
-#include "config/registry.h"
+#include "plan/config/registry.h"
 
 /* A repository that is right but for what stands behind its models, in line 2; a hyperparameter alone in line 2. */
 #define REPO(rest)  "{\"models\": {\"r\": {\"path\": \"p\", \"train_script\": \"t\", \"models\": [\"m\"]" rest "}}}"

@@ -1,7 +1,7 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
-#include "config/settings.h"
+#include "plan/config/settings.h"
 
 /* Parses settings that must be without any problem. */
 static struct settings parse_good(const char *text)

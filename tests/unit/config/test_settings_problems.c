@@ -1,7 +1,7 @@
 #include "expect.h"
 
 #include "base/cleanup.h"
-#include "config/settings.h"
+#include "plan/config/settings.h"
 
 #include <unistd.h>
 

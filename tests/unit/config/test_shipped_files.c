@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "config/registry.h"
-#include "config/settings.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 
 static void the_shipped_registry_is_without_a_problem(void **state)
 {

@@ -1,6 +1,6 @@
 #include "expect.h"
 
-#include "config/size.h"
+#include "plan/config/size.h"
 
 static void sizes_are_read_in_both_kinds_of_units(void **state)
 {

@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "config/registry.h"
-#include "config/settings.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
 
 #include <dirent.h>
 #include <unistd.h>

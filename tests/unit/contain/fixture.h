@@ -2,7 +2,7 @@
 #ifndef TARE_TEST_CONTAIN_FIXTURE_H
 #define TARE_TEST_CONTAIN_FIXTURE_H
 
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 
 /* A deadline for everything that is awaited here: only what goes wrong takes so long. */
 enum { PATIENCE_MS = 60000 };

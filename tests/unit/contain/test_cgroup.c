@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "contain/cgroup.h"
-#include "contain/contain.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/contain.h"
 #include "tare_build.h"
 
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "contain/mountinfo.h"
+#include "machine/contain/mountinfo.h"
 
 #include <stdlib.h>
 #include <string.h>

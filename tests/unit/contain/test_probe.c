@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "contain/contain.h"
-#include "contain/procfs.h"
+#include "machine/contain/contain.h"
+#include "machine/contain/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

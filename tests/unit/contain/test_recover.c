@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "contain/guardian.h"
+#include "machine/contain/guardian.h"
 #include "fixture.h"
 
 #include <fcntl.h>

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "contain/cgroup.h"
-#include "contain/cgroup_tree.h"
-#include "contain/contain.h"
-#include "contain/scope.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/cgroup_tree.h"
+#include "machine/contain/contain.h"
+#include "machine/contain/scope.h"
 #include "tare_build.h"
 
 #include <poll.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "contain/thaw.h"
+#include "machine/contain/thaw.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TARE_TEST_GPU_PLAYED_H
 #define TARE_TEST_GPU_PLAYED_H
 
-#include "gpu/sensor.h"
+#include "machine/gpu/sensor.h"
 #include "../scenario_file.h"
 
 struct played {

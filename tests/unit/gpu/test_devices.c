@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/cleanup.h"
-#include "gpu/devices.h"
+#include "machine/gpu/devices.h"
 
 #include <fcntl.h>
 #include <string.h>

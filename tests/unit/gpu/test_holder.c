@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/text.h"
-#include "gpu/holder.h"
+#include "machine/gpu/holder.h"
 
 #include <limits.h>
 #include <string.h>

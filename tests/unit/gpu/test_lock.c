@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "gpu/lock.h"
+#include "machine/gpu/lock.h"
 
 #include <fcntl.h>
 #include <poll.h>

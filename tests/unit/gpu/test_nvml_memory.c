@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gpu/nvml_memory.h"
+#include "machine/gpu/nvml_memory.h"
 #include "played.h"
 
 #include <errno.h>

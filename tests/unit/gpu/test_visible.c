@@ -2,7 +2,7 @@
  * cuDeviceGetCount and cuDeviceGetPCIBusId. */
 #include "fixture.h"
 
-#include "gpu/visible.h"
+#include "machine/gpu/visible.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TARE_TESTS_GUARD_SCENE_H
 #define TARE_TESTS_GUARD_SCENE_H
 
-#include "guard/look.h"
+#include "measure/guard/look.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "guard/cooldown.h"
+#include "measure/guard/cooldown.h"
 
 #include "scene.h"
 

@@ -1,4 +1,4 @@
-#include "guard/evidence.h"
+#include "measure/guard/evidence.h"
 
 #include "base/fs.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "guard/postflight.h"
+#include "measure/guard/postflight.h"
 
 #include "scene.h"
 

@@ -1,6 +1,6 @@
-#include "guard/preflight.h"
+#include "measure/guard/preflight.h"
 
-#include "guard/evidence.h"
+#include "measure/guard/evidence.h"
 #include "scene.h"
 
 static const struct guard_known empty = {.empty_bytes = {0, true}};

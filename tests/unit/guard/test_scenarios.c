@@ -1,9 +1,9 @@
 /* Whole experiments, made up at random: what was planted on the GPU is known, so the verdict is too. None may be missed, and no clean
  * one accused. */
-#include "guard/evidence.h"
-#include "guard/postflight.h"
-#include "guard/preflight.h"
-#include "guard/watch.h"
+#include "measure/guard/evidence.h"
+#include "measure/guard/postflight.h"
+#include "measure/guard/preflight.h"
+#include "measure/guard/watch.h"
 
 #include "base/rng.h"
 #include "scene.h"

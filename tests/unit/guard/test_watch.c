@@ -1,4 +1,4 @@
-#include "guard/watch.h"
+#include "measure/guard/watch.h"
 
 #include "scene.h"
 

@@ -1,4 +1,4 @@
-#include "guard/who.h"
+#include "measure/guard/who.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

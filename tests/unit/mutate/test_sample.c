@@ -1,6 +1,6 @@
 /* The distributions. Shares are compared with probabilities worked out by hand; the seeds are fixed and the bounds
  * six standard deviations wide, so a test that passes once passes always. The expected sequences come from an
- * independent program (xoshiro256** and the formulas of mutate/mutate.h in Python). */
+ * independent program (xoshiro256** and the formulas of plan/mutate/mutate.h in Python). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "oom/growth.h"
+#include "gpu_memory/oom/growth.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "oom/growth_windows.h"
+#include "gpu_memory/oom/growth_windows.h"
 
 #include <math.h>
 

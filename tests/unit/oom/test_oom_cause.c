@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "oom/cause.h"
+#include "gpu_memory/oom/cause.h"
 
 #include <math.h>
 #include <stdio.h>

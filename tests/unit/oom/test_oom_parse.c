@@ -9,7 +9,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "oom/oom.h"
+#include "gpu_memory/oom/oom.h"
 
 #include <math.h>
 #include <stdio.h>

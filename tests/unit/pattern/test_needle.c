@@ -8,8 +8,8 @@
 
 #include "base/rng.h"
 #include "base/text.h"
-#include "pattern/needle.h"
-#include "pattern/pattern.h"
+#include "base/pattern/needle.h"
+#include "base/pattern/pattern.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pattern/pattern.h"
+#include "base/pattern/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>

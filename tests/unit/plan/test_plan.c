@@ -341,7 +341,7 @@ static void an_entrys_draws_do_not_depend_on_entries_of_other_models(void **stat
 static void draws_are_those_of_the_independent_program(void **state)
 {
     struct fixture *fixture = *state;
-    /* SplitMix64 and FNV-1a of "entry 0 run 0" and "entry 0 run 1", xoshiro256**, the formulas of mutate/mutate.h: in
+    /* SplitMix64 and FNV-1a of "entry 0 run 0" and "entry 0 run 1", xoshiro256**, the formulas of plan/mutate/mutate.h: in
      * Python. */
     fixture->options.seed = 2026;
     fixture_plan_toy(fixture, "{'experiments': [{'repo': 'toy', 'model': 'net', 'mutate': ['lr', 'seed'], "

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/mem.h"
-#include "contain/contain.h"
+#include "machine/contain/contain.h"
 #include "run/aftermath.h"
 
 #include <dirent.h>

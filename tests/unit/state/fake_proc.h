@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "state/census.h"
+#include "machine/state/census.h"
 
 #include <fcntl.h>
 #include <stdio.h>

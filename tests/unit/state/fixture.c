@@ -2,8 +2,8 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "contain/contain.h"
-#include "contain/guardian.h"
+#include "machine/contain/contain.h"
+#include "machine/contain/guardian.h"
 
 #include "../folder.h"
 

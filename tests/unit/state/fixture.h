@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "state/state.h"
+#include "machine/state/state.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

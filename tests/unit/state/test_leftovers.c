@@ -1,7 +1,7 @@
 /* Which processes count as left: by a /proc made of files, and after real runs that were killed. */
 #include "fake_proc.h"
 
-#include "state/leftovers.h"
+#include "machine/state/leftovers.h"
 #include "tare_build.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #include <jansson.h>
 #include <sqlite3.h>

@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "store/import.h"
-#include "store/import_line.h"
+#include "results/store/import.h"
+#include "results/store/import_line.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,0 +1,348 @@
+#include "doctor/calibrate.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "session/command.h"
+#include "doctor/doctor_now.h"
+#include "session/gpu_hold.h"
+#include "session/gpus.h"
+#include "session/message.h"
+#include "session/meters.h"
+#include "measure/calibration/calibration.h"
+#include "report/table.h"
+#include "machine/state/state.h"
+#include "tare_build.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CELL_SIZE = 64 };
+
+static const struct row {
+    const char *title, *unit;
+    double scale;
+    int digits;
+    size_t offset;
+} rows[] = {
+    {"update period", "ms", 1000, 2, offsetof(struct sensor_learnt, update_period_s)},
+    {"jitter", "ms", 1000, 2, offsetof(struct sensor_learnt, jitter_s)},
+    {"length", "ms", 1000, 1, offsetof(struct sensor_learnt, averaging_s)},
+    {"delay", "ms", 1000, 1, offsetof(struct sensor_learnt, delay_s)},
+    {"lag", "ms", 1000, 1, offsetof(struct sensor_learnt, lag_s)},
+    {"looked-at share", "%", 100, 1, offsetof(struct sensor_learnt, looked_share)},
+    {"quantum", "W or J", 1, 4, offsetof(struct sensor_learnt, quantum)},
+    {"noise", "W", 1, 2, offsetof(struct sensor_learnt, noise_w)},
+    {"idle", "W", 1, 1, offsetof(struct sensor_learnt, idle_w)},
+    {"load", "W", 1, 1, offsetof(struct sensor_learnt, load_w)},
+};
+
+static const struct row whole[] = {
+    {"counter over samples", "", 1, 4, offsetof(struct calibration, agreement)},
+    {"until idle power is steady", "s", 1, 1, offsetof(struct calibration, idle_settle_s)},
+    {"until power is back", "s", 1, 1, offsetof(struct calibration, power_back_s)},
+    {"until temperature is back", "s", 1, 1, offsetof(struct calibration, temperature_back_s)},
+};
+
+static void figure_text(const struct row *row, const struct learnt *figure, char out[CELL_SIZE])
+{
+    if (figure->known)
+        snprintf(out, CELL_SIZE, "%.*f ± %.*f", row->digits, figure->value * row->scale, row->digits,
+                 figure->half_width * row->scale);
+    else
+        snprintf(out, CELL_SIZE, "unknown");
+}
+
+static void add_table(const struct calibration *found, bool colour, struct text *out)
+{
+    struct table *table = table_new(colour);
+    char cell[CELL_SIZE];
+    table_add_column(table, "", false);
+    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
+        table_add_column(table, calibration_series_names[i], true);
+    table_add_row(table);
+    table_add_cell(table, "averaging", NULL);
+    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
+        table_add_cell(table, sensor_averaging_name(found->sensors[i].averaging), NULL);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        table_add_row(table);
+        snprintf(cell, sizeof cell, "%s (%s)", rows[r].title, rows[r].unit);
+        table_add_cell(table, cell, NULL);
+        for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
+            figure_text(&rows[r], (const struct learnt *)((const char *)&found->sensors[i] + rows[r].offset), cell);
+            table_add_cell(table, cell, NULL);
+        }
+    }
+    table_print(table, out);
+    table_free(table);
+}
+
+/* Each reason once for each sensor: one cause makes several figures unknown. */
+static void add_reasons(const struct calibration *found, struct text *out)
+{
+    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++) {
+        const char *said = NULL;
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            const struct learnt *figure = (const struct learnt *)((const char *)&found->sensors[i] + rows[r].offset);
+            if (!figure->known && figure->why && (!said || strcmp(said, figure->why) != 0))
+                text_addf(out, "%s, %s unknown: %s\n", calibration_series_names[i], rows[r].title, figure->why);
+            said = figure->known ? said : figure->why;
+        }
+    }
+}
+
+static void add_text(const struct calibration *found, const char *stale, bool colour, struct text *out)
+{
+    char when[40], cell[CELL_SIZE];
+    clock_format_iso(found->made_s * NS_PER_S, when);
+    text_addf(out, "%s (%s), driver %s, %.19s%s%s\n", found->name, found->uuid, found->driver, when,
+              stale ? "; stale: " : "", stale ? stale : "");
+    add_table(found, colour, out);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        const struct learnt *figure = (const struct learnt *)((const char *)found + whole[i].offset);
+        figure_text(&whole[i], figure, cell);
+        text_addf(out, "%s: %s%s%s%s%s\n", whole[i].title, cell, figure->known && *whole[i].unit ? " " : "",
+                  figure->known ? whole[i].unit : "", figure->known || !figure->why ? "" : ": ",
+                  figure->known || !figure->why ? "" : figure->why);
+    }
+    add_reasons(found, out);
+    text_add(out, "± is 95 %. What is learnt is of sensor and GPU together.\n");
+}
+
+static json_t *result_json(const struct calibration *found, const char *stale)
+{
+    json_t *json = calibration_json(found);
+    json_object_set_new(json, "stale", json_text_or_null(stale));
+    return json;
+}
+
+/* Takes json. */
+static int print_json(json_t *json)
+{
+    AUTO_TEXT struct text text = {0};
+    json_print_pretty(json, &text);
+    json_decref(json);
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+}
+
+struct shown {
+    const char *uuid; /* only this GPU's; NULL: all */
+    char *driver;
+    json_t *all;
+    struct text text;
+};
+
+static void show_one(void *data, const struct calibration *found, const struct err *why)
+{
+    struct shown *shown = data;
+    if (!found)
+        cli_warning("%s", why->text);
+    if (!found || (shown->uuid && strcmp(found->uuid, shown->uuid) != 0))
+        return;
+    AUTO_FREE char *stale = calibration_stale(found, shown->driver, clock_realtime_ns() / NS_PER_S);
+    json_array_append_new(shown->all, result_json(found, stale));
+    add_text(found, stale, message_colour(STDOUT_FILENO), &shown->text);
+}
+
+static int show(const struct calibrate_options *options, const char *uuid)
+{
+    struct err err = {0};
+    struct state *state = state_open_user(&err);
+    if (!state)
+        return cli_failed(CLI_BROKEN, &err);
+    struct shown shown = {.uuid = uuid, .driver = gpu_driver_version(gpus_root()), .all = json_array()};
+    calibration_each(state_folder(state), show_one, &shown);
+    state_close(state);
+    int code = CLI_OK;
+    if (options->json) {
+        code = print_json(json_incref(shown.all));
+    } else if (json_array_size(shown.all) == 0) {
+        cli_error("nothing is calibrated yet: " TARE_NAME " calibrate");
+        code = CLI_SOME_FAILED;
+    } else if (!message_print(&shown.text)) {
+        code = CLI_BROKEN;
+    }
+    json_decref(shown.all);
+    free(shown.driver);
+    text_fini(&shown.text);
+    return code;
+}
+
+static bool agreed(const struct calibrate_options *options, const char *label)
+{
+    char answer[16] = "";
+    AUTO_TEXT struct text question = {0};
+    if (options->yes)
+        return true;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+        cli_error("this loads %s for about %.0f s: say --yes if its owner agrees (" TARE_NAME " calibrate --yes)",
+                  label, options->seconds);
+        return false;
+    }
+    text_addf(&question, "This loads %s for about %.0f s, in short steps. No clock or limit is changed. Go on? [y/N] ",
+              label, options->seconds);
+    message_print_aside(&question);
+    bool yes = fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+    if (!yes)
+        cli_note("nothing was done");
+    return yes;
+}
+
+/* By the checks of doctor: idle, empty, whole, not slowed down. */
+static bool is_free(const struct calibration_look *look, const char *label)
+{
+    AUTO(findings_fini) struct findings findings = {0};
+    bool good = true;
+    doctor_now_gpu(&(struct doctor_gpu){.label = label,
+                                        .proc = "/proc",
+                                        .readings = &look->readings,
+                                        .identity = &look->identity,
+                                        .users = look->users.told ? &look->users : NULL,
+                                        .users_why = "the driver does not tell"},
+                   &findings);
+    for (size_t i = 0; i < findings.count; i++)
+        if (findings.items[i].mark == FINDING_WRONG) {
+            cli_error("%s%s%s", findings.items[i].text, findings.items[i].reason ? ": " : "",
+                      findings.items[i].reason ? findings.items[i].reason : "");
+            good = false;
+        }
+    return good;
+}
+
+static void say_progress(void *data, double share)
+{
+    (void)data;
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "\rcalibrating: %3.0f %%", share < 1 ? share * 100 : 100);
+    message_print_aside(&text);
+}
+
+static bool keep(const struct calibration *found, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *name = calibration_file_name(found->uuid, found->driver);
+    if (!name)
+        return err_set(err, "the driver tells no UUID or version that could name a file");
+    struct state *state = state_open_user(err);
+    if (!state)
+        return false;
+    json_t *json = calibration_json(found);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    bool good = fs_write_atomic(state_folder(state), name, text_get(&text), text.length, err);
+    state_close(state);
+    return good;
+}
+
+/* Times are those of CLOCK_MONOTONIC. */
+static bool write_readings(const char *file, const struct calibration_data *data, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    text_add(&text, "series,begin_ns,end_ns,value\n");
+    for (size_t i = 0; i < data->load_count; i++)
+        text_addf(&text, "load,%" PRId64 ",%" PRId64 ",%g\n", data->loads[i].begin_ns, data->loads[i].end_ns,
+                  data->loads[i].level);
+    for (int s = 0; s < CALIBRATION_SERIES; s++)
+        for (size_t i = 0; i < data->series[s].count; i++) {
+            const struct sensor_reading *reading = &data->series[s].items[i];
+            text_addf(&text, "%s,%" PRId64 ",%" PRId64 ",%.15g\n", calibration_series_names[s], reading->before_ns,
+                      reading->after_ns, reading->value);
+        }
+    return fs_write_output(file, text_get(&text), text.length, err);
+}
+
+static bool write_page(const char *file, const struct calibration_data *data, const struct calibration *found,
+                       struct err *err)
+{
+    AUTO_TEXT struct text table = {0}, page = {0};
+    add_text(found, NULL, false, &table);
+    calibrate_page(data, found, text_get(&table), &page);
+    return fs_write_output(file, text_get(&page), page.length, err);
+}
+
+static int measure(const struct calibrate_options *options, struct calibration_options *how, const char *label)
+{
+    struct err err = {0};
+    struct calibration_look look;
+    struct calibration_data data;
+    struct calibration found = {.seconds = options->seconds};
+    if (!calibration_look(how, &look, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    if (!is_free(&look, label))
+        return CLI_SOME_FAILED;
+    if (isatty(STDERR_FILENO))
+        how->progress = say_progress;
+    bool good = calibration_measure(how, &data, &err);
+    if (how->progress)
+        message_print_aside(&(struct text){.data = (char[]){"\n"}, .length = 1});
+    if (good && options->readings)
+        good = write_readings(options->readings, &data, &err);
+    if (good && data.shared)
+        good = err_set(&err, "another process computed on %s meanwhile: nothing is kept", label);
+    if (good) {
+        calibration_learn(&data, &found);
+        found.made_s = clock_realtime_ns() / NS_PER_S;
+        good = keep(&found, &err) && (!options->html || write_page(options->html, &data, &found, &err));
+    }
+    calibration_data_fini(&data);
+    if (!good)
+        return cli_failed(CLI_BROKEN, &err);
+    if (options->json)
+        return print_json(result_json(&found, NULL));
+    AUTO_TEXT struct text text = {0};
+    add_text(&found, NULL, message_colour(STDOUT_FILENO), &text);
+    return message_print(&text) ? CLI_OK : CLI_BROKEN;
+}
+
+static int measure_locked(const struct calibrate_options *options, const struct gauge_options *gpus)
+{
+    const char *cuda = getenv("TARE_CUDA");
+    const char *label = gpus->gpus[0].label;
+    sigset_t ends;
+    AUTO_STRV struct strv environment = {0};
+    struct gpu_hold *hold = NULL;
+    sigemptyset(&ends);
+    strv_add_all(&environment, options->environment);
+    strv_env_set(&environment, "CUDA_VISIBLE_DEVICES", gpus->gpus[0].device);
+    int code = gpu_hold_take(
+        &(struct gpu_hold_wish){
+            .mode = GPU_HOLD_REFUSE, .asked = true, .environment = &environment, .ends = &ends, .failed = CLI_BROKEN},
+        &hold, NULL);
+    if (code == 0)
+        code = measure(options,
+                       &(struct calibration_options){.backend = &nvml_backend,
+                                                     .library = gpus->library,
+                                                     .cuda_library = cuda && *cuda ? cuda : NULL,
+                                                     .device = gpus->gpus[0].device,
+                                                     .seconds = options->seconds},
+                       label);
+    gpu_hold_end(hold);
+    return code;
+}
+
+int calibrate(const struct calibrate_options *options)
+{
+    struct err err = {0};
+    AUTO(meters_fini) struct meters meters = {0};
+    if (options->show && !options->gpu)
+        return show(options, NULL);
+    if (!meters_choose(options->gpu ? options->gpu : "all", NULL, &meters, &err))
+        return cli_failed(CLI_USAGE, &err);
+    if (meters.options.gpu_count == 0) {
+        cli_error("this machine has no NVIDIA GPU");
+        return CLI_BROKEN;
+    }
+    if (meters.options.gpu_count > 1) {
+        cli_error("this machine has %zu GPUs: --gpu says which one", meters.options.gpu_count);
+        return CLI_USAGE;
+    }
+    if (options->show)
+        return show(options, meters.gpus[0].device);
+    if (!agreed(options, meters.gpus[0].label))
+        return CLI_USAGE;
+    return measure_locked(options, &meters.options);
+}

@@ -1,0 +1,31 @@
+/* calibrate: learns how the sensors of one GPU behave, by a small load, for `calibrate` and `doctor --calibrate`. */
+#ifndef TARE_DOCTOR_CALIBRATE_H
+#define TARE_DOCTOR_CALIBRATE_H
+
+#include "base/strv.h"
+#include "base/text.h"
+#include "measure/calibration/calibration.h"
+
+#include <stdbool.h>
+
+#define CALIBRATE_SECONDS 60.0
+
+struct calibrate_options {
+    const char *gpu; /* number or UUID; NULL: the only one */
+    double seconds;
+    bool yes; /* the GPU's owner agrees: nobody is asked */
+    bool json;
+    const char *html;               /* the page's file; NULL: none */
+    const char *readings;           /* CSV of what was commanded and read; NULL: none */
+    bool show;                      /* what was learnt before; no load */
+    const struct strv *environment; /* where the locks of the run that we are part of are told */
+};
+
+/* table: the result as it is printed, without colours. */
+void calibrate_page(const struct calibration_data *data, const struct calibration *found, const char *table,
+                    struct text *out);
+
+/* The program's exit code. What went wrong has been said. */
+int calibrate(const struct calibrate_options *options);
+
+#endif

@@ -1,0 +1,42 @@
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "doctor/clean.h"
+#include "session/governing.h"
+
+#include <unistd.h>
+
+const struct census_roots clean_roots = {"/proc", "/dev"};
+
+/* On a machine whose GPUs sleep while nobody uses them, the driver first wakes all of them. */
+static const double DRIVER_S = 10;
+
+/* The library is asked only where the driver has its device. */
+static void ask_driver(const struct clean *clean, struct clean_view *view)
+{
+    AUTO_FREE char *device = mem_printf("%s/nvidiactl", clean->roots.dev);
+    view->has_driver = access(device, F_OK) == 0;
+    if (view->has_driver)
+        view->has_memory = nvml_memory_read(NULL, DRIVER_S, &view->memory, &view->memory_err);
+}
+
+bool clean_look(const struct clean *clean, struct clean_view *out, struct err *err)
+{
+    *out = (struct clean_view){0};
+    ask_driver(clean, out);
+    if (!leftovers_find_holding(clean->state, &clean->roots, out->has_memory ? &out->memory : NULL, &out->leftovers,
+                                err)) {
+        nvml_memory_fini(&out->memory);
+        return false;
+    }
+    clean_caller_claims(clean->caller, out);
+    if (clean->state)
+        out->governor = governing_leftover_text(state_folder(clean->state));
+    return true;
+}
+
+void clean_view_fini(struct clean_view *view)
+{
+    leftovers_fini(&view->leftovers);
+    nvml_memory_fini(&view->memory);
+    free(view->governor);
+}

@@ -1,0 +1,273 @@
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "doctor/clean.h"
+#include "report/table.h"
+#include "tare_build.h"
+
+#include <math.h>
+#include <pwd.h>
+#include <string.h>
+
+/* The last column takes what is left of the line, and this much in any case. */
+enum { COMMAND_LEAST = 20, DESCRIBED_COMMAND = 60 };
+
+typedef bool choose_fn(const struct leftover *leftover, const struct leftover *like);
+
+char *clean_user_name(uid_t uid)
+{
+    const struct passwd *user = getpwuid(uid);
+    return user ? mem_strdup(user->pw_name) : mem_printf("%u", (unsigned)uid);
+}
+
+static char *age_text(double age_s)
+{
+    char text[32];
+    if (age_s < 0)
+        return mem_strdup("?");
+    long long hours = llround(age_s / 3600);
+    if (hours >= 48)
+        return mem_printf("%lld d %02lld h", hours / 24, hours % 24);
+    clock_format_duration(age_s, text);
+    return mem_strdup(text);
+}
+
+static char *size_text(uint64_t bytes)
+{
+    double mib = (double)bytes / (1 << 20);
+    return mib < 1023.5 ? mem_printf("%.0f MiB", mib) : mem_printf("%.1f GiB", mib / 1024);
+}
+
+static char *short_command(const char *command, size_t columns)
+{
+    struct text text = {0};
+    if (utf8_columns(command) <= columns)
+        return mem_strdup(command);
+    utf8_fit(command, columns - 3, &text);
+    text_add(&text, "...");
+    return text_take(&text);
+}
+
+/* Who started it; whoever started an orphan has ended. */
+static char *parent_text(const struct leftovers *leftovers, const struct census_process *process)
+{
+    const struct census_process *parent = census_find(&leftovers->census, process->stat.ppid);
+    if (process->orphan)
+        return mem_strdup("orphan");
+    return mem_printf("%d %s", (int)process->stat.ppid, parent ? parent->stat.comm : "");
+}
+
+/* "nvidia0,1" for /dev/nvidia0, /dev/nvidia1 and the driver's /dev/nvidiactl, which whoever uses one of them has open. */
+static void add_device(const char *name, bool *numbered, struct text *out)
+{
+    static const char common[] = "nvidia";
+    size_t length = sizeof common - 1;
+    bool number = strncmp(name, common, length) == 0 && name[length] >= '0' && name[length] <= '9';
+    if (out->length)
+        text_add_char(out, ',');
+    text_add(out, number && *numbered ? name + length : name);
+    *numbered = number;
+}
+
+static char *devices_text(const struct leftover *leftover, const struct nvml_memory *memory)
+{
+    const struct strv *devices = &leftover->process->devices;
+    struct text text = {0};
+    bool numbered = false;
+    for (size_t i = 0; i < devices->count; i++) {
+        const char *name = strrchr(devices->items[i], '/') + 1;
+        if (devices->count == 1 || strcmp(name, "nvidiactl") != 0)
+            add_device(name, &numbered, &text);
+    }
+    /* What another user's process has open is not seen; the driver tells where it holds memory. */
+    for (size_t i = 0; devices->count == 0 && i < memory->count; i++) {
+        AUTO_FREE char *name = mem_printf("nvidia%d", memory->items[i].minor);
+        if (memory->items[i].pid == leftover->process->stat.pid && memory->items[i].minor >= 0)
+            add_device(name, &numbered, &text);
+    }
+    return text_take(&text);
+}
+
+static void add_row(struct table *table, const struct clean_view *view, const struct leftover *leftover, size_t columns)
+{
+    const struct census_process *process = leftover->process;
+    AUTO_FREE char *pid = mem_printf("%d", (int)process->stat.pid);
+    AUTO_FREE char *user = clean_user_name(process->uid);
+    AUTO_FREE char *age = age_text(process->age_s);
+    AUTO_FREE char *parent = parent_text(&view->leftovers, process);
+    AUTO_FREE char *devices = devices_text(leftover, &view->memory);
+    AUTO_FREE char *memory = leftover->has_memory ? size_text(leftover->memory_bytes) : mem_strdup("-");
+    AUTO_FREE char *command = columns ? short_command(process->command, columns) : NULL;
+    table_add_row(table);
+    table_add_cell(table, pid, NULL);
+    table_add_cell(table, user, NULL);
+    table_add_cell(table, age, NULL);
+    table_add_cell(table, parent, NULL);
+    table_add_cell(table, devices[0] ? devices : "-", NULL);
+    table_add_cell(table, memory, NULL);
+    if (command)
+        table_add_cell(table, command, NULL);
+}
+
+/* columns: of the command, 0: without it. */
+static void add_table(const struct clean_view *view, choose_fn *choose, const struct leftover *like, size_t columns,
+                      struct text *out)
+{
+    struct table *table = table_new(false);
+    table_add_column(table, "PID", true);
+    table_add_column(table, "USER", false);
+    table_add_column(table, "AGE", true);
+    table_add_column(table, "PARENT", false);
+    table_add_column(table, "GPU", false);
+    table_add_column(table, "MEMORY", true);
+    if (columns)
+        table_add_column(table, "COMMAND", false);
+    for (size_t i = 0; i < view->leftovers.count; i++)
+        if (choose(&view->leftovers.items[i], like))
+            add_row(table, view, &view->leftovers.items[i], columns);
+    table_print(table, out);
+    table_free(table);
+}
+
+/* How many columns the command may take: what the others leave of the line. */
+static size_t command_columns(const struct clean_view *view, choose_fn *choose, const struct leftover *like,
+                              size_t width)
+{
+    AUTO_TEXT struct text others = {0};
+    if (width == 0)
+        return SIZE_MAX;
+    add_table(view, choose, like, 0, &others);
+    /* The last of them is flush right: every line is as long as the table is wide. */
+    size_t taken = strcspn(text_get(&others), "\n") + 2;
+    return taken + COMMAND_LEAST < width ? width - taken : COMMAND_LEAST;
+}
+
+static void add_section(const struct clean_view *view, choose_fn *choose, const struct leftover *like, size_t width,
+                        struct text *out)
+{
+    add_table(view, choose, like, command_columns(view, choose, like, width), out);
+}
+
+static bool is_of_the_same_run(const struct leftover *leftover, const struct leftover *like)
+{
+    if (leftover->kind != like->kind)
+        return false;
+    if (leftover->kind != LEFTOVER_OF_DEAD_RUN)
+        return true;
+    bool same_dir = leftover->run_dir && like->run_dir ? strcmp(leftover->run_dir, like->run_dir) == 0
+                                                       : leftover->run_dir == like->run_dir;
+    return leftover->run == like->run && same_dir && fabs(leftover->run_age_s - like->run_age_s) < 1;
+}
+
+static bool is_of_a_live_run(const struct leftover *leftover, const struct leftover *like)
+{
+    (void)like;
+    return leftover->kind == LEFTOVER_LIVE_GPU;
+}
+
+static bool is_foreign(const struct leftover *leftover, const struct leftover *like)
+{
+    (void)like;
+    return leftover->kind == LEFTOVER_NONE_GPU;
+}
+
+static void add_title(const struct leftover *leftover, struct text *out)
+{
+    AUTO_FREE char *age = age_text(leftover->run_age_s);
+    if (leftover->kind == LEFTOVER_TAGGED) {
+        text_add(out, "Left behind by " TARE_NAME ", by which run is not known:\n");
+        return;
+    }
+    text_addf(out, "Left behind by %s of %s ago", leftover->run == STATE_EXEC ? "a '" TARE_NAME " exec'" : "a run",
+              age);
+    text_addf(out, "%s%s:\n", leftover->run_dir ? ", " : "", leftover->run_dir ? leftover->run_dir : "");
+}
+
+static bool was_shown(const struct leftovers *leftovers, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (is_of_the_same_run(&leftovers->items[k], &leftovers->items[i]))
+            return true;
+    return false;
+}
+
+static size_t count(const struct leftovers *leftovers, choose_fn *choose)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < leftovers->count; i++)
+        found += choose(&leftovers->items[i], NULL);
+    return found;
+}
+
+static void add_others(const struct clean_view *view, size_t width, struct text *out)
+{
+    const struct leftovers *leftovers = &view->leftovers;
+    size_t live = count(leftovers, is_of_a_live_run), foreign = count(leftovers, is_foreign);
+    if (live > 0) {
+        text_add(out, "\nOf live runs of " TARE_NAME ", with a GPU open:\n");
+        add_section(view, is_of_a_live_run, NULL, width, out);
+    }
+    if (foreign > 0) {
+        text_add(out, "\nOther processes that have a GPU open:\n");
+        add_section(view, is_foreign, NULL, width, out);
+    }
+    if (live + foreign + leftovers->unseen == 0)
+        text_add(out, "No other process that can be seen has a GPU open.\n");
+    if (leftovers->unseen > 0) {
+        AUTO_FREE char *size = size_text(leftovers->unseen_bytes);
+        bool one = leftovers->unseen == 1;
+        text_addf(out, "\n%zu more hold%s %s of GPU memory, not seen from here (in another container?);\n",
+                  leftovers->unseen, one ? "s" : "", size);
+        text_addf(out, "the driver's number%s %s\n", one ? " is" : "s are", text_get(&leftovers->unseen_pids));
+    }
+}
+
+static void add_hints(const struct leftovers *leftovers, struct text *out)
+{
+    bool ours = leftovers_count_ours(leftovers) > 0, foreign = count(leftovers, is_foreign) > 0;
+    text_add(out, ours || foreign ? "\n" : "");
+    if (ours)
+        text_addf(out, "%s clean --kill      ends what is left behind\n", TARE_NAME);
+    if (foreign)
+        text_addf(out, "%s clean --pid PID   ends one of the other processes\n", TARE_NAME);
+}
+
+void clean_table(const struct clean_view *view, size_t width, struct text *out)
+{
+    const struct leftovers *leftovers = &view->leftovers;
+    bool first = true;
+    for (size_t i = 0; i < leftovers->count; i++) {
+        if (!leftover_is_ours(&leftovers->items[i]) || was_shown(leftovers, i))
+            continue;
+        text_add(out, first ? "" : "\n");
+        add_title(&leftovers->items[i], out);
+        add_section(view, is_of_the_same_run, &leftovers->items[i], width, out);
+        first = false;
+    }
+    if (first)
+        text_add(out, "Nothing of " TARE_NAME " is left behind.\n");
+    add_others(view, width, out);
+    add_hints(leftovers, out);
+}
+
+char *clean_describe(const struct leftover *leftover)
+{
+    const struct census_process *process = leftover->process;
+    struct text text = {0};
+    AUTO_FREE char *age = age_text(process->age_s);
+    AUTO_FREE char *user = clean_user_name(process->uid);
+    AUTO_FREE char *command = short_command(process->command, DESCRIBED_COMMAND);
+    AUTO_FREE char *devices = strv_join(&process->devices, " ");
+    text_addf(&text, "process %d (%s) of user %s, ", (int)process->stat.pid, command, user);
+    text_addf(&text, process->age_s >= 0 ? "%s old" : "of unknown age", age);
+    if (process->orphan)
+        text_add(&text, ", an orphan");
+    if (process->devices.count)
+        text_addf(&text, ", with %s open", devices);
+    if (leftover->has_memory) {
+        AUTO_FREE char *size = size_text(leftover->memory_bytes);
+        text_addf(&text, ", holding %s of GPU memory", size);
+    }
+    return text_take(&text);
+}

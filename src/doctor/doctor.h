@@ -1,0 +1,83 @@
+/* doctor: is this machine fit to measure? Which layers of containment hold, where the state is, the GPUs, who holds them and
+ * what they do now, sensors, the machine; each with the reason and the mend where something is missing. */
+#ifndef TARE_DOCTOR_DOCTOR_H
+#define TARE_DOCTOR_DOCTOR_H
+
+#include "base/text.h"
+#include "machine/contain/contain.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum finding_mark {
+    FINDING_YES,  /* "ok" */
+    FINDING_NO,   /* "warn": something is missing, or makes figures wander */
+    FINDING_FACT, /* "info": neither */
+    FINDING_UNCHECKED, /* "unchecked": nobody can tell here, which is no good news */
+    FINDING_WRONG /* "fail": not fit to measure */
+};
+
+struct finding {
+    const char *section; /* "Containment" */
+    const char *name;    /* "pid namespace": stays the same, for programs */
+    enum finding_mark mark;
+    char *text;   /* one sentence */
+    char *reason; /* why it is not there, or NULL */
+    char *mend;   /* a command, or what to do; NULL: none is known, or none is needed */
+    bool advice;  /* mend is no command that could be copied */
+    json_t *data; /* the same for programs, where the text holds more than one thing; or NULL */
+};
+
+struct findings {
+    struct finding *items;
+    size_t count, capacity;
+};
+
+/* Takes the texts and the data. */
+void findings_add(struct findings *findings, struct finding finding);
+void findings_fini(struct findings *findings);
+
+/* On whose behalf, and where /proc, /sys and /run are looked into. */
+struct doctor_machine {
+    const char *root; /* "": this machine; else a folder in which tests play another */
+    uid_t uid;
+    const char *user;
+};
+
+/* Pure but for reading files under the root and in the cgroup that was found. */
+void doctor_containment(const struct doctor_machine *machine, const struct containment *containment,
+                        struct findings *out);
+
+/* The real ones. Gives how many processes that are not tare's to end have a GPU open, which doctor_gpus tells. */
+size_t doctor_state(struct findings *out);
+void doctor_gpus(const struct doctor_machine *machine, size_t users, struct findings *out);
+/* Tries each sensor of energy, for some seconds at most. host (may be NULL): the counters, opened before root was given up. */
+struct host_meter;
+void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out);
+void doctor_kernel(const struct doctor_machine *machine, struct findings *out);
+
+/* What makes figures wander: governor, turbo, pressure, clock; and the disk on which results, a folder, will lie. */
+void doctor_host(const struct doctor_machine *machine, const char *results, struct findings *out);
+
+/* Whether each GPU is idle, empty and unbraked now: asked through a meter, which waits for a driver that hangs, not we. */
+void doctor_now(struct findings *out);
+
+struct doctor_page {
+    const struct containment *containment;
+    const struct findings *findings;
+    bool kernel_backed;
+    size_t width; /* columns */
+    bool colour;
+};
+/* Nothing is wrong, and the promise is kernel-backed. The first line of the page follows from the same. */
+bool doctor_fit(const struct doctor_page *page);
+void doctor_text(const struct doctor_page *page, struct text *out);
+void doctor_json(const struct doctor_page *page, struct text *out);
+
+/* One line of a small file under the machine's root, without its end: fresh, or NULL. */
+char *doctor_read_line(const struct doctor_machine *machine, const char *path);
+bool doctor_exists(const struct doctor_machine *machine, const char *path);
+
+#endif

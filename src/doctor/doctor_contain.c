@@ -1,0 +1,246 @@
+/* The layers of containment: what holds, why another does not, and what would mend it. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "doctor/doctor.h"
+#include "machine/contain/mountinfo.h"
+#include "tare_build.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 4 << 20 };
+
+static const char section[] = "Containment";
+
+static char *path_of(const struct doctor_machine *machine, const char *path)
+{
+    return mem_printf("%s%s", machine->root, path);
+}
+
+bool doctor_exists(const struct doctor_machine *machine, const char *path)
+{
+    AUTO_FREE char *whole = path_of(machine, path);
+    return access(whole, F_OK) == 0;
+}
+
+char *doctor_read_line(const struct doctor_machine *machine, const char *path)
+{
+    AUTO_FREE char *whole = path_of(machine, path);
+    AUTO_TEXT struct text text = {0};
+    if (!fs_read_kernel(AT_FDCWD, whole, FILE_MAX, &text, NULL))
+        return NULL;
+    return mem_strndup(text_get(&text), strcspn(text_get(&text), "\n"));
+}
+
+/* Settings of the kernel that forbid namespaces to some, with the value that forbids and the one that mends. */
+static const struct knob {
+    const char *name, *path, *forbids, *mend;
+    bool users_only; /* root is not concerned, while it has CAP_SYS_ADMIN */
+} knobs[] = {
+    {"kernel.unprivileged_userns_clone", "/proc/sys/kernel/unprivileged_userns_clone", "0", "1", true},
+    {"kernel.apparmor_restrict_unprivileged_userns", "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "0",
+     true},
+    {"user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", "0", "15000", true},
+    {"user.max_pid_namespaces", "/proc/sys/user/max_pid_namespaces", "0", "15000", false},
+    {"user.max_mnt_namespaces", "/proc/sys/user/max_mnt_namespaces", "0", "15000", false},
+};
+
+static bool is_container(const struct doctor_machine *machine)
+{
+    return doctor_exists(machine, "/.dockerenv") || doctor_exists(machine, "/run/.containerenv") ||
+           doctor_exists(machine, "/run/systemd/container");
+}
+
+/* What concerns ordinary users concerns root without CAP_SYS_ADMIN, too: bit 21 of CapEff, capabilities(7). */
+static bool has_all_rights(const struct doctor_machine *machine)
+{
+    AUTO_FREE char *path = path_of(machine, "/proc/self/status");
+    AUTO_TEXT struct text text = {0};
+    unsigned long long effective = ULLONG_MAX;
+    fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
+    const char *line = strstr(text_get(&text), "\nCapEff:");
+    if (line)
+        sscanf(line, "\nCapEff: %llx", &effective);
+    return machine->uid == 0 && (effective >> 21 & 1);
+}
+
+static char *pidns_mend(const struct doctor_machine *machine)
+{
+    AUTO_TEXT struct text settings = {0};
+    bool all_rights = has_all_rights(machine);
+    for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) {
+        if (knobs[i].users_only && all_rights)
+            continue;
+        AUTO_FREE char *value = doctor_read_line(machine, knobs[i].path);
+        if (value && strcmp(value, knobs[i].forbids) == 0)
+            text_addf(&settings, " %s=%s", knobs[i].name, knobs[i].mend);
+    }
+    if (settings.length)
+        return mem_printf("sudo sysctl -w%s", text_get(&settings));
+    if (is_container(machine))
+        return mem_strdup("docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt "
+                          "apparmor=unconfined --security-opt systempaths=unconfined ...");
+    return NULL;
+}
+
+static void add_pidns(const struct doctor_machine *machine, const struct containment *containment, struct findings *out)
+{
+    struct finding finding = {.section = section, .name = "pid namespace"};
+    if (containment->pidns) {
+        finding.mark = FINDING_YES;
+        finding.text = mem_printf(
+            "%sthe kernel ends every process of a job with its first; a run's folder is read-only for its jobs",
+            containment->userns ? "inside a user namespace: " : "");
+    } else {
+        finding.mark = FINDING_NO;
+        finding.text = mem_strdup("the kernel does not let a job have one; jobs can write to their run's folder");
+        finding.reason = mem_strdup(containment->pidns_reason);
+        finding.mend = pidns_mend(machine);
+    }
+    findings_add(out, finding);
+}
+
+/* Where the file system of this type is mounted, or NULL. */
+static char *mount_point(const struct doctor_machine *machine, const char *type)
+{
+    AUTO_FREE char *path = path_of(machine, "/proc/self/mountinfo");
+    AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
+    AUTO_TEXT struct text text = {0};
+    char *point = NULL;
+    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
+        return NULL;
+    const char *at = text_get(&text), *end = at + text.length;
+    while (mountinfo_next(&at, end, mount))
+        if (strcmp(mount->type, type) == 0) {
+            free(point);
+            point = mem_strdup(mount->point);
+        }
+    return point;
+}
+
+static char *users_cgroup_mend(const struct doctor_machine *machine, const char *point)
+{
+    AUTO_FREE char *manager = mem_printf("/run/user/%u/systemd", (unsigned)machine->uid);
+    if (doctor_exists(machine, manager))
+        return mem_strdup("systemd-run --user --scope -p Delegate=yes " TARE_NAME " run ...");
+    if (doctor_exists(machine, "/run/systemd/system"))
+        return mem_printf("sudo loginctl enable-linger %s   # then log in anew, and: systemd-run --user --scope -p "
+                          "Delegate=yes " TARE_NAME " run ...",
+                          machine->user);
+    return mem_printf("sudo sh -c 'mkdir -p %s/%s-%u && chown -R %u %s/%s-%u && echo '$$' >%s/%s-%u/cgroup.procs'",
+                      point, TARE_NAME, (unsigned)machine->uid, (unsigned)machine->uid, point, TARE_NAME,
+                      (unsigned)machine->uid, point, TARE_NAME, (unsigned)machine->uid);
+}
+
+static char *cgroup_mend(const struct doctor_machine *machine, const struct containment *containment, bool *advice)
+{
+    AUTO_FREE char *point = mount_point(machine, "cgroup2");
+    if (!point && is_container(machine))
+        return mem_strdup("docker run --cgroupns=private ...   # on a machine with cgroup v2");
+    *advice = !point;
+    if (!point)
+        return mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
+    if (containment->cgroup_reason && strstr(containment->cgroup_reason, "Read-only"))
+        return mem_printf("mount -o remount,rw %s   # in a container: docker run --privileged ...", point);
+    return machine->uid != 0 ? users_cgroup_mend(machine, point) : NULL;
+}
+
+static void add_cgroup(const struct doctor_machine *machine, const struct containment *containment,
+                       struct findings *out)
+{
+    struct finding finding = {.section = section, .name = "cgroup"};
+    if (containment->cgroup) {
+        finding.mark = FINDING_YES;
+        finding.text =
+            mem_printf("each job gets its own below %s", containment->cgroup_parent ? containment->cgroup_parent : "/");
+    } else {
+        finding.mark = FINDING_NO;
+        finding.text = mem_strdup(containment->pidns
+                                      ? "not needed for the promise; without it memory is neither limited nor summed"
+                                      : "no cgroup v2 can be made for a job");
+        finding.reason = mem_strdup(containment->cgroup_reason);
+        finding.mend = cgroup_mend(machine, containment, &finding.advice);
+    }
+    findings_add(out, finding);
+}
+
+/* Whether the list of words in the cgroup's file holds this controller. */
+static bool has_controller(const char *cgroup, const char *file, const char *controller)
+{
+    AUTO_FREE char *path = mem_printf("%s/%s", cgroup, file);
+    AUTO_TEXT struct text text = {0};
+    size_t length = strlen(controller);
+    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
+        return false;
+    for (const char *at = text_get(&text); *at;) {
+        size_t word = strcspn(at, " \n");
+        if (word == length && memcmp(at, controller, length) == 0)
+            return true;
+        at += word;
+        at += strspn(at, " \n");
+    }
+    return false;
+}
+
+/* cgroup v1 has the controller, so v2 does not: proc(5), /proc/cgroups: name, hierarchy, number, enabled. */
+static void explain_no_controller(const struct doctor_machine *machine, struct finding *finding)
+{
+    AUTO_FREE char *path = path_of(machine, "/proc/cgroups");
+    AUTO_TEXT struct text text = {0};
+    unsigned hierarchy = 0, number, enabled = 1;
+    fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL);
+    const char *line = strstr(text_get(&text), "\nmemory\t");
+    if (line && sscanf(line + 8, "%u %u %u", &hierarchy, &number, &enabled) == 3 && enabled == 0) {
+        finding->reason = mem_strdup("the kernel was booted without its memory controller");
+        finding->advice = true;
+        finding->mend = mem_strdup("boot with cgroup_enable=memory on the kernel's command line");
+    } else if (hierarchy != 0) {
+        finding->reason = mem_strdup("the memory controller belongs to cgroup v1 on this machine");
+        finding->advice = true;
+        finding->mend = mem_strdup("boot with systemd.unified_cgroup_hierarchy=1 on the kernel's command line");
+    } else {
+        finding->reason = mem_strdup("the memory controller is not handed down to this cgroup");
+    }
+}
+
+static void add_memory(const struct doctor_machine *machine, const struct containment *containment,
+                       struct findings *out)
+{
+    struct finding finding = {.section = section, .name = "memory limits", .mark = FINDING_NO};
+    const char *parent = containment->cgroup ? containment->cgroup_parent : NULL;
+    if (parent && has_controller(parent, "cgroup.subtree_control", "memory")) {
+        finding.mark = FINDING_YES;
+        finding.text = mem_strdup("a job's limit is held by its cgroup");
+        findings_add(out, finding);
+        return;
+    }
+    finding.text = mem_strdup("a limit in the settings is not held");
+    if (!parent) {
+        finding.reason = mem_strdup("there is no cgroup");
+    } else if (!has_controller(parent, "cgroup.controllers", "memory")) {
+        explain_no_controller(machine, &finding);
+    } else {
+        finding.reason = mem_printf("processes live in %s itself, and the kernel hands the controller down only where "
+                                    "none do",
+                                    parent);
+        finding.mend =
+            mem_printf("systemd-run %s--scope -p MemoryMax=32G " TARE_NAME " run ...   # for a run as a whole",
+                       machine->uid != 0 ? "--user " : "");
+    }
+    findings_add(out, finding);
+}
+
+void doctor_containment(const struct doctor_machine *machine, const struct containment *containment,
+                        struct findings *out)
+{
+    add_pidns(machine, containment, out);
+    add_cgroup(machine, containment, out);
+    findings_add(out, (struct finding){.section = section,
+                                       .name = "sweep",
+                                       .mark = FINDING_YES,
+                                       .text = mem_strdup("searches /proc for what is left; alone, best effort")});
+    add_memory(machine, containment, out);
+}

@@ -1,0 +1,204 @@
+/* The state folder, what dead runs left, the kernel. */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "doctor/clean.h"
+#include "doctor/doctor.h"
+#include "machine/contain/mountinfo.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 4 << 20 };
+
+static const char state_section[] = "State", machine_section[] = "Machine";
+static const char state_mend[] = "export TARE_STATE_DIR=FOLDER   # one that only you may write";
+
+/* The nearest folder above that is there: whether the missing ones can be made in it. */
+static bool can_be_made(const char *path)
+{
+    AUTO_FREE char *at = mem_strdup(path);
+    while (access(at, F_OK) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
+        char *above = fs_dirname(at);
+        free(at);
+        at = above;
+    }
+    return access(at, W_OK | X_OK) == 0;
+}
+
+static void add_bad_state(struct findings *out, const char *path, const char *reason)
+{
+    findings_add(out, (struct finding){.section = state_section,
+                                       .name = "folder",
+                                       .mark = FINDING_WRONG,
+                                       .text = mem_printf("%s cannot be used: dead runs are not found", path),
+                                       .reason = mem_strdup(reason),
+                                       .mend = mem_strdup(state_mend)});
+}
+
+/* The home cannot be written: runs register in the second place. What is there is opened, nothing is made. */
+static struct state *fall_back(struct findings *out, const struct strv *paths, const char *why)
+{
+    struct err err = {0};
+    const char *path = paths->items[0], *second = paths->count > 1 ? paths->items[1] : NULL;
+    bool there = second && access(second, F_OK) == 0;
+    struct state *state = there ? state_open(second, &err) : NULL;
+    if (!second || (there && !state) || (!there && !can_be_made(second))) {
+        add_bad_state(out, path, why);
+        return NULL;
+    }
+    findings_add(out, (struct finding){.section = state_section,
+                                       .name = "folder",
+                                       .mark = FINDING_NO,
+                                       .text = mem_printf("%s%s", second, there ? "" : " (made by the first run)"),
+                                       .reason = mem_printf("%s: %s", path, why),
+                                       .mend = mem_strdup(state_mend)});
+    return state;
+}
+
+/* NULL: there is none yet, or it cannot be used, which is in the findings then. */
+static struct state *open_state(struct findings *out)
+{
+    struct err err = {0};
+    AUTO_STRV struct strv paths = {0};
+    if (!state_paths(&paths, &err)) {
+        add_bad_state(out, "the state folder", err.text);
+        return NULL;
+    }
+    const char *path = paths.items[0];
+    /* To look is no reason to make it. */
+    bool missing = access(path, F_OK) != 0 && errno == ENOENT;
+    if (missing && !can_be_made(path))
+        return fall_back(out, &paths, "it is not there, and the folder above is not writable");
+    struct state *state = missing ? NULL : state_open(path, &err);
+    if (!missing && !state)
+        return fall_back(out, &paths, err.text);
+    if (!missing && access(path, W_OK) != 0) {
+        state_close(state);
+        return fall_back(out, &paths, "it is not writable");
+    }
+    findings_add(out, (struct finding){.section = state_section,
+                                       .name = "folder",
+                                       .mark = FINDING_YES,
+                                       .text = mem_printf("%s%s", path, missing ? " (made by the first run)" : "")});
+    return state;
+}
+
+static void add_leftovers(const struct leftovers *leftovers, struct findings *out)
+{
+    size_t ours = leftovers_count_ours(leftovers);
+    struct finding finding = {.section = state_section, .name = "leftovers"};
+    if (ours == 0) {
+        finding.mark = FINDING_YES;
+        finding.text = mem_strdup("none: nothing of a dead run lives");
+    } else {
+        finding.mark = FINDING_WRONG;
+        finding.text =
+            mem_printf("%zu process%s of dead runs still live%s", ours, ours == 1 ? "" : "es", ours == 1 ? "s" : "");
+        finding.mend = mem_strdup(TARE_NAME " clean --kill   # without --kill it lists them");
+    }
+    findings_add(out, finding);
+}
+
+size_t doctor_state(struct findings *out)
+{
+    struct err err = {0};
+    struct leftovers leftovers;
+    size_t others = 0;
+    struct state *state = open_state(out);
+    if (leftovers_find(state, &clean_roots, &leftovers, &err)) {
+        add_leftovers(&leftovers, out);
+        others = leftovers.count - leftovers_count_ours(&leftovers);
+        leftovers_fini(&leftovers);
+    } else {
+        findings_add(out, (struct finding){.section = state_section,
+                                           .name = "leftovers",
+                                           .mark = FINDING_WRONG,
+                                           .text = mem_strdup("what dead runs left cannot be looked for"),
+                                           .reason = mem_strdup(err.text)});
+    }
+    state_close(state);
+    return others;
+}
+
+/* Those that are read by a system call, slowly, or that tick coarsely. */
+static bool is_slow_clock(const char *name)
+{
+    static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"};
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+        if (strcmp(name, slow[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add_clock(const struct doctor_machine *machine, struct findings *out)
+{
+    AUTO_FREE char *name =
+        doctor_read_line(machine, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    struct finding finding = {.section = machine_section, .name = "clock source", .mark = FINDING_FACT};
+    if (name && is_slow_clock(name)) {
+        finding.mark = FINDING_NO;
+        finding.text = mem_printf("%s: slow to read, so time stamps of lines cost more", name);
+        finding.reason = mem_strdup("the kernel does not trust the processor's own counter (dmesg | grep -i "
+                                    "clocksource says why)");
+    } else {
+        finding.text = name && *name ? mem_strdup(name) : mem_strdup("unknown");
+    }
+    findings_add(out, finding);
+}
+
+/* "hidepid=2", "hidepid=invisible", "hidepid=ptraceable"; fresh, or NULL when nothing is hidden. */
+static char *hidepid(const struct doctor_machine *machine)
+{
+    AUTO_FREE char *path = mem_printf("%s/proc/self/mountinfo", machine->root);
+    AUTO_FREE struct mount *mount = mem_alloc(sizeof *mount);
+    AUTO_TEXT struct text text = {0};
+    char *found = NULL;
+    if (!fs_read_kernel(AT_FDCWD, path, FILE_MAX, &text, NULL))
+        return NULL;
+    const char *at = text_get(&text), *end = at + text.length;
+    while (mountinfo_next(&at, end, mount)) {
+        if (strcmp(mount->type, "proc") != 0 || strcmp(mount->point, "/proc") != 0)
+            continue;
+        free(found);
+        const char *option = strstr(mount->options, "hidepid=");
+        found = option ? mem_strndup(option, strcspn(option, ",")) : NULL;
+    }
+    if (found && (strcmp(found, "hidepid=0") == 0 || strcmp(found, "hidepid=off") == 0)) {
+        free(found);
+        found = NULL;
+    }
+    return found;
+}
+
+static void add_proc(const struct doctor_machine *machine, struct findings *out)
+{
+    AUTO_FREE char *option = hidepid(machine);
+    if (!option || machine->uid == 0)
+        return;
+    findings_add(out, (struct finding){.section = machine_section,
+                                       .name = "processes seen",
+                                       .mark = FINDING_NO,
+                                       .text = mem_strdup("only your own: who else has a GPU open is not seen"),
+                                       .reason = mem_printf("/proc is mounted with %s", option),
+                                       .mend = mem_strdup("sudo mount -o remount,hidepid=0 /proc")});
+}
+
+void doctor_kernel(const struct doctor_machine *machine, struct findings *out)
+{
+    struct utsname name = {0};
+    uname(&name);
+    findings_add(out, (struct finding){.section = machine_section,
+                                       .name = "program",
+                                       .mark = FINDING_FACT,
+                                       .text = mem_strdup(TARE_NAME " " TARE_VERSION)});
+    findings_add(out, (struct finding){.section = machine_section,
+                                       .name = "kernel",
+                                       .mark = FINDING_FACT,
+                                       .text = mem_printf("%s %s, %s", name.sysname, name.release, name.machine)});
+    add_clock(machine, out);
+    add_proc(machine, out);
+}

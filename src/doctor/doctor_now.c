@@ -1,0 +1,324 @@
+/* What each GPU does at this moment: an experiment that began now would begin on it. */
+#include "doctor/doctor_now.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "doctor/doctor.h"
+#include "session/meters.h"
+#include "measure/guard/who.h"
+#include "machine/sensors/meter.h"
+#include "tare_build.h"
+
+#include <poll.h>
+#include <string.h>
+
+static const char section[] = "GPUs now";
+
+/* A driver may have to wake its GPUs; one that takes longer is said to hang. */
+static const int64_t LOOK_NS = 4 * NS_PER_S;
+static const double TRIED_S = 60;
+
+static const double MIB = 1048576;
+
+/* As the guard has them before an attempt: docs/settings.md, preflight. */
+static const double BUSY_PERCENT = 5, EMPTY_BYTES = 64.0 * 1048576;
+/* Where the driver counts its own memory with the rest, an empty GPU of today has some hundred MiB in use. */
+static const double EMPTY_WITH_DRIVER_BYTES = 1024.0 * 1048576;
+
+static struct finding begin(const struct doctor_gpu *gpu, const char *name)
+{
+    struct finding finding = {
+        .section = section, .name = name, .mark = FINDING_YES, .data = json_object(), .advice = true};
+    json_object_set_new(finding.data, "gpu", json_string(gpu->label));
+    return finding;
+}
+
+static void add_idle(const struct doctor_gpu *gpu, struct findings *out)
+{
+    struct reading busy = gpu->readings->of[GPU_UTILISATION_PERCENT], heat = gpu->readings->of[GPU_TEMPERATURE_C],
+                   clock = gpu->readings->of[GPU_SM_CLOCK_MHZ], power = gpu_readings_power_w(gpu->readings);
+    struct finding finding = begin(gpu, "gpu idle");
+    struct text text = {0};
+    json_set_reading(finding.data, "utilisation_percent", busy);
+    json_set_reading(finding.data, "power_w", power);
+    json_set_reading(finding.data, "temperature_c", heat);
+    json_set_reading(finding.data, "sm_clock_mhz", clock);
+    text_addf(&text, "%s: ", gpu->label);
+    if (busy.valid)
+        text_addf(&text, "busy %.0f %% of the time", busy.value);
+    else
+        text_add(&text, "whether it is busy is not told");
+    if (power.valid)
+        text_addf(&text, ", %.0f W", power.value);
+    if (heat.valid)
+        text_addf(&text, ", %.0f °C", heat.value);
+    if (clock.valid)
+        text_addf(&text, ", %.0f MHz", clock.value);
+    finding.text = text_take(&text);
+    if (busy.valid && busy.value > BUSY_PERCENT) {
+        finding.mark = FINDING_WRONG;
+        finding.reason = mem_strdup("something works on it: what is measured now is that as well");
+        finding.mend = mem_strdup("nvidia-smi, also outside the container, shows what; wait for it, or end it");
+    } else if (!busy.valid) {
+        finding.mark = FINDING_UNCHECKED;
+    }
+    findings_add(out, finding);
+}
+
+/* "pid 4242 of user ann, 'python train.py', 2 min old", or that nobody here can know. */
+static void add_user(const struct doctor_gpu *gpu, const struct gpu_user *user, struct text *text, json_t *list)
+{
+    AUTO(who_fini) struct who who = {0};
+    bool seen = who_look(gpu->proc, user->pid, &who);
+    AUTO_FREE char *words = seen ? who_text(&who, "/etc/passwd")
+                                 : mem_printf("pid %d (not seen here: of another container, or hidden)", user->pid);
+    json_t *json = json_object();
+    json_object_set_new(json, "pid", json_integer(user->pid));
+    json_object_set_new(json, "command", json_text_or_null(seen ? who.command : NULL));
+    json_object_set_new(json, "uid", seen ? json_integer(who.uid) : json_null());
+    json_object_set_new(json, "orphan", seen ? json_boolean(who.orphan) : json_null());
+    json_object_set_new(json, "memory_bytes", json_reading_or_null(user->memory_bytes));
+    json_array_append_new(list, json);
+    text_addf(text, "%s%s", text->length ? "; " : "", words);
+    if (user->memory_bytes.valid)
+        text_addf(text, ", %.0f MiB", user->memory_bytes.value / MIB);
+}
+
+struct occupied {
+    struct text compute; /* who computes, in words */
+    double known_bytes;  /* of all whose memory is known */
+    bool unknown;        /* somebody's is not */
+    size_t graphics;
+    json_t *list;
+};
+
+static void look_at_users(const struct doctor_gpu *gpu, struct occupied *out)
+{
+    *out = (struct occupied){.list = json_array()};
+    for (uint32_t i = 0; gpu->users && i < gpu->users->count; i++) {
+        const struct gpu_user *user = &gpu->users->users[i];
+        out->known_bytes += user->memory_bytes.valid ? user->memory_bytes.value : 0;
+        out->unknown = out->unknown || !user->memory_bytes.valid;
+        out->graphics += user->graphics && !user->compute;
+        if (user->compute)
+            add_user(gpu, user, &out->compute, out->list);
+    }
+}
+
+static void judge_memory(const struct doctor_gpu *gpu, const struct occupied *occupied, struct finding *finding)
+{
+    struct reading used = gpu->readings->of[GPU_MEMORY_USED_BYTES];
+    double own = gpu->readings->of[GPU_MEMORY_RESERVED_BYTES].valid ? EMPTY_BYTES : EMPTY_WITH_DRIVER_BYTES;
+    double excess = used.valid && !occupied->unknown ? used.value - occupied->known_bytes : 0;
+    json_set_reading(finding->data, "memory_used_bytes", used);
+    if (occupied->compute.length > 0) {
+        finding->mark = FINDING_WRONG;
+        finding->text = mem_printf("%s: used by %s", gpu->label, occupied->compute.data);
+        finding->mend =
+            mem_strdup("wait for it, or end it if it is yours; what a dead run left: " TARE_NAME " clean --kill");
+    } else if (excess > own) {
+        finding->mark = FINDING_WRONG;
+        finding->text =
+            mem_printf("%s: %.0f MiB are in use, and no process is seen that has them", gpu->label, excess / MIB);
+        finding->reason = mem_strdup("a program of another container or user, or memory that was never given back");
+        finding->mend =
+            mem_strdup("look outside the container; else sudo nvidia-smi --gpu-reset, or restart the machine");
+    } else if (!gpu->users) {
+        finding->mark = FINDING_UNCHECKED;
+        finding->text = mem_printf("%s: who uses it is not told, so nobody can say that it is ours alone", gpu->label);
+        finding->reason = mem_strdup(gpu->users_why);
+    } else {
+        finding->text = mem_printf("%s: no process computes on it%s", gpu->label,
+                                   occupied->graphics ? " (a display has it, which counts as empty)" : "");
+    }
+}
+
+static void add_empty(const struct doctor_gpu *gpu, struct findings *out)
+{
+    struct finding finding = begin(gpu, "gpu empty");
+    struct occupied occupied;
+    look_at_users(gpu, &occupied);
+    judge_memory(gpu, &occupied, &finding);
+    json_object_set_new(finding.data, "processes", occupied.list);
+    text_fini(&occupied.compute);
+    findings_add(out, finding);
+}
+
+static void add_brakes(const struct doctor_gpu *gpu, struct findings *out)
+{
+    static const unsigned hardware = GPU_CLOCK_HW_SLOWDOWN | GPU_CLOCK_HW_THERMAL | GPU_CLOCK_POWER_BRAKE;
+    struct reading reasons = gpu->readings->of[GPU_CLOCK_REASONS];
+    struct finding finding = begin(gpu, "gpu brakes");
+    unsigned bits = reasons.valid ? (unsigned)reasons.value : 0;
+    if (!reasons.valid) {
+        finding.mark = FINDING_UNCHECKED;
+        finding.text = mem_printf("%s: whether heat or power slow it down is not told", gpu->label);
+    } else if (bits & hardware) {
+        finding.mark = FINDING_WRONG;
+        finding.text = mem_printf("%s: its hardware slows it down, for heat or for its power supply", gpu->label);
+        finding.mend =
+            mem_strdup("look after its cooling and its power supply: nvidia-smi -q -d PERFORMANCE,TEMPERATURE");
+    } else if (bits & GPU_CLOCK_SW_THERMAL) {
+        finding.mark = FINDING_NO;
+        finding.text = mem_printf("%s: the driver slows it down, for heat", gpu->label);
+        finding.mend = mem_strdup("let it cool down, and look after its cooling");
+    } else {
+        finding.text = mem_printf("%s: nothing slows it down", gpu->label);
+    }
+    findings_add(out, finding);
+}
+
+/* Only where there is something to tell. */
+static void add_errors(const struct doctor_gpu *gpu, struct findings *out)
+{
+    struct reading errors = gpu->readings->of[GPU_ECC_UNCORRECTED];
+    if (!errors.valid || errors.value <= 0)
+        return;
+    struct finding finding = begin(gpu, "gpu memory");
+    finding.mark = FINDING_NO;
+    finding.text = mem_printf("%s: %.0f memory error%s could not be corrected since the driver was loaded", gpu->label,
+                              errors.value, errors.value > 1 ? "s" : "");
+    finding.advice = false;
+    finding.mend = mem_strdup("nvidia-smi -q -d ECC,ROW_REMAPPER   # then: sudo nvidia-smi --gpu-reset");
+    json_set_reading(finding.data, "errors", errors);
+    findings_add(out, finding);
+}
+
+static void add_persistence(const struct doctor_gpu *gpu, struct findings *out)
+{
+    struct finding finding = begin(gpu, "persistence");
+    switch (gpu->identity->persistence) {
+    case GPU_PERSISTENCE_ON:
+        finding.text = mem_printf("%s: stays set up between trainings", gpu->label);
+        break;
+    case GPU_PERSISTENCE_OFF:
+        finding.mark = FINDING_NO;
+        finding.text = mem_printf("%s: is set up anew for each training, which takes time and energy, and forgets its "
+                                  "clocks and limits",
+                                  gpu->label);
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo nvidia-smi -pm 1   # or start nvidia-persistenced");
+        break;
+    case GPU_PERSISTENCE_UNKNOWN:
+        finding.mark = FINDING_FACT;
+        finding.text = mem_printf("%s: the driver does not tell its persistence mode", gpu->label);
+        break;
+    }
+    findings_add(out, finding);
+}
+
+void doctor_now_gpu(const struct doctor_gpu *gpu, struct findings *out)
+{
+    if (!gpu->readings) {
+        struct finding finding = begin(gpu, "gpu answers");
+        finding.mark = FINDING_WRONG;
+        finding.text = mem_printf("%s: what it does now is not told", gpu->label);
+        finding.reason = mem_strdup(gpu->why);
+        finding.mend = mem_strdup("nvidia-smi tells whether the driver answers at all; section Sensors says more");
+        findings_add(out, finding);
+        return;
+    }
+    if (gpu->identity->mig == GPU_MIG_ON || gpu->identity->mig == GPU_MIG_PART) {
+        struct finding finding = begin(gpu, "gpu whole");
+        finding.mark = FINDING_WRONG;
+        finding.text = mem_printf("%s: is divided into parts (MIG), whose energy nobody can tell", gpu->label);
+        finding.advice = false;
+        finding.mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
+        findings_add(out, finding);
+    }
+    add_idle(gpu, out);
+    add_empty(gpu, out);
+    add_brakes(gpu, out);
+    add_errors(gpu, out);
+    add_persistence(gpu, out);
+}
+
+/* One GPU that is being asked. */
+struct asked {
+    struct meter *meter;
+    struct err err; /* why there is no meter */
+    bool ordered, listed, refused;
+    struct gpu_users users;
+    char why[METER_TEXT_SIZE]; /* no list of users */
+};
+
+static void take(struct asked *asked)
+{
+    struct meter_response response;
+    for (int takes = 0; asked->meter && takes < 16 && meter_take(asked->meter, &response); takes++) {
+        if (response.kind != METER_USERS)
+            continue;
+        asked->listed = response.status == METER_OK;
+        asked->refused = !asked->listed;
+        asked->users = response.users;
+        snprintf(asked->why, sizeof asked->why, "%s", response.text);
+    }
+    if (asked->meter && !asked->ordered && meter_state(asked->meter) == METER_READY)
+        asked->ordered = meter_request(asked->meter, METER_USERS, 1);
+}
+
+static bool is_done(const struct asked *asked)
+{
+    bool over = !asked->meter || meter_state(asked->meter) == METER_UNAVAILABLE;
+    return over || asked->listed || asked->refused;
+}
+
+/* All at once: the wait is for the slowest of them. */
+static void await(struct asked *asked, size_t count)
+{
+    int64_t until_ns = clock_monotonic_ns() + LOOK_NS;
+    AUTO_FREE struct pollfd *fds = mem_array(count + 1, sizeof *fds);
+    for (bool done = false; !done && clock_monotonic_ns() < until_ns;) {
+        done = true;
+        for (size_t i = 0; i < count; i++) {
+            take(&asked[i]);
+            done = done && is_done(&asked[i]);
+            fds[i] = (struct pollfd){.fd = asked[i].meter ? meter_fd(asked[i].meter) : -1, .events = POLLIN};
+        }
+        if (!done)
+            poll(fds, count, 50);
+    }
+}
+
+static void judge(const struct asked *asked, const char *label, struct findings *out)
+{
+    size_t samples = 0;
+    const struct gpu_sample *sample = asked->meter ? meter_samples(asked->meter, &samples) : NULL;
+    const struct meter_description *about = asked->meter ? meter_describe(asked->meter) : NULL;
+    bool given_up = asked->meter && meter_state(asked->meter) == METER_UNAVAILABLE;
+    struct doctor_gpu gpu = {
+        .label = label,
+        .proc = "/proc",
+        .readings = about && samples > 0 ? &sample[samples - 1].readings : NULL,
+        .identity = about ? &about->identity : NULL,
+        .users = asked->listed && asked->users.told ? &asked->users : NULL,
+        .users_why = *asked->why ? asked->why : "its driver has not answered within 4 s",
+        .why = !asked->meter ? asked->err.text
+               : given_up    ? meter_reason(asked->meter)
+                             : "its driver has not answered within 4 s",
+    };
+    doctor_now_gpu(&gpu, out);
+}
+
+void doctor_now(struct findings *out)
+{
+    struct meters found;
+    struct err err = {0};
+    /* That GPUs cannot be listed is told elsewhere. */
+    if (meters_choose("all", NULL, &found, &err)) {
+        size_t count = found.options.gpu_count;
+        struct asked *asked = mem_array(count + 1, sizeof *asked);
+        for (size_t i = 0; i < count; i++)
+            asked[i].meter = meter_start(&(struct meter_options){.device = found.gpus[i].device,
+                                                                 .library = found.options.library,
+                                                                 .start_timeout_s = TRIED_S},
+                                         &asked[i].err);
+        await(asked, count);
+        for (size_t i = 0; i < count; i++)
+            judge(&asked[i], found.gpus[i].label, out);
+        for (size_t i = 0; i < count; i++)
+            meter_free(asked[i].meter);
+        free(asked);
+    }
+    meters_fini(&found);
+}

@@ -1,0 +1,154 @@
+/* The energy sensors: of each GPU as its meter finds them, and the host's counters. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "doctor/doctor.h"
+#include "doctor/doctor_look.h"
+#include "session/meters.h"
+#include "machine/gpu/devices.h"
+#include "machine/sensors/meter.h"
+#include "tare_build.h"
+
+#include <string.h>
+
+static const char sensor_section[] = "Sensors";
+
+static const double PROOF_S = 0.2;
+static const double TRIED_S = 60;
+
+static void describe(const struct doctor_look *look, struct finding *finding, const char *label)
+{
+    const struct meter_description *about = meter_describe(look->meter);
+    finding->data = json_object();
+    AUTO_FREE char *counter = doctor_look_counter(look, finding->data);
+    AUTO_FREE char *trace = doctor_look_trace(look, finding->data);
+    json_object_set_new(finding->data, "uuid", json_string(about->identity.uuid));
+    if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
+        finding->text = mem_printf("%s: no energy", label);
+        finding->reason = mem_strdup("it is divided into parts (MIG), whose energy nobody can tell");
+        finding->mend = mem_strdup("sudo nvidia-smi -mig 0   # ends the division; nothing may use the GPU");
+        return;
+    }
+    finding->mark = about->has_counter || about->has_trace ? FINDING_YES : FINDING_NO;
+    finding->text = mem_printf("%s: %s, %s", label, counter, trace);
+}
+
+static char *library_mend(const struct doctor_machine *machine, const char *library)
+{
+    AUTO_FREE char *driver = gpu_driver_version(machine->root);
+    if (library)
+        return mem_strdup("unset TARE_NVML   # or name another file by it");
+    return mem_printf(
+        "install libnvidia-ml.so.1 of driver %s (Debian: libnvidia-ml1; Ubuntu: libnvidia-compute-%.*s; a "
+        "container: --gpus all)",
+        driver ? driver : "that is loaded", driver ? (int)strcspn(driver, ".") : 1, driver ? driver : "*");
+}
+
+static void add_gpu(const struct doctor_machine *machine, const struct meters *meters, size_t place,
+                    const struct doctor_look *look, const struct err *why, struct findings *out)
+{
+    struct finding finding = {.section = sensor_section, .name = "gpu energy", .mark = FINDING_NO};
+    const char *label = meters->gpus[place].label;
+    const struct meter *meter = look->meter;
+    if (meter && meter_describe(meter)) {
+        describe(look, &finding, label);
+        findings_add(out, finding);
+        doctor_look_readings(look, label, sensor_section, out);
+        return;
+    }
+    bool starts = meter && meter_state(meter) != METER_UNAVAILABLE;
+    const char *reason = !meter ? why->text : starts ? "its driver has not answered within 4 s" : meter_reason(meter);
+    finding.text = mem_printf("%s: no energy", label);
+    finding.reason = mem_strdup(reason);
+    if (starts)
+        finding.mend =
+            mem_strdup("nvidia-smi tells whether it hangs as well; then: reset the GPU, or start the machine anew");
+    else if (meter && strstr(reason, "load NVIDIA's library"))
+        finding.mend = library_mend(machine, meters->options.library);
+    finding.advice = starts || !meters->options.library;
+    findings_add(out, finding);
+}
+
+static void add_gpus(const struct doctor_machine *machine, const struct meters *found, struct findings *out)
+{
+    size_t count = found->options.gpu_count;
+    struct doctor_look *looks = mem_array(count + 1, sizeof *looks);
+    struct err *errs = mem_array(count + 1, sizeof *errs);
+    for (size_t i = 0; i < count; i++) {
+        struct meter_options options = {
+            .device = found->gpus[i].device, .library = found->options.library, .start_timeout_s = TRIED_S};
+        looks[i].meter = meter_start(&options, &errs[i]);
+    }
+    doctor_look(looks, count);
+    for (size_t i = 0; i < count; i++)
+        add_gpu(machine, found, i, &looks[i], &errs[i], out);
+    for (size_t i = 0; i < count; i++)
+        meter_free(looks[i].meter);
+    free(looks);
+    free(errs);
+}
+
+static void add_domain(const struct rapl *rapl, const struct rapl_domain *domain, struct findings *out)
+{
+    struct finding finding = {.section = sensor_section, .name = domain->name, .mark = FINDING_NO};
+    finding.data = json_object();
+    json_object_set_new(finding.data, "scope", json_string(rapl_scope_name(domain->scope)));
+    json_object_set_new(finding.data, "source", json_string(rapl_source_name(domain->source)));
+    json_set_reading(finding.data, "step_j", domain->quantum_j);
+    json_set_reading(finding.data, "update_s", domain->update_s);
+    json_set_reading(finding.data, "cost_s", domain->read_s);
+    if (domain->available) {
+        struct text text = {0};
+        text_addf(&text, "energy of the %s (%s)", rapl_scope_name(domain->scope), rapl_source_name(domain->source));
+        if (domain->update_s.valid)
+            text_addf(&text, ", updated every %.2f ms", domain->update_s.value * 1e3);
+        if (domain->read_s.valid)
+            text_addf(&text, ", %.4f ms a reading", domain->read_s.value * 1e3);
+        finding.mark = FINDING_YES;
+        finding.text = text_take(&text);
+    } else {
+        finding.text = mem_printf("no energy of the %s", rapl_scope_name(domain->scope));
+        finding.reason = mem_strdup(domain->reason ? domain->reason : "unknown");
+        /* The platform's is not used. */
+        finding.mend = domain->scope == RAPL_PLATFORM ? NULL : mem_strdup(rapl->fix);
+    }
+    findings_add(out, finding);
+}
+
+static void add_host(struct host_meter *host, struct findings *out)
+{
+    const struct rapl *rapl = host ? host_meter_rapl(host) : NULL;
+    if (rapl && rapl->count > 0)
+        host_meter_prove(host, PROOF_S);
+    for (size_t i = 0; rapl && i < rapl->count; i++)
+        add_domain(rapl, &rapl->domains[i], out);
+    if (!rapl || rapl->count > 0)
+        return;
+    findings_add(out, (struct finding){.section = sensor_section,
+                                       .name = "cpu energy",
+                                       .mark = FINDING_NO,
+                                       .text = mem_strdup("no energy of CPU packages and DRAM"),
+                                       .reason = mem_strdup(rapl->reason),
+                                       .mend = mem_strdup(rapl->fix)});
+}
+
+void doctor_sensors(const struct doctor_machine *machine, struct host_meter *host, struct findings *out)
+{
+    struct meters meters;
+    struct err err = {0};
+    if (!meters_choose("all", NULL, &meters, &err))
+        findings_add(out, (struct finding){.section = sensor_section,
+                                           .name = "gpu energy",
+                                           .mark = FINDING_NO,
+                                           .text = mem_strdup("the GPUs cannot be listed"),
+                                           .reason = mem_strdup(err.text)});
+    else if (meters.options.gpu_count == 0)
+        findings_add(out, (struct finding){.section = sensor_section,
+                                           .name = "gpu energy",
+                                           .mark = FINDING_FACT,
+                                           .text = mem_strdup("no NVIDIA GPU is seen here")});
+    else
+        add_gpus(machine, &meters, out);
+    meters_fini(&meters);
+    add_host(host, out);
+}

@@ -1,0 +1,184 @@
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/strv.h"
+#include "doctor/doctor.h"
+#include "tare_build.h"
+
+#include <string.h>
+
+#define BOLD   "\033[1m"
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+#define RED    "\033[1;31m"
+#define PLAIN  "\033[0m"
+
+enum { NAME_WIDTH = 15, INDENT = 2 + 5 + 2 + NAME_WIDTH + 2 };
+
+/* What each mark weighs in the first line, which says nothing else: unfit ones come first, each is named with its check. */
+static const struct {
+    const char *word, *shown, *colour;
+    bool unfit;
+    const char *headline; /* before the names of its checks; NULL: not in the first line */
+    bool counted;         /* "2 warnings: " */
+} marks[] = {
+    [FINDING_YES] = {.word = "ok", .shown = "ok", .colour = GREEN},
+    [FINDING_NO] = {.word = "warn", .shown = "warn", .colour = YELLOW, .headline = "warning", .counted = true},
+    [FINDING_FACT] = {.word = "info", .shown = "", .colour = ""},
+    [FINDING_UNCHECKED] = {.word = "unchecked", .shown = "?", .colour = YELLOW, .headline = "not checked"},
+    [FINDING_WRONG] = {.word = "fail", .shown = "fail", .colour = RED, .unfit = true, .headline = "because of"},
+};
+
+void findings_add(struct findings *findings, struct finding finding)
+{
+    findings->items = mem_room(findings->items, findings->count, &findings->capacity, sizeof *findings->items);
+    findings->items[findings->count++] = finding;
+}
+
+void findings_fini(struct findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        free(findings->items[i].text);
+        free(findings->items[i].reason);
+        free(findings->items[i].mend);
+        json_decref(findings->items[i].data);
+    }
+    free(findings->items);
+    *findings = (struct findings){0};
+}
+
+/* Words behind what stands in the line already. */
+static void add_wrapped(struct text *out, const char *words, size_t width)
+{
+    AUTO_TEXT struct text lines = {0};
+    text_wrap(&lines, words, INDENT, width);
+    text_add(out, text_get(&lines) + INDENT);
+}
+
+static void add_finding(const struct doctor_page *page, const struct finding *finding, struct text *out)
+{
+    const char *colour = page->colour ? marks[finding->mark].colour : "";
+    text_addf(out, "  %s%-5s%s  %-*s  ", colour, marks[finding->mark].shown, *colour ? PLAIN : "", NAME_WIDTH,
+              finding->name);
+    add_wrapped(out, finding->text, page->width);
+    if (finding->reason) {
+        AUTO_FREE char *reason = mem_printf("why: %s", finding->reason);
+        text_wrap(out, reason, INDENT, page->width);
+    }
+    /* A command on one line: it is to be copied. */
+    if (finding->mend && finding->advice) {
+        AUTO_FREE char *mend = mem_printf("mend: %s", finding->mend);
+        text_wrap(out, mend, INDENT, page->width);
+    } else if (finding->mend) {
+        text_addf(out, "%*smend: %s\n", INDENT, "", finding->mend);
+    }
+}
+
+static void add_title(const struct doctor_page *page, const char *title, struct text *out)
+{
+    text_addf(out, "\n%s%s%s\n", page->colour ? BOLD : "", title, page->colour ? PLAIN : "");
+}
+
+static const char *promise_text(bool kernel_backed)
+{
+    return kernel_backed ? "When an experiment is over, or " TARE_NAME " is killed, the kernel itself ends all of it."
+                         : "What an experiment leaves behind is searched for and ended, but a process that hides well "
+                           "may outlive it; below is what would make it certain.";
+}
+
+bool doctor_fit(const struct doctor_page *page)
+{
+    bool fit = page->kernel_backed;
+    for (size_t i = 0; i < page->findings->count; i++)
+        fit = fit && !marks[page->findings->items[i].mark].unfit;
+    return fit;
+}
+
+/* "GPU 0 is busy" would be one line of many: each check is named once, however many GPUs it is of. */
+static size_t names_of(const struct doctor_page *page, enum finding_mark mark, struct strv *names)
+{
+    size_t count = 0;
+    if (mark == FINDING_WRONG && !page->kernel_backed)
+        strv_add(names, "containment (best effort)");
+    for (size_t i = 0; i < page->findings->count; i++)
+        if (page->findings->items[i].mark == mark) {
+            strv_add_once(names, page->findings->items[i].name);
+            count++;
+        }
+    return count;
+}
+
+static void add_marked(const struct doctor_page *page, enum finding_mark mark, const char *joint, struct text *out)
+{
+    AUTO_STRV struct strv names = {0};
+    size_t count = names_of(page, mark, &names);
+    AUTO_FREE char *list = strv_join(&names, ", ");
+    if (names.count == 0)
+        return;
+    text_add(out, joint);
+    if (marks[mark].counted)
+        text_addf(out, "%zu %s%s: %s", count, marks[mark].headline, count == 1 ? "" : "s", list);
+    else
+        text_addf(out, "%s: %s", marks[mark].headline, list);
+}
+
+static void add_headline(const struct doctor_page *page, struct text *out)
+{
+    AUTO_TEXT struct text line = {0};
+    AUTO_STRV struct strv unchecked = {0};
+    bool fit = doctor_fit(page);
+    names_of(page, FINDING_UNCHECKED, &unchecked);
+    text_addf(&line, "This machine is %s to measure%s", fit ? "fit" : "not fit",
+              fit && unchecked.count > 0 ? " as far as it was checked" : "");
+    add_marked(page, FINDING_WRONG, ", ", &line);
+    add_marked(page, FINDING_UNCHECKED, "; ", &line);
+    add_marked(page, FINDING_NO, fit && unchecked.count == 0 ? ", with " : "; ", &line);
+    text_add_char(&line, '.');
+    text_add(out, !page->colour ? "" : !fit ? RED : unchecked.count > 0 ? YELLOW : GREEN);
+    text_wrap(out, text_get(&line), 0, page->width);
+    text_add(out, page->colour ? PLAIN : "");
+}
+
+void doctor_text(const struct doctor_page *page, struct text *out)
+{
+    AUTO_FREE char *layers = containment_describe(page->containment);
+    const char *section = NULL;
+    AUTO_FREE char *promise =
+        mem_printf("The promise that nothing outlives an experiment is %s: %s. %s",
+                   page->kernel_backed ? "kernel-backed" : "best effort", layers, promise_text(page->kernel_backed));
+    add_headline(page, out);
+    text_wrap(out, promise, 0, page->width);
+    for (size_t i = 0; i < page->findings->count; i++) {
+        const struct finding *finding = &page->findings->items[i];
+        if (!section || strcmp(section, finding->section) != 0)
+            add_title(page, finding->section, out);
+        section = finding->section;
+        add_finding(page, finding, out);
+    }
+}
+
+void doctor_json(const struct doctor_page *page, struct text *out)
+{
+    AUTO_FREE char *layers = containment_describe(page->containment);
+    json_t *json = json_object(), *checks = json_array();
+    json_object_set_new(json, "version", json_string(TARE_VERSION));
+    json_object_set_new(json, "kernel_backed", json_boolean(page->kernel_backed));
+    json_object_set_new(json, "layers", json_string(layers));
+    json_object_set_new(json, "fit", json_boolean(doctor_fit(page)));
+    for (size_t i = 0; i < page->findings->count; i++) {
+        const struct finding *finding = &page->findings->items[i];
+        json_t *check = json_object();
+        json_object_set_new(check, "section", json_string(finding->section));
+        json_object_set_new(check, "name", json_string(finding->name));
+        json_object_set_new(check, "status", json_string(marks[finding->mark].word));
+        json_object_set_new(check, "text", json_text_or_null(finding->text));
+        json_object_set_new(check, "reason", json_text_or_null(finding->reason));
+        json_object_set_new(check, "mend", json_text_or_null(finding->mend));
+        json_object_set_new(check, "mend_is_command", json_boolean(finding->mend && !finding->advice));
+        if (finding->data)
+            json_object_set(check, "data", finding->data);
+        json_array_append_new(checks, check);
+    }
+    json_object_set_new(json, "checks", checks);
+    json_print_pretty(json, out);
+    json_decref(json);
+}

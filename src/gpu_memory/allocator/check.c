@@ -1,0 +1,298 @@
+#include "gpu_memory/allocator/check.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOTAL_UNKNOWN (UINT64_C(256) << 30)
+
+struct checking {
+    const struct snapshot_event *events;
+    size_t count, at; /* at: the next one to come */
+    const struct program *program;
+    struct model *model;
+    uint32_t *blocks; /* by allocation */
+    uint64_t limit_bytes;
+    size_t op;
+    bool failed;
+    struct check *out;
+    size_t empty_capacity;
+};
+
+static void pass_over(struct checking *checking)
+{
+    while (checking->at < checking->count && (checking->events[checking->at].action == NAME_UNKNOWN ||
+                                              checking->events[checking->at].action == NAME_SNAPSHOT))
+        checking->at++;
+}
+
+static const struct snapshot_event *expected(struct checking *checking)
+{
+    pass_over(checking);
+    return checking->at < checking->count ? &checking->events[checking->at] : NULL;
+}
+
+static void differ(struct checking *checking, enum name action, uint64_t addr, uint64_t size)
+{
+    const struct snapshot_event *event = expected(checking);
+    struct check *out = checking->out;
+    if (checking->failed)
+        return;
+    checking->failed = true;
+    out->differs_at = checking->at;
+    int used = snprintf(out->difference, sizeof out->difference,
+                        "the model gives %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(action), size, addr);
+    if (used < 0 || (size_t)used >= sizeof out->difference)
+        return;
+    if (event)
+        snprintf(out->difference + used, sizeof out->difference - (size_t)used,
+                 ", the record has %s of %" PRIu64 " bytes at 0x%" PRIx64, name_text(event->action), event->size_bytes,
+                 event->addr);
+    else
+        snprintf(out->difference + used, sizeof out->difference - (size_t)used, ", and the record ends");
+}
+
+/* Each event of the model against the next one of the record. */
+static void compare(void *context, enum name action, uint64_t addr, uint64_t size, uint16_t stream)
+{
+    struct checking *checking = context;
+    const struct snapshot_event *event = expected(checking);
+    if (checking->failed)
+        return;
+    /* An oom's addr is what the device had free. */
+    if (!event || event->action != action || event->size_bytes != size || event->stream != stream ||
+        (action != NAME_OOM && event->addr != addr)) {
+        differ(checking, action, addr, size);
+        return;
+    }
+    checking->at++;
+    checking->out->events++;
+}
+
+/* The recorded device: gives the recorded address if it gave one here, else refuses as it did then. */
+static bool recorded_take(void *context, uint64_t size, uint64_t *addr)
+{
+    const struct snapshot_event *event = expected(context);
+    (void)size;
+    if (!event || event->action != NAME_SEGMENT_ALLOC)
+        return false;
+    *addr = event->addr;
+    return true;
+}
+
+static bool recorded_reserve(void *context, uint64_t size, uint64_t *addr)
+{
+    const struct snapshot_event *event = expected(context);
+    (void)size;
+    if (!event || event->action != NAME_SEGMENT_MAP)
+        return false;
+    *addr = event->addr;
+    return true;
+}
+
+static bool recorded_grow(void *context)
+{
+    const struct snapshot_event *event = expected(context);
+    return event && event->action == NAME_SEGMENT_MAP;
+}
+
+static void recorded_give(void *context, uint64_t addr, uint64_t size)
+{
+    (void)context, (void)addr, (void)size;
+}
+
+static bool is_segment_event(enum name action)
+{
+    return action == NAME_SEGMENT_ALLOC || action == NAME_SEGMENT_FREE || action == NAME_SEGMENT_MAP ||
+           action == NAME_SEGMENT_UNMAP;
+}
+
+/* The request, if any, that the segment events from here on may stem from: the op it is. */
+static const struct op *driving_request(struct checking *checking)
+{
+    size_t at = checking->at;
+    while (at < checking->count &&
+           (is_segment_event(checking->events[at].action) || checking->events[at].action == NAME_FREE_COMPLETED ||
+            checking->events[at].action == NAME_UNKNOWN || checking->events[at].action == NAME_SNAPSHOT))
+        at++;
+    for (size_t op = checking->op; op < checking->program->op_count; op++) {
+        const struct op *found = &checking->program->ops[op];
+        if (found->event == at && (found->kind == OP_ALLOC || found->kind == OP_OOM))
+            return found;
+        if (found->event >= at || found->kind != OP_COMPLETE)
+            return NULL;
+    }
+    return NULL;
+}
+
+static void empty_cache(struct checking *checking)
+{
+    struct check *out = checking->out;
+    out->empty_caches =
+        mem_room(out->empty_caches, out->empty_cache_count, &checking->empty_capacity, sizeof *out->empty_caches);
+    out->empty_caches[out->empty_cache_count++] = checking->op;
+    model_empty_cache(checking->model);
+}
+
+/* Segment events come before the request that needed them; those that none needed are an emptied cache. */
+static void find_empty_cache(struct checking *checking)
+{
+    const struct snapshot_event *event = expected(checking);
+    if (!event || (event->action != NAME_SEGMENT_FREE && event->action != NAME_SEGMENT_UNMAP))
+        return;
+    const struct op *request = driving_request(checking);
+    if (!request ||
+        !model_would_release(checking->model, request->pool, request->size, request->stream, checking->limit_bytes))
+        empty_cache(checking);
+}
+
+static void run_op(struct checking *checking, const struct op *op)
+{
+    struct model *model = checking->model;
+    uint32_t *block = &checking->blocks[op->allocation];
+    switch (op->kind) {
+    case OP_ALLOC:
+        *block = model_malloc(model, op->pool, op->size, op->stream);
+        break;
+    case OP_OOM:
+        model_malloc(model, op->pool, op->size, op->stream);
+        break;
+    case OP_FREE:
+    case OP_FREE_LATER:
+        if (*block == MODEL_NONE)
+            differ(checking, NAME_FREE_REQUESTED, 0, 0);
+        else
+            model_release(model, *block, op->kind == OP_FREE_LATER);
+        break;
+    case OP_COMPLETE:
+        if (*block != MODEL_NONE)
+            model_complete(model, *block);
+        break;
+    default:
+        break;
+    }
+}
+
+static void replay(struct checking *checking)
+{
+    for (; checking->op < checking->program->op_count && !checking->failed; checking->op++) {
+        const struct op *op = &checking->program->ops[checking->op];
+        const struct snapshot_event *event = expected(checking);
+        /* Completed already by a release that waited for the streams. */
+        if (op->kind == OP_COMPLETE && checking->at > op->event)
+            continue;
+        if (event && is_segment_event(event->action))
+            find_empty_cache(checking);
+        if (!checking->failed)
+            run_op(checking, op);
+    }
+    if (!checking->failed)
+        find_empty_cache(checking);
+    if (!checking->failed && expected(checking))
+        differ(checking, NAME_UNKNOWN, 0, 0);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+    const struct model_block *one = *(const struct model_block *const *)a, *two = *(const struct model_block *const *)b;
+    return one->addr < two->addr ? -1 : one->addr > two->addr;
+}
+
+static const struct model_block **mapped_blocks(const struct model *model, size_t *count)
+{
+    const struct model_block **found = NULL;
+    size_t capacity = 0;
+    uint32_t at = 0, block;
+    *count = 0;
+    while (model_next_block(model, &at, &block)) {
+        if (!model_block(model, block)->mapped)
+            continue;
+        found = mem_room(found, *count, &capacity, sizeof *found);
+        found[(*count)++] = model_block(model, block);
+    }
+    if (*count > 0)
+        qsort(found, *count, sizeof *found, by_addr);
+    return found;
+}
+
+static bool same_block(const struct model *model, const struct model_block *block, const struct snapshot_block *said,
+                       bool first)
+{
+    bool head = block->prev == MODEL_NONE || !model_block(model, block->prev)->mapped;
+    enum block_state state = block->allocated ? BLOCK_ALLOCATED : block->pending ? BLOCK_PENDING : BLOCK_INACTIVE;
+    return block->addr == said->addr && block->size == said->size_bytes && state == said->state && head == first &&
+           (state == BLOCK_INACTIVE || block->requested == said->requested_bytes);
+}
+
+static void layout_differs(struct checking *checking, const struct snapshot_block *said)
+{
+    checking->failed = true;
+    checking->out->differs_at = checking->count;
+    snprintf(checking->out->difference, sizeof checking->out->difference,
+             "every event is as recorded, but at the end the block at 0x%" PRIx64 " (%" PRIu64
+             " bytes) is not as the model has it",
+             said->addr, said->size_bytes);
+}
+
+/* Segments, blocks and their states at the end. */
+static void compare_layout(struct checking *checking, const struct snapshot *snapshot, size_t device)
+{
+    size_t count, at = 0;
+    const struct model_block **blocks = mapped_blocks(checking->model, &count);
+    for (size_t s = 0; s < snapshot->segment_count && !checking->failed; s++) {
+        const struct snapshot_segment *segment = &snapshot->segments[s];
+        for (size_t b = 0; segment->device == device && b < segment->block_count && !checking->failed; b++, at++) {
+            const struct snapshot_block *said = &snapshot->blocks[segment->first_block + b];
+            if (at >= count || !same_block(checking->model, blocks[at], said, b == 0))
+                layout_differs(checking, said);
+        }
+    }
+    if (!checking->failed && at < count)
+        layout_differs(checking, &(struct snapshot_block){.addr = blocks[at]->addr, .size_bytes = blocks[at]->size});
+    free(blocks);
+}
+
+void check_run(const struct snapshot *snapshot, size_t device, const struct program *program, uint64_t cap_bytes,
+               uint64_t total_bytes, struct check *out)
+{
+    *out = (struct check){0};
+    uint64_t total = total_bytes ? total_bytes : TOTAL_UNKNOWN;
+    struct checking checking = {.events = snapshot->devices[device].events,
+                                .count = snapshot->devices[device].count,
+                                .program = program,
+                                .limit_bytes = cap_bytes != MODEL_NO_CAP ? cap_bytes : program->peak_reserved_bytes,
+                                .out = out};
+    struct model_options options = {.settings = snapshot->settings,
+                                    .cap_bytes = cap_bytes,
+                                    .address_space_bytes = total + total / 8,
+                                    .stream_count = program->stream_count,
+                                    .pool_count = program->pool_count,
+                                    .driver = {.take = recorded_take,
+                                               .give = recorded_give,
+                                               .reserve = recorded_reserve,
+                                               .grow = recorded_grow,
+                                               .context = &checking},
+                                    .listener = compare,
+                                    .listener_context = &checking};
+    checking.model = model_new(&options);
+    checking.blocks = mem_array(program->allocation_count, sizeof *checking.blocks);
+    for (size_t i = 0; i < program->allocation_count; i++)
+        checking.blocks[i] = MODEL_NONE;
+    program_preload(program, snapshot->settings.expandable, checking.model, checking.blocks);
+    replay(&checking);
+    if (!checking.failed)
+        compare_layout(&checking, snapshot, device);
+    out->exact = !checking.failed;
+    out->complete = program->early_count == 0 && program->lost == 0 && program->early_reserved_bytes == 0;
+    out->stats = *model_stats(checking.model);
+    model_free(checking.model);
+    free(checking.blocks);
+}
+
+void check_fini(struct check *check)
+{
+    free(check->empty_caches);
+    *check = (struct check){0};
+}

@@ -1,0 +1,310 @@
+#include "gpu_memory/allocator/driver.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK UINT64_C(0x2000000)
+/* As high as a process on x86-64 has its mappings; and expandable segments lie low, apart from these. */
+#define SPACE_TOP    UINT64_C(0x7f0000000000)
+#define SPACE_BOTTOM UINT64_C(0x10000000000)
+#define EXPAND_BASE  UINT64_C(0x300000000)
+
+struct range {
+    uint64_t addr, size;
+};
+
+struct ranges {
+    struct range *items; /* by address, none touching the next */
+    size_t count, capacity;
+};
+
+/* A chunk is given back when nothing of it is used. */
+struct chunk {
+    uint64_t addr, size, used;
+};
+
+struct driver {
+    struct ranges holes;  /* free, within chunks in use; a hole does not reach over its chunk's end */
+    struct ranges gaps;   /* free, between chunks */
+    struct chunk *chunks; /* by address */
+    size_t chunk_count, chunk_capacity;
+    const struct snapshot_event *events; /* the record, from the next segment on */
+    size_t left;
+    bool follows; /* the record, up to now */
+    enum driver_kind kind;
+    uint64_t falling; /* DRIVER_FALLING: the last segment */
+    uint64_t next_expandable;
+};
+
+/* The first range that ends behind addr. */
+static size_t range_after(const struct ranges *ranges, uint64_t addr)
+{
+    size_t low = 0, high = ranges->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->items[middle].addr + ranges->items[middle].size <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert_range(struct ranges *ranges, size_t at, struct range range)
+{
+    ranges->items = mem_room(ranges->items, ranges->count, &ranges->capacity, sizeof range);
+    memmove(ranges->items + at + 1, ranges->items + at, (ranges->count - at) * sizeof range);
+    ranges->items[at] = range;
+    ranges->count++;
+}
+
+static void remove_range(struct ranges *ranges, size_t at)
+{
+    ranges->count--;
+    memmove(ranges->items + at, ranges->items + at + 1, (ranges->count - at) * sizeof *ranges->items);
+}
+
+static bool is_inside(const struct ranges *ranges, uint64_t addr, uint64_t size)
+{
+    size_t at = range_after(ranges, addr);
+    return at < ranges->count && ranges->items[at].addr <= addr &&
+           addr + size <= ranges->items[at].addr + ranges->items[at].size;
+}
+
+/* Takes [addr, addr + size) out of whatever is free there. */
+static void cut(struct ranges *ranges, uint64_t addr, uint64_t size)
+{
+    uint64_t end = addr + size;
+    size_t at = range_after(ranges, addr);
+    while (at < ranges->count && ranges->items[at].addr < end) {
+        struct range had = ranges->items[at];
+        remove_range(ranges, at);
+        if (had.addr < addr)
+            insert_range(ranges, at++, (struct range){.addr = had.addr, .size = addr - had.addr});
+        if (had.addr + had.size > end)
+            insert_range(ranges, at++, (struct range){.addr = end, .size = had.addr + had.size - end});
+    }
+}
+
+/* Puts a range back, joined with its neighbours within [low, high). */
+static void join(struct ranges *ranges, uint64_t addr, uint64_t size, uint64_t low, uint64_t high)
+{
+    size_t at = range_after(ranges, addr);
+    if (!ranges->items)
+        at = 0;
+    else if (at > 0 && ranges->items[at - 1].addr + ranges->items[at - 1].size == addr &&
+             ranges->items[at - 1].addr >= low) {
+        at--;
+        size += ranges->items[at].size;
+        addr = ranges->items[at].addr;
+        remove_range(ranges, at);
+    }
+    if (ranges->items && at < ranges->count && ranges->items[at].addr == addr + size && ranges->items[at].addr < high) {
+        size += ranges->items[at].size;
+        remove_range(ranges, at);
+    }
+    insert_range(ranges, at, (struct range){.addr = addr, .size = size});
+}
+
+/* The chunk that holds addr, or the place where one would be put. */
+static size_t chunk_at(const struct driver *driver, uint64_t addr)
+{
+    size_t low = 0, high = driver->chunk_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (driver->chunks[middle].addr + driver->chunks[middle].size <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_chunk(struct driver *driver, uint64_t addr, uint64_t size)
+{
+    size_t at = chunk_at(driver, addr);
+    driver->chunks = mem_room(driver->chunks, driver->chunk_count, &driver->chunk_capacity, sizeof *driver->chunks);
+    memmove(driver->chunks + at + 1, driver->chunks + at, (driver->chunk_count - at) * sizeof *driver->chunks);
+    driver->chunks[at] = (struct chunk){.addr = addr, .size = size};
+    driver->chunk_count++;
+    cut(&driver->gaps, addr, size);
+    join(&driver->holes, addr, size, addr, addr + size);
+}
+
+/* All but the last chunk of a recorded segment may have been there before: each chunk that it touches is taken, one by
+ * one. */
+static void add_chunks_under(struct driver *driver, uint64_t addr, uint64_t size)
+{
+    uint64_t from = addr / CHUNK * CHUNK, end = addr + size;
+    size_t at = chunk_at(driver, addr);
+    if (is_inside(&driver->holes, addr, size))
+        return;
+    if (at < driver->chunk_count && driver->chunks[at].addr <= addr &&
+        driver->chunks[at].addr + driver->chunks[at].size >= end)
+        return;
+    for (; at < driver->chunk_count && driver->chunks[at].addr < end; at++)
+        return; /* overlaps one in use: a made-up record; it is counted nowhere */
+    add_chunk(driver, from, (end - from + CHUNK - 1) / CHUNK * CHUNK);
+}
+
+static void use(struct driver *driver, uint64_t addr, uint64_t size)
+{
+    size_t at = chunk_at(driver, addr);
+    cut(&driver->holes, addr, size);
+    if (at < driver->chunk_count && driver->chunks[at].addr <= addr)
+        driver->chunks[at].used += size;
+}
+
+static bool next_recorded(struct driver *driver, uint64_t size, uint64_t *addr)
+{
+    while (driver->left > 0 && driver->events->action != NAME_SEGMENT_ALLOC &&
+           driver->events->action != NAME_SEGMENT_FREE) {
+        driver->events++;
+        driver->left--;
+    }
+    if (!driver->follows || driver->left == 0 || driver->events->action != NAME_SEGMENT_ALLOC ||
+        driver->events->size_bytes != size) {
+        driver->follows = false;
+        return false;
+    }
+    *addr = driver->events->addr;
+    driver->events++;
+    driver->left--;
+    return *addr >= SPACE_BOTTOM && *addr < SPACE_TOP * 2;
+}
+
+static bool first_fit(const struct driver *driver, uint64_t size, uint64_t *addr)
+{
+    for (size_t i = 0; i < driver->holes.count; i++)
+        if (driver->holes.items[i].size >= size) {
+            *addr = driver->holes.items[i].addr;
+            return true;
+        }
+    return false;
+}
+
+static bool new_chunk(struct driver *driver, uint64_t size, uint64_t *addr)
+{
+    uint64_t wanted = (size + CHUNK - 1) / CHUNK * CHUNK;
+    for (size_t i = driver->gaps.count; i-- > 0;)
+        if (driver->gaps.items[i].size >= wanted) {
+            *addr = driver->gaps.items[i].addr + driver->gaps.items[i].size - wanted;
+            add_chunk(driver, *addr, wanted);
+            return true;
+        }
+    return false;
+}
+
+static bool take_below(struct driver *driver, uint64_t size, uint64_t *addr)
+{
+    if (size >= driver->falling - SPACE_BOTTOM)
+        return false;
+    driver->falling -= size;
+    *addr = driver->falling;
+    return true;
+}
+
+static bool take(void *context, uint64_t size, uint64_t *addr)
+{
+    struct driver *driver = context;
+    if (driver->kind == DRIVER_FALLING)
+        return take_below(driver, size, addr);
+    if (next_recorded(driver, size, addr))
+        add_chunks_under(driver, *addr, size);
+    else if (!first_fit(driver, size, addr) && !new_chunk(driver, size, addr))
+        return false;
+    use(driver, *addr, size);
+    return true;
+}
+
+static void drop_chunk(struct driver *driver, size_t at)
+{
+    struct chunk chunk = driver->chunks[at];
+    cut(&driver->holes, chunk.addr, chunk.size);
+    join(&driver->gaps, chunk.addr, chunk.size, 0, UINT64_MAX);
+    driver->chunk_count--;
+    memmove(driver->chunks + at, driver->chunks + at + 1, (driver->chunk_count - at) * sizeof *driver->chunks);
+}
+
+static void give(void *context, uint64_t addr, uint64_t size)
+{
+    struct driver *driver = context;
+    size_t at = chunk_at(driver, addr);
+    if (addr < SPACE_BOTTOM)
+        return; /* expandable */
+    driver->follows = driver->follows && driver->left > 0;
+    if (at == driver->chunk_count || driver->chunks[at].addr > addr) {
+        join(&driver->holes, addr, size, 0, UINT64_MAX);
+        return;
+    }
+    struct chunk *chunk = &driver->chunks[at];
+    join(&driver->holes, addr, size, chunk->addr, chunk->addr + chunk->size);
+    chunk->used -= size < chunk->used ? size : chunk->used;
+    if (chunk->used == 0)
+        drop_chunk(driver, at);
+}
+
+static bool reserve(void *context, uint64_t size, uint64_t *addr)
+{
+    struct driver *driver = context;
+    *addr = driver->next_expandable;
+    driver->next_expandable += (size + CHUNK - 1) / CHUNK * CHUNK;
+    return true;
+}
+
+/* What the record tells of the address space as it was: a recorded segment that begins a chunk lower than all before it
+ * was taken from the highest gap, so that gaps are there; one that lies elsewhere filled a hole that others had left.
+ * All below is free. */
+static void learn(struct driver *driver, const struct snapshot_event *events, size_t count)
+{
+    uint64_t lowest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct snapshot_event *event = &events[i];
+        uint64_t addr = event->addr, size = event->size_bytes;
+        if (event->action != NAME_SEGMENT_ALLOC || addr < SPACE_BOTTOM || addr > SPACE_TOP * 2 || size > SPACE_TOP)
+            continue;
+        bool begins = addr % CHUNK == 0 && (lowest == 0 || addr < lowest);
+        uint64_t room = begins ? (size + CHUNK - 1) / CHUNK * CHUNK : size;
+        if (is_inside(&driver->gaps, addr, size) || is_inside(&driver->holes, addr, size))
+            continue;
+        cut(&driver->gaps, addr, room);
+        cut(&driver->holes, addr, room);
+        join(begins ? &driver->gaps : &driver->holes, addr, room, 0, UINT64_MAX);
+        if (begins)
+            lowest = addr;
+    }
+    if (lowest == 0)
+        lowest = SPACE_TOP;
+    cut(&driver->gaps, CHUNK, lowest - CHUNK);
+    join(&driver->gaps, CHUNK, lowest - CHUNK, 0, UINT64_MAX);
+}
+
+struct driver *driver_new(enum driver_kind kind, const struct snapshot_event *events, size_t count)
+{
+    struct driver *driver = mem_alloc(sizeof *driver);
+    *driver = (struct driver){.events = events,
+                              .left = count,
+                              .follows = kind == DRIVER_CHUNKS,
+                              .kind = kind,
+                              .falling = SPACE_TOP,
+                              .next_expandable = EXPAND_BASE};
+    learn(driver, events, count);
+    return driver;
+}
+
+void driver_free(struct driver *driver)
+{
+    if (!driver)
+        return;
+    free(driver->holes.items);
+    free(driver->gaps.items);
+    free(driver->chunks);
+    free(driver);
+}
+
+struct model_driver driver_vtable(struct driver *driver)
+{
+    return (struct model_driver){.take = take, .give = give, .reserve = reserve, .context = driver};
+}

@@ -1,0 +1,174 @@
+#include "gpu_memory/allocator/free_set.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_MAX 64
+
+struct free_piece {
+    size_t count;
+    struct free_key keys[PIECE_MAX];
+};
+
+static inline bool below(const struct free_key *a, const struct free_key *b)
+{
+    if (a->size != b->size)
+        return a->size < b->size;
+    return a->addr != b->addr ? a->addr < b->addr : a->block < b->block;
+}
+
+/* The last piece whose first key is not above key; the first piece when all are above. */
+static size_t piece_of(const struct free_set *set, const struct free_key *key)
+{
+    size_t low = 0, high = set->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (below(key, &set->pieces[middle]->keys[0]))
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
+/* The first key of the piece that is not below key. */
+static size_t place_of(const struct free_piece *piece, const struct free_key *key)
+{
+    size_t low = 0, count = piece->count;
+    while (count > 0) {
+        size_t half = count / 2;
+        bool right = below(&piece->keys[low + half], key);
+        low = right ? low + half + 1 : low;
+        count = right ? count - half - 1 : half;
+    }
+    return low;
+}
+
+static void insert_piece(struct free_set *set, size_t at, struct free_piece *piece)
+{
+    set->pieces = mem_room(set->pieces, set->count, &set->capacity, sizeof(struct free_piece *));
+    memmove(set->pieces + at + 1, set->pieces + at, (set->count - at) * sizeof(struct free_piece *));
+    set->pieces[at] = piece;
+    set->count++;
+}
+
+static void split_piece(struct free_set *set, size_t at)
+{
+    struct free_piece *full = set->pieces[at], *upper = mem_alloc(sizeof *upper);
+    upper->count = PIECE_MAX / 2;
+    full->count = PIECE_MAX - upper->count;
+    memcpy(upper->keys, full->keys + full->count, upper->count * sizeof *upper->keys);
+    insert_piece(set, at + 1, upper);
+}
+
+void free_set_insert(struct free_set *set, struct free_key key)
+{
+    if (set->count == 0)
+        insert_piece(set, 0, mem_alloc(sizeof(struct free_piece)));
+    size_t at = piece_of(set, &key);
+    if (set->pieces[at]->count == PIECE_MAX) {
+        split_piece(set, at);
+        at += !below(&key, &set->pieces[at + 1]->keys[0]);
+    }
+    struct free_piece *piece = set->pieces[at];
+    size_t place = place_of(piece, &key);
+    memmove(piece->keys + place + 1, piece->keys + place, (piece->count - place) * sizeof key);
+    piece->keys[place] = key;
+    piece->count++;
+}
+
+void free_set_remove_at(struct free_set *set, struct free_place place)
+{
+    struct free_piece *piece = set->pieces[place.piece];
+    piece->count--;
+    memmove(piece->keys + place.at, piece->keys + place.at + 1, (piece->count - place.at) * sizeof *piece->keys);
+    if (piece->count > 0)
+        return;
+    free(piece);
+    set->count--;
+    memmove(set->pieces + place.piece, set->pieces + place.piece + 1,
+            (set->count - place.piece) * sizeof(struct free_piece *));
+}
+
+bool free_set_remove(struct free_set *set, struct free_key key)
+{
+    if (set->count == 0)
+        return false;
+    struct free_place place = {.piece = piece_of(set, &key)};
+    const struct free_piece *piece = set->pieces[place.piece];
+    place.at = place_of(piece, &key);
+    if (place.at == piece->count || below(&key, &piece->keys[place.at]))
+        return false;
+    free_set_remove_at(set, place);
+    return true;
+}
+
+bool free_set_at_least(const struct free_set *set, uint64_t size, struct free_place *out)
+{
+    struct free_key key = {.size = size};
+    *out = (struct free_place){.piece = set->count};
+    if (set->count == 0)
+        return false;
+    size_t at = piece_of(set, &key), place = place_of(set->pieces[at], &key);
+    if (place == set->pieces[at]->count) {
+        at++;
+        place = 0;
+    }
+    *out = (struct free_place){.piece = at, .at = place};
+    return at < set->count;
+}
+
+bool free_set_first(const struct free_set *set, struct free_place *out)
+{
+    if (set->count == 0)
+        return false;
+    *out = (struct free_place){0};
+    return true;
+}
+
+bool free_set_last(const struct free_set *set, struct free_place *out)
+{
+    if (set->count == 0)
+        return false;
+    *out = (struct free_place){.piece = set->count - 1, .at = set->pieces[set->count - 1]->count - 1};
+    return true;
+}
+
+bool free_set_next(const struct free_set *set, struct free_place *place)
+{
+    if (place->at + 1 < set->pieces[place->piece]->count) {
+        place->at++;
+        return true;
+    }
+    if (place->piece + 1 >= set->count)
+        return false;
+    *place = (struct free_place){.piece = place->piece + 1};
+    return true;
+}
+
+bool free_set_previous(const struct free_set *set, struct free_place *place)
+{
+    if (place->at > 0 && place->piece < set->count) {
+        place->at--;
+        return true;
+    }
+    if (place->piece == 0)
+        return false;
+    *place = (struct free_place){.piece = place->piece - 1, .at = set->pieces[place->piece - 1]->count - 1};
+    return true;
+}
+
+const struct free_key *free_set_get(const struct free_set *set, struct free_place place)
+{
+    return &set->pieces[place.piece]->keys[place.at];
+}
+
+void free_set_fini(struct free_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        free(set->pieces[i]);
+    free(set->pieces);
+    *set = (struct free_set){0};
+}

@@ -1,0 +1,213 @@
+#include "gpu_memory/allocator/model_private.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct model *model_new(const struct model_options *options)
+{
+    struct model *model = mem_alloc(sizeof *model);
+    size_t halves = options->pool_count * 2, queues = halves * options->stream_count;
+    model->options = *options;
+    model->counts_age = options->cap_bytes != MODEL_NO_CAP && options->settings.gc_threshold > 0;
+    model->free = mem_array(queues, sizeof *model->free);
+    model->unmapped = mem_array(queues, sizeof *model->unmapped);
+    model->searches = mem_array(halves, sizeof *model->searches);
+    return model;
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    size_t queues = model->options.pool_count * 2 * model->options.stream_count;
+    for (size_t i = 0; i < queues; i++) {
+        free_set_fini(&model->free[i]);
+        free(model->unmapped[i].blocks);
+    }
+    free(model->free);
+    free(model->unmapped);
+    free(model->searches);
+    free(model->blocks);
+    free(model->spare);
+    free(model->expandables);
+    free(model->pending);
+    free(model);
+}
+
+void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size, uint16_t stream)
+{
+    if (model->options.listener)
+        model->options.listener(model->options.listener_context, action, addr, size, stream);
+}
+
+uint32_t block_new(struct model *model, const struct model_block *like)
+{
+    uint32_t block;
+    if (model->spare_count > 0) {
+        block = model->spare[--model->spare_count];
+    } else {
+        model->blocks = mem_room(model->blocks, model->block_count, &model->block_capacity, sizeof *model->blocks);
+        block = (uint32_t)model->block_count++;
+    }
+    model->blocks[block] = *like;
+    model->blocks[block].used = true;
+    return block;
+}
+
+void block_drop(struct model *model, uint32_t block)
+{
+    model->blocks[block].used = false;
+    model->spare = mem_room(model->spare, model->spare_count, &model->spare_capacity, sizeof *model->spare);
+    model->spare[model->spare_count++] = block;
+}
+
+static struct free_set *set_of(struct model *model, const struct model_block *block)
+{
+    return &model->free[queue_of(model, block->pool, block->stream)];
+}
+
+void free_insert(struct model *model, uint32_t at)
+{
+    struct model_block *block = &model->blocks[at];
+    block->gc_base = model->searches[block->pool];
+    free_set_insert(set_of(model, block), (struct free_key){.size = block->size, .addr = block->addr, .block = at});
+}
+
+void free_take(struct model *model, uint32_t at)
+{
+    const struct model_block *block = &model->blocks[at];
+    free_set_remove(set_of(model, block), (struct free_key){.size = block->size, .addr = block->addr, .block = at});
+}
+
+void unmapped_insert(struct model *model, uint32_t at)
+{
+    const struct model_block *block = &model->blocks[at];
+    struct unmapped *list = &model->unmapped[queue_of(model, block->pool, block->stream)];
+    list->blocks = mem_room(list->blocks, list->count, &list->capacity, sizeof *list->blocks);
+    size_t place = list->count++;
+    for (; place > 0 && model->blocks[list->blocks[place - 1]].addr > block->addr; place--)
+        list->blocks[place] = list->blocks[place - 1];
+    list->blocks[place] = at;
+}
+
+void unmapped_remove(struct model *model, uint32_t at)
+{
+    const struct model_block *block = &model->blocks[at];
+    struct unmapped *list = &model->unmapped[queue_of(model, block->pool, block->stream)];
+    size_t place = 0;
+    while (place < list->count && list->blocks[place] != at)
+        place++;
+    if (place == list->count)
+        return;
+    list->count--;
+    memmove(list->blocks + place, list->blocks + place + 1, (list->count - place) * sizeof *list->blocks);
+}
+
+uint64_t merge(struct model *model, uint32_t dst, uint32_t src)
+{
+    if (src == MODEL_NONE)
+        return 0;
+    struct model_block *kept = &model->blocks[dst], *gone = &model->blocks[src];
+    if (gone->allocated || gone->pending || kept->mapped != gone->mapped)
+        return 0;
+    if (gone->mapped)
+        free_take(model, src);
+    else
+        unmapped_remove(model, src);
+    if (kept->prev == src) {
+        kept->addr = gone->addr;
+        kept->prev = gone->prev;
+        if (kept->prev != MODEL_NONE)
+            model->blocks[kept->prev].next = dst;
+    } else {
+        kept->next = gone->next;
+        if (kept->next != MODEL_NONE)
+            model->blocks[kept->next].prev = dst;
+    }
+    kept->size += gone->size;
+    uint64_t taken = gone->size;
+    block_drop(model, src);
+    return taken;
+}
+
+void block_to_free(struct model *model, uint32_t at)
+{
+    struct model_block *block = &model->blocks[at];
+    uint64_t size = block->size;
+    model_emit(model, NAME_FREE_COMPLETED, block->addr, block->requested, block->stream);
+    uint64_t taken = merge(model, at, block->prev);
+    taken += merge(model, at, block->next);
+    free_insert(model, at);
+    if (!block->expandable) {
+        /* What was taken in counted as split already. */
+        gauge_sub(&model->stats.inactive_split, taken);
+        if (is_split(block))
+            gauge_add(&model->stats.inactive_split, block->size);
+    }
+    gauge_sub(&model->stats.active, size);
+    gauge_sub(&model->stats.requested, block->requested);
+}
+
+void pending_add(struct model *model, uint32_t at)
+{
+    model->blocks[at].pending = true;
+    model->pending = mem_room(model->pending, model->pending_count, &model->pending_capacity, sizeof *model->pending);
+    model->pending[model->pending_count++] = at;
+    model->pending_live++;
+}
+
+void model_release(struct model *model, uint32_t at, bool still_used)
+{
+    struct model_block *block = &model->blocks[at];
+    block->allocated = false;
+    gauge_sub(&model->stats.allocated, block->size);
+    model_emit(model, NAME_FREE_REQUESTED, block->addr, block->requested, block->stream);
+    if (!still_used) {
+        block_to_free(model, at);
+        return;
+    }
+    pending_add(model, at);
+}
+
+void model_complete(struct model *model, uint32_t at)
+{
+    struct model_block *block = &model->blocks[at];
+    if (!block->used || !block->pending)
+        return;
+    size_t place = 0;
+    while (place < model->pending_count && model->pending[place] != at)
+        place++;
+    if (place < model->pending_count)
+        model->pending[place] = MODEL_NONE;
+    if (--model->pending_live == 0)
+        model->pending_count = 0;
+    block->pending = false;
+    block_to_free(model, at);
+}
+
+void model_empty_cache(struct model *model)
+{
+    release_cached(model);
+}
+
+const struct model_stats *model_stats(const struct model *model)
+{
+    return &model->stats;
+}
+
+const struct model_block *model_block(const struct model *model, uint32_t block)
+{
+    return &model->blocks[block];
+}
+
+bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block)
+{
+    while (*at < model->block_count) {
+        *block = (*at)++;
+        if (model->blocks[*block].used)
+            return true;
+    }
+    return false;
+}

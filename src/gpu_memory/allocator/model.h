@@ -1,0 +1,106 @@
+/* model: PyTorch's caching allocator (1.12 to 2.11) as a deterministic machine: requests in; addresses, segments and
+ * figures out. Where new segments lie and whether the device refuses them is asked of a driver, so that a recorded run
+ * can be repeated address for address, and another setting be tried with a driver that is a model itself. Source of the
+ * rules: PyTorch's c10/cuda/CUDACachingAllocator.cpp. */
+#ifndef TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
+#define TARE_GPU_MEMORY_ALLOCATOR_MODEL_H
+
+#include "gpu_memory/allocator/names.h"
+#include "gpu_memory/allocator/conf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODEL_NONE UINT32_MAX
+#define MODEL_NO_CAP UINT64_MAX
+
+/* Answers for the device. take: an address for a segment; false: refused. give: it comes back. reserve: address space
+ * for an expandable segment, of which nothing is mapped yet. grow: whether an expandable segment may get more pages
+ * (NULL: yes). */
+struct model_driver {
+    bool (*take)(void *context, uint64_t size, uint64_t *addr);
+    void (*give)(void *context, uint64_t addr, uint64_t size);
+    bool (*reserve)(void *context, uint64_t size, uint64_t *addr);
+    bool (*grow)(void *context);
+    void *context;
+};
+
+/* Each event as PyTorch's trace would have it; requested bytes for alloc and free_*, real ones for segment_*, the
+ * rounded request for oom. */
+typedef void model_listener(void *context, enum name action, uint64_t addr, uint64_t size, uint16_t stream);
+
+struct model_options {
+    struct alloc_settings settings;
+    uint64_t cap_bytes;           /* set_per_process_memory_fraction; MODEL_NO_CAP: none */
+    uint64_t address_space_bytes; /* of an expandable segment: 9/8 of the device's memory */
+    size_t stream_count;
+    size_t pool_count; /* 1 and those of CUDA graphs */
+    struct model_driver driver;
+    model_listener *listener; /* NULL: nobody listens */
+    void *listener_context;
+};
+
+struct model_gauge {
+    uint64_t now, peak;
+};
+
+struct model_stats {
+    struct model_gauge allocated, active, requested, reserved, inactive_split; /* bytes */
+    struct model_gauge segments; /* a number; expandable ones do not count */
+    uint64_t retries, ooms;
+};
+
+struct model_block {
+    uint64_t addr, size;
+    uint64_t requested;
+    uint64_t gc_base;
+    uint32_t prev, next; /* neighbours in the segment; MODEL_NONE at its ends */
+    uint32_t expandable; /* 1 + the expandable segment it lies in; 0: none */
+    uint16_t stream, pool; /* pool: twice the pool's number, + 1 for its small half */
+    bool allocated, pending, mapped, used;
+};
+
+struct model;
+
+struct model *model_new(const struct model_options *options);
+void model_free(struct model *model);
+
+/* Gives a block, or MODEL_NONE: out of memory. pool: below pool_count. */
+uint32_t model_malloc(struct model *model, uint16_t pool, uint64_t requested, uint16_t stream);
+
+/* Whether model_malloc would have to give segments back, or fail, if no more than limit_bytes could be reserved. */
+bool model_would_release(const struct model *model, uint16_t pool, uint64_t requested, uint16_t stream,
+                         uint64_t limit_bytes);
+
+/* free: still_used: another stream may be reading it, so that it stays until model_complete. */
+void model_release(struct model *model, uint32_t at, bool still_used);
+void model_complete(struct model *model, uint32_t at); /* nothing, when it is not pending any more */
+
+void model_empty_cache(struct model *model);
+
+/* A segment from before the record began, and its blocks one after the other. */
+struct model_piece {
+    uint64_t size, requested;
+    bool allocated, pending; /* neither: free */
+};
+struct model_early {
+    uint64_t addr;
+    uint64_t base; /* of an expandable one: where its address space begins; 0: not expandable */
+    uint16_t pool, stream;
+    bool small;
+};
+void model_preload(struct model *model, const struct model_early *early, const struct model_piece *pieces, size_t count,
+                   uint32_t *blocks);
+
+const struct model_stats *model_stats(const struct model *model);
+const struct model_block *model_block(const struct model *model, uint32_t block);
+
+/* All blocks that are used, in no order: visit each once. *at begins with 0. */
+bool model_next_block(const struct model *model, uint32_t *at, uint32_t *block);
+
+/* The rules for sizes. */
+uint64_t model_round(const struct alloc_settings *settings, uint64_t requested);
+uint64_t model_segment_size(uint64_t rounded);
+
+#endif

@@ -1,0 +1,111 @@
+/* model_private: what the files of the model share. */
+#ifndef TARE_GPU_MEMORY_ALLOCATOR_MODEL_PRIVATE_H
+#define TARE_GPU_MEMORY_ALLOCATOR_MODEL_PRIVATE_H
+
+#include "gpu_memory/allocator/free_set.h"
+#include "gpu_memory/allocator/model.h"
+
+#define MIN_BLOCK    UINT64_C(512)
+#define SMALL_MAX    (UINT64_C(1) << 20)
+#define SMALL_BUFFER (UINT64_C(2) << 20)
+#define LARGE_MIN    (UINT64_C(10) << 20)
+#define LARGE_BUFFER (UINT64_C(20) << 20)
+#define LARGE_ROUND  (UINT64_C(2) << 20)
+#define REQUEST_MAX  (UINT64_C(1) << 48) /* no device holds more: refused without asking */
+
+struct expandable {
+    uint64_t addr, size, page;
+    bool live;
+};
+
+/* Unmapped blocks of a pool and stream by address: few. */
+struct unmapped {
+    uint32_t *blocks;
+    size_t count, capacity;
+};
+
+struct model {
+    struct model_options options;
+    bool counts_age; /* searches are counted only with a cap and a threshold */
+    struct model_block *blocks;
+    size_t block_count, block_capacity;
+    uint32_t *spare; /* freed places of blocks */
+    size_t spare_count, spare_capacity;
+    struct free_set *free;     /* [pool half * stream_count + stream] */
+    struct unmapped *unmapped; /* the same */
+    uint64_t *searches;        /* [pool half] */
+    struct expandable *expandables;
+    size_t expandable_count, expandable_capacity;
+    uint32_t *pending; /* freed blocks that wait, in their order; MODEL_NONE: gone */
+    size_t pending_count, pending_capacity, pending_live;
+    struct model_stats stats;
+};
+
+struct request {
+    uint64_t requested, size, segment_size;
+    uint16_t half, stream;
+};
+
+static inline size_t queue_of(const struct model *model, uint16_t half, uint16_t stream)
+{
+    return (size_t)half * model->options.stream_count + stream;
+}
+
+static inline void gauge_add(struct model_gauge *gauge, uint64_t amount)
+{
+    gauge->now += amount;
+    if (gauge->now > gauge->peak)
+        gauge->peak = gauge->now;
+}
+
+static inline void gauge_sub(struct model_gauge *gauge, uint64_t amount)
+{
+    gauge->now -= amount;
+}
+
+static inline bool is_split(const struct model_block *block)
+{
+    return block->prev != MODEL_NONE || block->next != MODEL_NONE;
+}
+
+static inline bool is_small(uint16_t half)
+{
+    return half & 1;
+}
+
+void model_emit(const struct model *model, enum name action, uint64_t addr, uint64_t size, uint16_t stream);
+
+uint32_t block_new(struct model *model, const struct model_block *like);
+void block_drop(struct model *model, uint32_t block);
+
+/* Puts a free block among the free ones of its pool, and takes it out again. */
+void free_insert(struct model *model, uint32_t at);
+void free_take(struct model *model, uint32_t at);
+void unmapped_insert(struct model *model, uint32_t at);
+void unmapped_remove(struct model *model, uint32_t at);
+
+/* dst takes in its neighbour src where both are free alike; gives the bytes taken, or 0. src may be MODEL_NONE. */
+uint64_t merge(struct model *model, uint32_t dst, uint32_t src);
+
+/* A freed block that a stream may still use. */
+void pending_add(struct model *model, uint32_t at);
+
+/* Moves a block that nothing uses any more to the free ones. */
+void block_to_free(struct model *model, uint32_t at);
+
+/* Makes room for mapped blocks of total bytes in the expandable segment whose address space begins at base, which is
+ * made when there is none: between which blocks they come. Gives its number, from 1 on; 0: there is no room. */
+uint32_t expandable_carve(struct model *model, const struct model_early *early, uint64_t total, uint32_t *prev,
+                          uint32_t *next);
+
+/* Expandable segments. grow gives a block of at least the request's size that is in no free set; MODEL_NONE:
+ * refused. */
+uint32_t expandable_grow(struct model *model, const struct request *request);
+void expandable_unmap(struct model *model, uint32_t at);
+
+void collect_garbage(struct model *model);
+bool release_oversize(struct model *model, const struct request *request);
+void release_cached(struct model *model);
+bool garbage_is_due(const struct model *model);
+
+#endif

@@ -1,0 +1,549 @@
+#include "gpu_memory/allocator/pickle_private.h"
+
+#include <string.h>
+
+#define STACK(pickle) ((struct pickle_value *)(pickle)->stack.data)
+
+static bool push(struct pickle *p, struct pickle_value value)
+{
+    if (!array_room(p, &p->stack, 1, sizeof value))
+        return false;
+    STACK(p)[p->stack.count++] = value;
+    return true;
+}
+
+/* The stack's lowest element that the opcode may take: above the innermost mark. */
+static size_t floor_height(const struct pickle *p)
+{
+    return p->marks.count ? ((size_t *)p->marks.data)[p->marks.count - 1] : 0;
+}
+
+static bool has(struct pickle *p, size_t values)
+{
+    return p->stack.count - floor_height(p) >= values ||
+           pickle_fail(p, "it needs values that were not given before it");
+}
+
+/* The argument: count bytes, NULL when the input ends before them. */
+static const uint8_t *take(struct pickle *p, uint64_t count)
+{
+    if ((uint64_t)(p->end - p->at) < count) {
+        pickle_fail(p, "the file ends within a value");
+        return NULL;
+    }
+    const uint8_t *taken = p->at;
+    p->at += count;
+    return taken;
+}
+
+static uint64_t little_endian(const uint8_t *bytes, size_t count)
+{
+    uint64_t value = 0;
+    memcpy(&value, bytes, count);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap64(value);
+#endif
+    return value;
+}
+
+/* An argument that is a number of count bytes without a sign. */
+static bool take_number(struct pickle *p, size_t count, uint64_t *out)
+{
+    const uint8_t *bytes = take(p, count);
+    if (!bytes)
+        return false;
+    *out = little_endian(bytes, count);
+    return true;
+}
+
+static bool push_int(struct pickle *p, int64_t number)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_INT, .number = number});
+}
+
+static bool op_proto(struct pickle *p)
+{
+    uint64_t protocol;
+    if (!take_number(p, 1, &protocol))
+        return false;
+    return (protocol >= 2 && protocol <= 5) || pickle_fail(p, "it is protocol %d, and 2 to 5 are read", (int)protocol);
+}
+
+/* Frames only say how the file may be read in pieces. */
+static bool op_frame(struct pickle *p)
+{
+    uint64_t length;
+    if (!take_number(p, 8, &length))
+        return false;
+    return length <= (uint64_t)(p->end - p->at) || pickle_fail(p, "a frame is longer than what is left of the file");
+}
+
+static bool memo_set(struct pickle *p, uint64_t index)
+{
+    /* Writers count their memos from 0 on: one beyond the bytes read so far is no writer's. */
+    if (index > (uint64_t)(p->at - p->bytes))
+        return pickle_fail(p, "memo %llu is out of order", (unsigned long long)index);
+    if (!has(p, 1))
+        return false;
+    if (index >= p->memo.count) {
+        size_t more = (size_t)index + 1 - p->memo.count;
+        if (!array_room(p, &p->memo, more, sizeof(struct pickle_value)))
+            return false;
+        memset((struct pickle_value *)p->memo.data + p->memo.count, 0, more * sizeof(struct pickle_value));
+        p->memo.count += more;
+    }
+    ((struct pickle_value *)p->memo.data)[index] = STACK(p)[p->stack.count - 1];
+    return true;
+}
+
+static bool memo_get(struct pickle *p, uint64_t index)
+{
+    const struct pickle_value *memo = p->memo.data;
+    if (index >= p->memo.count || memo[index].kind == PICKLE_ABSENT)
+        return pickle_fail(p, "memo %llu was never set", (unsigned long long)index);
+    return push(p, memo[index]);
+}
+
+static bool op_memoize(struct pickle *p)
+{
+    return memo_set(p, p->memo.count);
+}
+
+static bool op_binput(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 1, &index) && memo_set(p, index);
+}
+
+static bool op_long_binput(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 4, &index) && memo_set(p, index);
+}
+
+static bool op_binget(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 1, &index) && memo_get(p, index);
+}
+
+static bool op_long_binget(struct pickle *p)
+{
+    uint64_t index;
+    return take_number(p, 4, &index) && memo_get(p, index);
+}
+
+static bool op_mark(struct pickle *p)
+{
+    if (!array_room(p, &p->marks, 1, sizeof(size_t)))
+        return false;
+    ((size_t *)p->marks.data)[p->marks.count++] = p->stack.count;
+    return true;
+}
+
+static bool op_none(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_NONE});
+}
+
+static bool op_true(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 1});
+}
+
+static bool op_false(struct pickle *p)
+{
+    return push(p, (struct pickle_value){.kind = PICKLE_BOOL, .number = 0});
+}
+
+static bool op_binint(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 4, &number) && push_int(p, (int32_t)(uint32_t)number);
+}
+
+static bool op_binint1(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 1, &number) && push_int(p, (int64_t)number);
+}
+
+static bool op_binint2(struct pickle *p)
+{
+    uint64_t number;
+    return take_number(p, 2, &number) && push_int(p, (int64_t)number);
+}
+
+/* Two's complement of any length; a ninth byte of 0 is the sign of a number above INT64_MAX. */
+static bool op_long1(struct pickle *p)
+{
+    uint64_t length, number;
+    if (!take_number(p, 1, &length))
+        return false;
+    const uint8_t *bytes = take(p, length);
+    if (!bytes)
+        return false;
+    if (length == 9 && bytes[8] == 0)
+        return push(p, (struct pickle_value){.kind = PICKLE_UINT, .index = little_endian(bytes, 8)});
+    if (length > 8)
+        return pickle_fail(p, "a number has more than 64 bits");
+    /* All eight bytes at once where the file has as many: addresses and times are such numbers. */
+    if (length > 0 && p->end - bytes >= 8)
+        number = little_endian(bytes, 8) & UINT64_MAX >> (64 - 8 * length);
+    else
+        number = little_endian(bytes, length);
+    if (length > 0 && length < 8 && (bytes[length - 1] & 0x80))
+        number |= UINT64_MAX << (8 * length);
+    return push_int(p, (int64_t)number);
+}
+
+static bool op_binfloat(struct pickle *p)
+{
+    uint64_t bits;
+    struct pickle_value value = {.kind = PICKLE_FLOAT};
+    if (!take_number(p, 8, &bits))
+        return false;
+    bits = __builtin_bswap64(bits);
+    memcpy(&value.real, &bits, sizeof value.real);
+    return push(p, value);
+}
+
+static bool push_text(struct pickle *p, uint64_t length)
+{
+    const uint8_t *bytes = take(p, length);
+    if (!bytes)
+        return false;
+    const char *text = (const char *)bytes;
+    return push(p, (struct pickle_value){.kind = PICKLE_TEXT,
+                                         .name = (uint8_t)names_find(&p->names, text, length),
+                                         .length = (uint32_t)length,
+                                         .text = text});
+}
+
+static bool op_short_text(struct pickle *p)
+{
+    uint64_t length;
+    return take_number(p, 1, &length) && push_text(p, length);
+}
+
+static bool op_text(struct pickle *p)
+{
+    uint64_t length;
+    return take_number(p, 4, &length) && push_text(p, length);
+}
+
+static bool push_holder(struct pickle *p, enum pickle_kind kind)
+{
+    if (!array_room(p, &p->holders, 1, sizeof(struct holder)))
+        return false;
+    if (p->holders.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    ((struct holder *)p->holders.data)[p->holders.count++] = (struct holder){0};
+    return push(p, (struct pickle_value){.kind = (uint8_t)kind, .index = p->holders.count - 1});
+}
+
+static bool op_empty_list(struct pickle *p)
+{
+    return push_holder(p, PICKLE_LIST);
+}
+
+static bool op_empty_dict(struct pickle *p)
+{
+    return push_holder(p, PICKLE_DICT);
+}
+
+static bool op_empty_tuple(struct pickle *p)
+{
+    return push_holder(p, PICKLE_TUPLE);
+}
+
+/* A run is worth its head for what begins a list, and for whole batches. */
+#define RUN_LEAST 16
+
+static bool can_be_run(const struct holder *holder, const struct pickle_value *values, size_t count)
+{
+    if (holder->last && count < RUN_LEAST)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind != PICKLE_DICT)
+            return false;
+    return true;
+}
+
+/* The stack of each event is a list of its own, of the same few frames: those that hold the very same dictionaries share
+ * one run. Two runs with one hash: the second is not shared. */
+static bool find_run(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->runs, count + RUN_HEAD, sizeof(uint32_t)))
+        return false;
+    if (p->runs.count + count + RUN_HEAD >= UINT32_MAX)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    uint32_t *runs = p->runs.data, *made = runs + p->runs.count + RUN_HEAD, found;
+    uint64_t hash = count;
+    for (size_t i = 0; i < count; i++) {
+        made[i] = (uint32_t)values[i].index;
+        hash = (hash ^ made[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
+    }
+    bool known = addr_map_get(&p->run_of, hash, &found);
+    if (known && runs[found - 1] == count && memcmp(runs + found, made, count * sizeof *made) == 0) {
+        *start = found;
+        return true;
+    }
+    made[-RUN_HEAD] = 0;
+    made[-1] = (uint32_t)count;
+    *start = p->runs.count + RUN_HEAD;
+    p->runs.count = *start + count;
+    return known || run_index(p, hash, (uint32_t)*start);
+}
+
+static bool put_items(struct pickle *p, const struct pickle_value *values, size_t count, size_t *start)
+{
+    if (!array_room(p, &p->items, count, sizeof *values))
+        return false;
+    *start = p->items.count;
+    memcpy((struct pickle_value *)p->items.data + *start, values, count * sizeof *values);
+    p->items.count += count;
+    return true;
+}
+
+/* Puts count values behind what the holder has. */
+static bool fill(struct pickle *p, struct holder *holder, const struct pickle_value *values, size_t count)
+{
+    if (count == 0)
+        return true;
+    if (count > UINT32_MAX)
+        return pickle_fail(p, "a list is too long");
+    size_t start = 0;
+    bool is_run = can_be_run(holder, values, count);
+    if (!(is_run ? find_run(p, values, count, &start) : put_items(p, values, count, &start)))
+        return false;
+    struct piece *last = holder->last ? (struct piece *)p->pieces.data + holder->last - 1 : NULL;
+    if (last && !is_run && !last->is_run && last->start + last->count == start &&
+        last->count + (uint64_t)count <= UINT32_MAX) {
+        last->count += (uint32_t)count;
+        return true;
+    }
+    if (!array_room(p, &p->pieces, 1, sizeof(struct piece)))
+        return false;
+    if (p->pieces.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more lists and dictionaries than can be counted");
+    struct piece *pieces = p->pieces.data;
+    if (!pieces)
+        return false; /* never: there is room for one more */
+    if (holder->last)
+        pieces[holder->last - 1].next = (uint32_t)p->pieces.count + 1;
+    else
+        holder->first = (uint32_t)p->pieces.count + 1;
+    pieces[p->pieces.count++] =
+        (struct piece){.start = start & (UINT64_MAX >> 1), .is_run = is_run, .count = (uint32_t)count};
+    holder->last = (uint32_t)p->pieces.count;
+    return true;
+}
+
+static struct holder *holder_at(const struct pickle *p, struct pickle_value value)
+{
+    return (struct holder *)p->holders.data + value.index;
+}
+
+/* Finds what stands above the mark: start. The mark is gone after it. */
+static bool to_mark(struct pickle *p, size_t *start)
+{
+    if (p->marks.count == 0)
+        return pickle_fail(p, "it needs a mark, and there is none");
+    *start = ((size_t *)p->marks.data)[--p->marks.count];
+    return true;
+}
+
+static bool append_from(struct pickle *p, size_t start)
+{
+    struct pickle_value *stack = STACK(p);
+    if (start <= floor_height(p) || stack[start - 1].kind != PICKLE_LIST)
+        return pickle_fail(p, "it appends to what is no list");
+    size_t count = p->stack.count - start;
+    p->stack.count = start;
+    return fill(p, holder_at(p, stack[start - 1]), stack + start, count);
+}
+
+static bool op_append(struct pickle *p)
+{
+    return has(p, 2) && append_from(p, p->stack.count - 1);
+}
+
+static bool op_appends(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && append_from(p, start);
+}
+
+/* A new event for an empty dictionary whose first key is "action". */
+static bool begin_event(struct pickle *p, struct holder *holder)
+{
+    if (p->events.count >= UINT32_MAX - 1)
+        return pickle_fail(p, "there are more events than can be counted");
+    if (!array_room(p, &p->events, 1, sizeof(struct pickle_event)))
+        return false;
+    struct pickle_event *events = p->events.data;
+    events[p->events.count] = (struct pickle_event){0};
+    *holder = (struct holder){.first = (uint32_t)p->events.count++, .last = HOLDER_EVENT};
+    return true;
+}
+
+static bool set_from(struct pickle *p, size_t start)
+{
+    if (start <= floor_height(p) || STACK(p)[start - 1].kind != PICKLE_DICT)
+        return pickle_fail(p, "it sets keys of what is no dictionary");
+    struct pickle_value *values = STACK(p) + start;
+    size_t count = p->stack.count - start;
+    if (count % 2 != 0)
+        return pickle_fail(p, "a key has no value");
+    struct holder *holder = holder_at(p, values[-1]);
+    p->stack.count = start;
+    if (count > 0 && holder->last == 0 && values[0].kind == PICKLE_TEXT && values[0].name == NAME_ACTION &&
+        !begin_event(p, holder))
+        return false;
+    if (holder->last != HOLDER_EVENT)
+        return fill(p, holder, values, count);
+    struct pickle_event *event = (struct pickle_event *)p->events.data + holder->first;
+    for (size_t i = 0; i < count; i += 2)
+        if (!event_set(p, event, values[i], values[i + 1]))
+            return false;
+    return true;
+}
+
+static bool op_setitem(struct pickle *p)
+{
+    return has(p, 3) && set_from(p, p->stack.count - 2);
+}
+
+static bool op_setitems(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && set_from(p, start);
+}
+
+static bool tuple_from(struct pickle *p, size_t start)
+{
+    size_t count = p->stack.count - start;
+    if (!push_holder(p, PICKLE_TUPLE))
+        return false;
+    struct pickle_value *values = STACK(p) + start;
+    struct pickle_value tuple = values[count];
+    if (!fill(p, holder_at(p, tuple), values, count))
+        return false;
+    p->stack.count = start;
+    return push(p, tuple);
+}
+
+static bool op_tuple(struct pickle *p)
+{
+    size_t start = 0;
+    return to_mark(p, &start) && tuple_from(p, start);
+}
+
+static bool op_tuple1(struct pickle *p)
+{
+    return has(p, 1) && tuple_from(p, p->stack.count - 1);
+}
+
+static bool op_tuple2(struct pickle *p)
+{
+    return has(p, 2) && tuple_from(p, p->stack.count - 2);
+}
+
+static bool op_tuple3(struct pickle *p)
+{
+    return has(p, 3) && tuple_from(p, p->stack.count - 3);
+}
+
+static bool op_stop(struct pickle *p)
+{
+    if (p->stack.count != 1 || p->marks.count != 0)
+        return pickle_fail(p, "it ends with %zu values instead of one", p->stack.count);
+    p->root = STACK(p)[0];
+    p->done = true;
+    return true;
+}
+
+/* One opcode, whose argument follows it; false when err was set. The compiler puts the short ones in line: a trace has a
+ * hundred million of them. */
+static inline bool run_op(struct pickle *p, uint8_t opcode)
+{
+    switch (opcode) {
+    case 0x80:
+        return op_proto(p);
+    case 0x95:
+        return op_frame(p);
+    case 0x94:
+        return op_memoize(p);
+    case 'q':
+        return op_binput(p);
+    case 'r':
+        return op_long_binput(p);
+    case 'h':
+        return op_binget(p);
+    case 'j':
+        return op_long_binget(p);
+    case '(':
+        return op_mark(p);
+    case 'N':
+        return op_none(p);
+    case 0x88:
+        return op_true(p);
+    case 0x89:
+        return op_false(p);
+    case 'J':
+        return op_binint(p);
+    case 'K':
+        return op_binint1(p);
+    case 'M':
+        return op_binint2(p);
+    case 0x8a:
+        return op_long1(p);
+    case 'G':
+        return op_binfloat(p);
+    case 0x8c:
+        return op_short_text(p);
+    case 'X':
+        return op_text(p);
+    case ']':
+        return op_empty_list(p);
+    case '}':
+        return op_empty_dict(p);
+    case ')':
+        return op_empty_tuple(p);
+    case 'a':
+        return op_append(p);
+    case 'e':
+        return op_appends(p);
+    case 's':
+        return op_setitem(p);
+    case 'u':
+        return op_setitems(p);
+    case 't':
+        return op_tuple(p);
+    case 0x85:
+        return op_tuple1(p);
+    case 0x86:
+        return op_tuple2(p);
+    case 0x87:
+        return op_tuple3(p);
+    case '.':
+        return op_stop(p);
+    default:
+        return pickle_refuse(p);
+    }
+}
+
+bool pickle_run(struct pickle *p)
+{
+    while (!p->done) {
+        p->opcode = p->at;
+        if (p->at == p->end)
+            return pickle_fail(p,
+                               "the file ends before its last opcode (STOP): it is cut short, or still being written");
+        if (!run_op(p, *p->at++))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,47 @@
+/* replay: what a program would have come to under other settings, or with less memory. */
+#ifndef TARE_GPU_MEMORY_ALLOCATOR_REPLAY_H
+#define TARE_GPU_MEMORY_ALLOCATOR_REPLAY_H
+
+#include "gpu_memory/allocator/check.h"
+#include "gpu_memory/allocator/driver.h"
+#include "gpu_memory/allocator/program.h"
+
+enum replay_outcome {
+    REPLAY_FITS,
+    REPLAY_SURVIVES,  /* only what is given back at once is refused: workspaces, as cuDNN does without */
+    REPLAY_UNCERTAIN, /* it hangs on where segments lie, or on what the program does after a refused workspace */
+    REPLAY_FAILS
+};
+
+struct replay_refusal {
+    uint32_t event;      /* of the request in the recorded trace */
+    uint64_t size_bytes; /* requested */
+    uint64_t segment_bytes; /* what "Tried to allocate" says */
+    uint32_t stack;
+    uint16_t stream;
+    bool survivable;
+};
+
+struct replay {
+    enum replay_outcome outcome;
+    struct model_stats stats; /* up to the end, or to the failure */
+    struct replay_refusal refusal; /* not FITS: the one it fails at; SURVIVES: the first */
+    size_t refusals;               /* all */
+    bool beyond; /* the record ends with an out of memory that would not have come: what follows is not known */
+    uint64_t peak_low_bytes, peak_high_bytes; /* of the reserved memory, over all kinds of drivers that were tried */
+};
+
+/* The answer under one kind of driver. */
+void replay_run(const struct snapshot *snapshot, size_t device, const struct program *program,
+                const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes, enum driver_kind kind,
+                struct replay *out);
+
+/* The answer as an H200's driver has it, UNCERTAIN where other addresses change it. */
+void replay_predict(const struct snapshot *snapshot, size_t device, const struct program *program,
+                    const struct alloc_settings *settings, uint64_t cap_bytes, uint64_t total_bytes,
+                    struct replay *out);
+
+/* "fits", "survives", "uncertain", "fails" */
+const char *replay_outcome_text(enum replay_outcome outcome);
+
+#endif

@@ -1,0 +1,246 @@
+/* Whether memory grows from epoch to epoch, and what stays behind. */
+#include "gpu_memory/allocator/usage.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS          ((size_t)10) /* where the record has no marks */
+#define SPANS_MAX      200          /* more epochs than that are joined */
+#define SPANS_OF_STEPS 12
+#define SPANS_LEAST    4
+#define GROWS_LEAST    (1 << 20) /* bytes over the whole record: less is noise */
+
+/* The first event at this time or later. */
+static size_t event_at(const struct snapshot_device *trace, int64_t time_us)
+{
+    size_t low = 0, high = trace->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->events[middle].time_us < time_us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Starts of the annotations whose name has this word. */
+static size_t find_starts(const struct snapshot *snapshot, size_t device, const char *word, size_t *out)
+{
+    const struct snapshot_device *trace = &snapshot->devices[device];
+    size_t count = 0;
+    for (size_t i = 0; i < snapshot->mark_count; i++) {
+        const struct snapshot_mark *mark = &snapshot->marks[i];
+        if (!mark->start || mark->device != device || !strcasestr(mark->name, word))
+            continue;
+        size_t event = event_at(trace, mark->time_us);
+        if (count == 0 || event > out[count - 1])
+            out[count++] = event;
+    }
+    return count;
+}
+
+static void add_span(struct growth *growth, size_t first, size_t end)
+{
+    if (end <= first)
+        return;
+    growth->spans = mem_resize(growth->spans, growth->span_count + 1, sizeof *growth->spans);
+    growth->spans[growth->span_count++] =
+        (struct growth_span){.first_event = first, .end_event = end, .low = UINT64_MAX};
+}
+
+/* Each span from one start to the one that stands every places further. */
+static void spans_from(struct growth *growth, const size_t *starts, size_t count, size_t every, size_t events)
+{
+    for (size_t i = 0; i < count; i += every)
+        add_span(growth, starts[i], i + every < count ? starts[i + every] : events);
+}
+
+/* Epochs where somebody marked them (torch.profiler.record_function("epoch 3")); else steps of the optimizer, which
+ * PyTorch marks itself; else equal parts. */
+static void find_spans(const struct snapshot *snapshot, size_t device, struct growth *out)
+{
+    size_t events = snapshot->devices[device].count;
+    size_t *starts = mem_array(snapshot->mark_count, sizeof *starts);
+    size_t count = find_starts(snapshot, device, "epoch", starts);
+    if (count >= 2) {
+        out->source = GROWTH_EPOCHS;
+        spans_from(out, starts, count, (count + SPANS_MAX - 1) / SPANS_MAX, events);
+    } else if ((count = find_starts(snapshot, device, "Optimizer.step", starts)) >= SPANS_LEAST) {
+        out->source = GROWTH_STEPS;
+        out->steps_per_span = (count + SPANS_OF_STEPS - 1) / SPANS_OF_STEPS;
+        /* The last one is over when no further step follows: what comes then is no step. */
+        spans_from(out, starts, count, out->steps_per_span, events);
+    } else if (events >= PARTS * 100) {
+        out->source = GROWTH_PARTS;
+        for (size_t i = 0; i < PARTS; i++)
+            add_span(out, events * i / PARTS, events * (i + 1) / PARTS);
+    }
+    free(starts);
+}
+
+static struct growth_span *span_of(struct growth *growth, size_t event)
+{
+    size_t low = 0, high = growth->span_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (growth->spans[middle].end_event <= event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < growth->span_count && growth->spans[low].first_event <= event ? &growth->spans[low] : NULL;
+}
+
+static void fill_spans(const struct snapshot_device *trace, const struct program *program, struct growth *growth)
+{
+    uint64_t live = 0;
+    for (size_t i = 0; i < program->allocation_count; i++)
+        live += program->allocations[i].born == UINT32_MAX ? program->allocations[i].size : 0;
+    size_t at = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (trace->events[i].action == NAME_ALLOC)
+            live += trace->events[i].size_bytes;
+        else if (trace->events[i].action == NAME_FREE_REQUESTED)
+            live -= trace->events[i].size_bytes;
+        while (at < growth->span_count && growth->spans[at].end_event <= i)
+            at++;
+        if (at == growth->span_count || growth->spans[at].first_event > i)
+            continue;
+        struct growth_span *span = &growth->spans[at];
+        span->low = live < span->low ? live : span->low;
+        span->high = live > span->high ? live : span->high;
+    }
+    for (size_t i = 0; i < program->allocation_count; i++) {
+        const struct allocation *allocation = &program->allocations[i];
+        struct growth_span *span = allocation->born == UINT32_MAX ? NULL : span_of(growth, allocation->born);
+        if (span && allocation->died == UINT32_MAX)
+            span->kept += allocation->size;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double one = *(const double *)a, two = *(const double *)b;
+    return one < two ? -1 : one > two;
+}
+
+/* The median of the slopes of all pairs: a few odd spans do not move it. The share of them that rise tells growth from
+ * noise. */
+static void find_slope(struct growth *growth)
+{
+    size_t n = growth->span_count, first = growth->warm_up, count = 0, rising = 0;
+    if (n < first + 3)
+        return;
+    double *slopes = mem_array((n - first) * (n - first - 1) / 2, sizeof *slopes);
+    for (size_t i = first; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) {
+            slopes[count] = ((double)growth->spans[j].low - (double)growth->spans[i].low) / (double)(j - i);
+            rising += slopes[count] > 0;
+            count++;
+        }
+    qsort(slopes, count, sizeof *slopes, by_value);
+    growth->slope_bytes = count % 2 ? slopes[count / 2] : (slopes[count / 2 - 1] + slopes[count / 2]) / 2;
+    growth->grows = (double)rising >= 0.9 * (double)count && growth->slope_bytes * (double)(n - first) >= GROWS_LEAST;
+    free(slopes);
+}
+
+struct kept {
+    uint32_t stack, born;
+    unsigned class; /* of sizes, where no stack is known */
+    uint64_t size;
+    size_t span;
+};
+
+static int same_kind(const struct kept *one, const struct kept *two)
+{
+    if (one->stack != two->stack)
+        return one->stack < two->stack ? -1 : 1;
+    return one->class < two->class ? -1 : one->class > two->class;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct kept *one = a, *two = b;
+    int order = same_kind(one, two);
+    return order ? order : one->born < two->born ? -1 : one->born > two->born;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct growth_suspect *one = a, *two = b;
+    return one->bytes < two->bytes ? 1 : one->bytes > two->bytes ? -1 : 0;
+}
+
+static struct kept *find_kept(const struct program *program, struct growth *growth, size_t *count)
+{
+    struct kept *kept = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    for (size_t i = 0; i < program->allocation_count; i++) {
+        const struct allocation *allocation = &program->allocations[i];
+        if (allocation->born == UINT32_MAX || allocation->died != UINT32_MAX)
+            continue;
+        const struct growth_span *span = span_of(growth, allocation->born);
+        if (!span || span < growth->spans + growth->warm_up)
+            continue;
+        kept = mem_room(kept, *count, &capacity, sizeof *kept);
+        kept[(*count)++] = (struct kept){
+            .stack = allocation->stack,
+            .born = allocation->born,
+            .class = allocation->stack || allocation->size == 0 ? 0 : 64 - (unsigned)__builtin_clzll(allocation->size),
+            .size = allocation->size,
+            .span = (size_t)(span - growth->spans)};
+    }
+    if (*count > 0)
+        qsort(kept, *count, sizeof *kept, by_kind);
+    return kept;
+}
+
+/* What at least a third of the spans left behind. */
+static void find_suspects(const struct program *program, struct growth *growth)
+{
+    size_t count, spans = growth->span_count - growth->warm_up, least = spans / 3 > 2 ? spans / 3 : 2;
+    struct kept *kept = find_kept(program, growth, &count);
+    for (size_t i = 0; i < count;) {
+        struct growth_suspect suspect = {.stack = kept[i].stack, .size_low = UINT64_MAX};
+        size_t from = i;
+        for (; i < count && same_kind(&kept[i], &kept[from]) == 0; i++) {
+            suspect.count++;
+            suspect.bytes += kept[i].size;
+            suspect.size_low = kept[i].size < suspect.size_low ? kept[i].size : suspect.size_low;
+            suspect.size_high = kept[i].size > suspect.size_high ? kept[i].size : suspect.size_high;
+            suspect.spans += i == from || kept[i].span != kept[i - 1].span;
+            suspect.last_event = kept[i].born;
+        }
+        if (suspect.spans < least)
+            continue;
+        growth->suspects = mem_resize(growth->suspects, growth->suspect_count + 1, sizeof suspect);
+        growth->suspects[growth->suspect_count++] = suspect;
+    }
+    if (growth->suspect_count > 1)
+        qsort(growth->suspects, growth->suspect_count, sizeof *growth->suspects, by_bytes);
+    free(kept);
+}
+
+void usage_growth(const struct snapshot *snapshot, size_t device, const struct program *program, struct growth *out)
+{
+    *out = (struct growth){0};
+    find_spans(snapshot, device, out);
+    if (out->span_count < 2)
+        return;
+    out->warm_up = out->span_count >= 10 ? 2 : 1;
+    fill_spans(&snapshot->devices[device], program, out);
+    find_slope(out);
+    if (out->grows)
+        find_suspects(program, out);
+}
+
+void usage_growth_fini(struct growth *growth)
+{
+    free(growth->spans);
+    free(growth->suspects);
+    *growth = (struct growth){0};
+}

@@ -1,0 +1,307 @@
+#include "gpu_memory/oom/cause.h"
+
+#include "base/mem.h"
+#include "gpu_memory/oom/remedy.h"
+
+#include <string.h>
+
+/* Other processes that hold less than this share of the GPU are a desktop, or bare contexts: not why a training fails. */
+enum { OTHERS_PERCENT = 5, UNLISTED_PERCENT = 10, SLACK_PERCENT = 5 };
+
+/* What a process has besides its framework's memory (context, libraries) is below this on all GPUs. */
+#define UNLISTED_LEAST (UINT64_C(2) << 30)
+
+/* A segment's least size for tensors above 1 MiB. */
+#define SMALL_SEGMENT (UINT64_C(20) << 20)
+
+const char *oom_cause_name(enum oom_cause cause)
+{
+    static const char *const names[OOM_CAUSES] = {
+        "unknown", "held_by_others", "fragmentation", "growth", "capacity", "cap",
+    };
+    return names[cause];
+}
+
+const char *oom_cause_text(enum oom_cause cause)
+{
+    static const char *const texts[OOM_CAUSES] = {
+        "unknown: the message does not say enough",        "other processes hold the memory",
+        "fragmentation: memory was there, in pieces",      "growth: memory in use grew from epoch to epoch",
+        "capacity: the training needs more than there is", "a cap forbade it, not the GPU",
+    };
+    return texts[cause];
+}
+
+enum oom_setting oom_expandable(const char *conf)
+{
+    static const char name[] = "expandable_segments";
+    enum oom_setting setting = OOM_SETTING_OFF;
+    for (const char *at = conf; at && (at = strstr(at, name)); at += strlen(name)) {
+        const char *value = at + strlen(name) + strspn(at + strlen(name), " :");
+        setting = strncmp(value, "True", 4) == 0 ? OOM_SETTING_ON : OOM_SETTING_OFF;
+    }
+    return setting;
+}
+
+struct shown {
+    char text[32];
+};
+
+/* A size for a sentence. */
+static const char *show(struct shown *out, struct oom_size size)
+{
+    AUTO_TEXT struct text text = {0};
+    oom_size_add_text(size, &text);
+    strncpy(out->text, text_get(&text), sizeof out->text - 1);
+    out->text[sizeof out->text - 1] = '\0';
+    return out->text;
+}
+
+#define SHOW(size) show(&(struct shown){{0}}, size)
+
+#define SAY(out, ...) strv_add_owned(&(out)->reasons, mem_printf(__VA_ARGS__))
+
+/* Where the message does not name this process apart (in a container the driver knows it by another number): the least of
+ * those that can be it. */
+static const struct oom_process *find_own(const struct oom *message, const struct oom_diagnosis *out)
+{
+    const struct oom_process *own = NULL;
+    if (message->of[OOM_OWN].valid || !out->reserved.valid)
+        return NULL;
+    for (size_t i = 0; i < message->process_count; i++) {
+        const struct oom_process *process = &message->processes[i];
+        bool can_be = process->memory.valid && process->memory.high >= out->reserved.low;
+        if (can_be && (!own || process->memory.bytes < own->memory.bytes))
+            own = process;
+    }
+    return own;
+}
+
+static void add_processes(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_process *own = find_own(message, out);
+    out->own = message->of[OOM_OWN];
+    out->own_pid = own ? own->pid : -1;
+    if (own)
+        out->own = own->memory;
+    if (message->process_count > 0 || message->of[OOM_OWN].valid)
+        out->others = oom_size_of(0);
+    for (size_t i = 0; i < message->process_count; i++)
+        if (&message->processes[i] != own && message->processes[i].memory.valid)
+            out->others = oom_size_add(out->others, message->processes[i].memory);
+}
+
+static void work_out(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of;
+    out->unallocated = of[OOM_UNALLOCATED];
+    out->reserved = of[OOM_RESERVED];
+    if (!out->reserved.valid)
+        out->reserved = oom_size_add(of[OOM_ALLOCATED], of[OOM_UNALLOCATED]);
+    if (!out->unallocated.valid)
+        out->unallocated = oom_size_sub(out->reserved, of[OOM_ALLOCATED]);
+    add_processes(message, out);
+    out->outside = oom_size_sub(out->own, out->reserved);
+    struct oom_size known =
+        oom_size_add(out->own.valid ? out->own : out->reserved, out->others.valid ? out->others : oom_size_of(0));
+    out->unlisted = oom_size_sub(oom_size_sub(of[OOM_TOTAL], of[OOM_FREE]), known);
+    out->room = oom_size_min(of[OOM_FREE], oom_size_sub(of[OOM_ALLOWED], out->reserved));
+    out->missing = oom_size_sub(of[OOM_REQUESTED], out->room);
+}
+
+static bool is_share(struct oom_size part, struct oom_size whole, unsigned percent)
+{
+    return part.valid && whole.valid && part.bytes >= whole.bytes / 100 * percent;
+}
+
+static enum oom_sure fits_with(const struct oom *message, const struct oom_diagnosis *out, struct oom_size more)
+{
+    return oom_size_covers(oom_size_add(out->room, more), message->of[OOM_REQUESTED]);
+}
+
+static void decide(struct oom_diagnosis *out, enum oom_cause cause, bool sure)
+{
+    out->cause = cause;
+    out->sure = sure;
+}
+
+static void say_unallocated(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    enum oom_sure alone = oom_size_covers(out->unallocated, request);
+    SAY(out,
+        "%s was reserved by the framework and in no tensor. PyTorch gives back every segment that is wholly free "
+        "before it gives up, so this lay in segments that tensors still used in part.",
+        SHOW(out->unallocated));
+    if (alone == OOM_YES)
+        SAY(out, "That is more than the %s asked for: in one piece it would have held it.", SHOW(request));
+    else
+        SAY(out,
+            "With the %s that a new segment could have, it is %s: enough for the %s asked for, but not in one piece.",
+            SHOW(out->room), SHOW(oom_size_add(out->room, out->unallocated)), SHOW(request));
+}
+
+/* The cap binds, and the GPU had the memory. */
+static bool judge_cap(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of;
+    struct oom_size left = oom_size_sub(of[OOM_ALLOWED], out->reserved);
+    if (!left.valid || oom_size_covers(left, of[OOM_REQUESTED]) == OOM_YES ||
+        (of[OOM_FREE].valid && oom_size_covers(of[OOM_FREE], of[OOM_REQUESTED]) != OOM_YES))
+        return false;
+    SAY(out, "The program may have %s; of that the framework has reserved %s, which leaves %s for the %s asked for.",
+        SHOW(of[OOM_ALLOWED]), SHOW(out->reserved), SHOW(left), SHOW(of[OOM_REQUESTED]));
+    if (of[OOM_FREE].valid)
+        SAY(out, "The GPU itself had %s free.", SHOW(of[OOM_FREE]));
+    if (out->expandable_fits)
+        SAY(out, "Inside the cap it would have fitted without fragmentation: %s was reserved and in no tensor.",
+            SHOW(out->unallocated));
+    decide(out, OOM_CAUSE_CAP, oom_size_covers(left, of[OOM_REQUESTED]) == OOM_NO);
+    return true;
+}
+
+static struct oom_size held_by_others(const struct oom *message, const struct oom_diagnosis *out)
+{
+    bool hidden = out->unlisted.valid && out->unlisted.low >= UNLISTED_LEAST &&
+                  is_share(out->unlisted, message->of[OOM_TOTAL], UNLISTED_PERCENT);
+    if (!hidden)
+        return out->others;
+    return out->others.valid ? oom_size_add(out->others, out->unlisted) : out->unlisted;
+}
+
+static bool judge_others(const struct oom *message, struct oom_diagnosis *out)
+{
+    struct oom_size held = held_by_others(message, out);
+    enum oom_sure fits = fits_with(message, out, held);
+    if (!is_share(held, message->of[OOM_TOTAL], OTHERS_PERCENT) || fits == OOM_NO)
+        return false;
+    if (out->expandable_fits && out->unallocated.bytes > held.bytes)
+        return false;
+    if (out->others.valid && out->others.bytes > 0) {
+        size_t count = message->process_count + message->processes_left_out - (out->own_pid >= 0);
+        SAY(out, "%zu other process%s %s %s of this GPU.", count, count == 1 ? "" : "es",
+            count == 1 ? "holds" : "hold together", SHOW(out->others));
+    }
+    if (held.bytes > out->others.bytes)
+        SAY(out, "%s is in use and belongs to no process that the message lists.", SHOW(out->unlisted));
+    SAY(out, "Without them the request would have fitted: %s free and %s of theirs are %s.", SHOW(out->room),
+        SHOW(held), SHOW(oom_size_add(out->room, held)));
+    decide(out, OOM_CAUSE_OTHERS, fits == OOM_YES && held.bytes == out->others.bytes);
+    return true;
+}
+
+static bool judge_growth(const struct oom_circumstances *known, struct oom_diagnosis *out)
+{
+    const struct growth *growth = known->growth;
+    if (!growth || !growth->grows)
+        return false;
+    double grown = growth->last_bytes - growth->first_bytes;
+    if (grown < (double)out->missing.bytes || (double)out->unallocated.bytes > grown / 2)
+        return false;
+    SAY(out, "In %zu epochs its memory grew steadily, by %s an epoch, from %s to %s.", growth->epochs,
+        SHOW(oom_size_of((uint64_t)growth->bytes_per_epoch)), SHOW(oom_size_of((uint64_t)growth->first_bytes)),
+        SHOW(oom_size_of((uint64_t)growth->last_bytes)));
+    SAY(out, "Only %s was missing: without the growth the request would have fitted.", SHOW(out->missing));
+    decide(out, OOM_CAUSE_GROWTH, true);
+    return true;
+}
+
+static bool judge_fragmentation(const struct oom *message, struct oom_diagnosis *out)
+{
+    enum oom_sure fits = fits_with(message, out, out->unallocated);
+    if (fits == OOM_NO || !is_share(out->unallocated, out->reserved, SLACK_PERCENT))
+        return false;
+    say_unallocated(message, out);
+    decide(out, OOM_CAUSE_FRAGMENTATION, fits == OOM_YES);
+    return true;
+}
+
+static void judge_capacity(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of;
+    if (!of[OOM_ALLOCATED].valid && !out->reserved.valid) {
+        SAY(out, "How much of the GPU this program itself had is not in the message.");
+        return;
+    }
+    struct oom_size needed = of[OOM_ALLOCATED].valid ? of[OOM_ALLOCATED] : out->reserved;
+    SAY(out, "Tensors held %s, and %s more was asked for: %s together, with %s that a new segment could have.",
+        SHOW(needed), SHOW(of[OOM_REQUESTED]), SHOW(oom_size_add(needed, of[OOM_REQUESTED])), SHOW(out->room));
+    if (out->expandable_fits)
+        SAY(out,
+            "The %s that was reserved and in no tensor would have held this request, but is less than %d %% of what "
+            "is reserved: little is gained by it.",
+            SHOW(out->unallocated), SLACK_PERCENT);
+    else if (out->unallocated.valid)
+        SAY(out, "The %s that was reserved and in no tensor would not have held it even in one piece with the rest.",
+            SHOW(out->unallocated));
+    decide(out, OOM_CAUSE_CAPACITY, out->reserved.valid && !out->expandable_fits);
+}
+
+static void say_details(const struct oom *message, struct oom_diagnosis *out)
+{
+    const struct oom_size *of = message->of;
+    if (of[OOM_REQUESTED].valid && message->framework == OOM_PYTORCH && of[OOM_REQUESTED].bytes == SMALL_SEGMENT)
+        SAY(out, "20.00 MiB is the size of a segment: the tensor itself may have been as small as 1 MiB.");
+    if (of[OOM_PRIVATE].valid && of[OOM_PRIVATE].bytes > 0)
+        SAY(out, "%s is in private pools (CUDA graphs): only their own graphs can use it.", SHOW(of[OOM_PRIVATE]));
+    if (out->own_pid >= 0)
+        SAY(out,
+            "Process %lld is taken for this one, as it holds what the framework has reserved; containers hide which "
+            "it is.",
+            (long long)out->own_pid);
+    size_t contexts = 0;
+    for (size_t i = 0; i < message->process_count; i++)
+        contexts += message->processes[i].memory.valid && message->processes[i].pid != out->own_pid &&
+                    message->processes[i].memory.bytes < UINT64_C(1) << 30;
+    if (contexts >= 2)
+        SAY(out,
+            "%zu processes hold less than 1 GiB each: bare CUDA contexts look so, of loader workers that touched the "
+            "GPU, or of ranks that all begin on GPU %lld.",
+            contexts, (long long)(message->gpu < 0 ? 0 : message->gpu));
+}
+
+static void judge(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
+{
+    const struct oom_size request = message->of[OOM_REQUESTED];
+    if (!request.valid) {
+        SAY(out, "The message says that memory ran out, and no number.");
+        return;
+    }
+    if (!out->room.valid) {
+        SAY(out, "The message says that %s was asked for, and not how much there was.", SHOW(request));
+        return;
+    }
+    if (oom_size_covers(out->room, request) == OOM_YES) {
+        SAY(out,
+            "%s was free when the message was made, more than the %s asked for: either another process gave it back "
+            "in between, or something limits this one that the message does not name.",
+            SHOW(out->room), SHOW(request));
+        return;
+    }
+    if (judge_cap(message, out))
+        return;
+    SAY(out, "%s was asked for, and the GPU had %s free: %s was missing.", SHOW(request), SHOW(out->room),
+        SHOW(out->missing));
+    if (!judge_others(message, out) && !judge_growth(known, out) && !judge_fragmentation(message, out))
+        judge_capacity(message, out);
+}
+
+void oom_diagnose(const struct oom *message, const struct oom_circumstances *known, struct oom_diagnosis *out)
+{
+    *out = (struct oom_diagnosis){.own_pid = -1};
+    work_out(message, out);
+    out->expandable_fits = out->unallocated.valid && out->room.valid && message->of[OOM_REQUESTED].valid &&
+                           oom_size_covers(out->room, message->of[OOM_REQUESTED]) != OOM_YES &&
+                           fits_with(message, out, out->unallocated) == OOM_YES;
+    judge(message, known, out);
+    say_details(message, out);
+    remedies_fill(message, known, out);
+}
+
+void oom_diagnosis_fini(struct oom_diagnosis *diagnosis)
+{
+    strv_fini(&diagnosis->reasons);
+    for (size_t i = 0; i < diagnosis->remedy_count; i++)
+        free(diagnosis->remedies[i].effect);
+    *diagnosis = (struct oom_diagnosis){.own_pid = -1};
+}

@@ -1,0 +1,380 @@
+/* A log is read line by line, in pieces of bounded length; of each the blanks are taken out, so that the words of a message
+ * are found however it was broken. Every source of lines has its own open message. */
+#include "gpu_memory/oom/oom.h"
+
+#include "base/mem.h"
+#include "gpu_memory/oom/message.h"
+#include "gpu_memory/oom/source.h"
+
+#include <string.h>
+
+enum {
+    PIECE_MAX = 4096, /* of a line: what is longer comes in several */
+    TAIL_MAX = 47,    /* of the text before: no phrase is longer */
+    BODY_MAX = 16384, /* of a message */
+    LINES_MAX = 300,
+    IDLE_MAX = 6, /* lines that add nothing: the message has ended */
+    SOURCES_MAX = 32,
+    PHRASES_MAX = 32,
+    ESCAPE_MAX = 256, /* a terminal's sequence that never ends is none */
+    LEAD_MAX = 200,
+};
+
+enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_TITLE, ESCAPE_TITLE_END };
+
+struct phrase {
+    char text[TAIL_MAX + 1]; /* without blanks */
+    size_t length;
+    enum oom_framework framework;
+};
+
+struct source {
+    char name[OOM_SOURCE_SIZE];
+    uint64_t used; /* line: the one that was silent for longest makes room */
+    char tail[TAIL_MAX];
+    size_t tail_length;
+    bool open;
+    struct text body; /* without blanks */
+    size_t scanned;
+    unsigned lines, idle;
+    struct oom message;
+};
+
+struct oom_finder {
+    oom_found_fn *found;
+    void *context;
+    struct phrase phrases[PHRASES_MAX];
+    size_t phrase_count;
+    struct source *sources[SOURCES_MAX];
+    size_t source_count;
+    struct source *source; /* of the line that is being read; NULL: it begins */
+    uint64_t line;         /* from 1 */
+    bool any;              /* bytes of it came */
+    enum escape escape;
+    size_t escape_length;
+    char piece[PIECE_MAX];
+    size_t length;
+};
+
+/* A piece without its blanks, behind the tail of what came before it. */
+struct window {
+    char text[TAIL_MAX + PIECE_MAX];
+    size_t length, tail; /* tail: where the piece begins */
+    const char *raw;     /* the piece as it stands */
+    size_t raw_length;
+    bool line_begins;
+};
+
+struct hit {
+    size_t begin, end; /* in the window; end 0: none */
+    enum oom_framework framework;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\0';
+}
+
+struct oom_finder *oom_finder_new(oom_found_fn *found, void *context)
+{
+    struct oom_finder *finder = mem_alloc(sizeof *finder);
+    finder->found = found;
+    finder->context = context;
+    finder->line = 1;
+    for (const struct oom_phrase *from = oom_phrases; from->text; from++) {
+        struct phrase *phrase = &finder->phrases[finder->phrase_count++];
+        phrase->framework = from->framework;
+        for (const char *c = from->text; *c; c++)
+            if (!is_blank(*c))
+                phrase->text[phrase->length++] = *c;
+    }
+    return finder;
+}
+
+static void source_free(struct source *source)
+{
+    text_fini(&source->body);
+    free(source);
+}
+
+void oom_finder_free(struct oom_finder *finder)
+{
+    if (!finder)
+        return;
+    for (size_t i = 0; i < finder->source_count; i++)
+        source_free(finder->sources[i]);
+    free(finder);
+}
+
+static void close_message(struct oom_finder *finder, struct source *source)
+{
+    if (!source->open)
+        return;
+    source->open = false;
+    message_scan(text_get(&source->body), source->body.length, &source->scanned, &source->message);
+    if (message_end(text_get(&source->body), source->body.length, &source->message))
+        finder->found(finder->context, &source->message);
+}
+
+static struct source *source_for(struct oom_finder *finder, const char *name)
+{
+    struct source *oldest = NULL;
+    for (size_t i = 0; i < finder->source_count; i++) {
+        struct source *source = finder->sources[i];
+        if (strcmp(source->name, name) == 0)
+            return source;
+        if (!oldest || source->used < oldest->used)
+            oldest = source;
+    }
+    if (finder->source_count < SOURCES_MAX) {
+        oldest = finder->sources[finder->source_count++] = mem_alloc(sizeof *oldest);
+    } else {
+        close_message(finder, oldest);
+        text_fini(&oldest->body);
+        *oldest = (struct source){0};
+    }
+    strcpy(oldest->name, name);
+    return oldest;
+}
+
+/* "- Free: ..." and "> quoted": the sign is left out, and parts the words before from those behind. */
+static size_t skip_bullet(const char *raw, size_t length, char *sign)
+{
+    size_t i = 0;
+    *sign = '\0';
+    while (i < length && (is_blank(raw[i]) || raw[i] == '>' || raw[i] == '|'))
+        i++;
+    bool ascii = i + 1 < length && strchr("-*+", raw[i]) && raw[i] && is_blank(raw[i + 1]);
+    bool wide = i + 2 < length && (memcmp(raw + i, "\xe2\x80\xa2", 3) == 0 || memcmp(raw + i, "\xe2\x80\x93", 3) == 0);
+    if (ascii || wide)
+        *sign = ';';
+    return i + (ascii ? 1 : wide ? 3 : 0);
+}
+
+static void fill_window(const struct source *source, const char *raw, size_t length, bool begins, struct window *out)
+{
+    memcpy(out->text, source->tail, source->tail_length);
+    out->length = out->tail = source->tail_length;
+    out->raw = raw;
+    out->raw_length = length;
+    out->line_begins = begins;
+    char sign = '\0';
+    size_t i = begins ? skip_bullet(raw, length, &sign) : 0;
+    if (sign)
+        out->text[out->length++] = sign;
+    for (; i < length; i++)
+        if (!is_blank(raw[i]) && raw[i] != '*' && raw[i] != '`')
+            out->text[out->length++] = raw[i];
+}
+
+static bool may_hold(const struct window *window)
+{
+    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOMwhen", "runtimeerror(2)"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(window->text, window->length, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+static bool is_quoted(const struct window *window, size_t begin, size_t end)
+{
+    return begin > 0 && end < window->length && (window->text[begin - 1] == '"' || window->text[begin - 1] == '\'') &&
+           window->text[end] == window->text[begin - 1];
+}
+
+/* The first place of this phrase that is no quotation and does not lie in the tail altogether. */
+static bool find_phrase(const struct window *window, const struct phrase *phrase, size_t from, size_t *begin)
+{
+    size_t known = window->tail + 1 > phrase->length ? window->tail + 1 - phrase->length : 0;
+    const char *end = window->text + window->length;
+    for (const char *at = window->text + (from > known ? from : known); at < end; at++) {
+        at = memmem(at, (size_t)(end - at), phrase->text, phrase->length);
+        if (!at)
+            return false;
+        *begin = (size_t)(at - window->text);
+        if (!is_quoted(window, *begin, *begin + phrase->length))
+            return true;
+    }
+    return false;
+}
+
+static struct hit find_hit(const struct oom_finder *finder, const struct window *window, size_t from)
+{
+    struct hit hit = {0};
+    for (size_t i = 0; i < finder->phrase_count; i++) {
+        const struct phrase *phrase = &finder->phrases[i];
+        size_t begin;
+        if (find_phrase(window, phrase, from, &begin) && (hit.end == 0 || begin < hit.begin))
+            hit = (struct hit){begin, begin + phrase->length, phrase->framework};
+    }
+    return hit;
+}
+
+static void add_body(struct source *source, const char *words, size_t length)
+{
+    size_t room = BODY_MAX - source->body.length;
+    text_add_bytes(&source->body, words, length < room ? length : room);
+}
+
+/* The line as a person would know it again, in ASCII. */
+static void take_text(const struct window *window, char out[OOM_TEXT_SIZE])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < window->raw_length && used < OOM_TEXT_SIZE - 1; i++) {
+        unsigned char c = (unsigned char)window->raw[i];
+        bool plain = c > ' ' && c < 0x7f;
+        if (plain || (used > 0 && out[used - 1] != ' '))
+            out[used++] = plain ? (char)c : c < 0x80 ? ' ' : '?';
+    }
+    while (used > 0 && out[used - 1] == ' ')
+        used--;
+    out[used] = '\0';
+}
+
+static void open_message(struct oom_finder *finder, struct source *source, const struct window *window,
+                         const struct hit *hit)
+{
+    source->open = true;
+    source->scanned = 0;
+    source->lines = source->idle = 0;
+    source->message =
+        (struct oom){.framework = hit->framework, .line = finder->line, .last_line = finder->line, .gpu = -1};
+    strcpy(source->message.source, source->name);
+    take_text(window, source->message.text);
+    text_clear(&source->body);
+    size_t lead = hit->begin > window->tail ? hit->begin - window->tail : 0;
+    lead = lead < LEAD_MAX ? lead : LEAD_MAX;
+    message_front(window->text + hit->begin - lead, lead, &source->message);
+    /* What a driver's error says of sizes stands in front of it. */
+    lead = hit->framework == OOM_CUDA ? lead : 0;
+    add_body(source, window->text + hit->begin - lead, hit->end - hit->begin + lead);
+}
+
+/* Only what came behind the last phrase: none is found twice. */
+static void keep_tail(struct source *source, const struct window *window, size_t from)
+{
+    size_t rest = window->length - from, count = rest < TAIL_MAX ? rest : TAIL_MAX;
+    memmove(source->tail, window->text + window->length - count, count);
+    source->tail_length = count;
+}
+
+static void take_piece(struct oom_finder *finder, struct source *source, const char *raw, size_t length, bool begins)
+{
+    struct window window;
+    fill_window(source, raw, length, begins, &window);
+    size_t from = 0, unread = window.tail;
+    struct hit hit = may_hold(&window) ? find_hit(finder, &window, 0) : (struct hit){0};
+    while (hit.end > 0) {
+        if (source->open && hit.begin > unread)
+            add_body(source, window.text + unread, hit.begin - unread);
+        close_message(finder, source);
+        open_message(finder, source, &window, &hit);
+        from = unread = hit.end;
+        hit = find_hit(finder, &window, from);
+    }
+    if (source->open)
+        add_body(source, window.text + unread, window.length - unread);
+    keep_tail(source, &window, from);
+}
+
+static void end_line(struct oom_finder *finder, struct source *source, bool empty)
+{
+    if (!source->open)
+        return;
+    size_t found = message_scan(text_get(&source->body), source->body.length, &source->scanned, &source->message);
+    if (found > 0)
+        source->message.last_line = finder->line;
+    source->idle = found > 0 ? 0 : source->idle + !empty;
+    source->lines++;
+    /* A driver's error is one line. */
+    bool ended = source->message.framework == OOM_CUDA || source->idle > IDLE_MAX || source->lines > LINES_MAX ||
+                 source->body.length >= BODY_MAX;
+    if (ended)
+        close_message(finder, source);
+}
+
+/* What was gathered of a line. */
+static void flush(struct oom_finder *finder, bool ends)
+{
+    char name[OOM_SOURCE_SIZE];
+    const char *raw = finder->piece;
+    size_t length = finder->length;
+    bool begins = finder->source == NULL;
+    if (begins) {
+        size_t front = source_read(raw, length, name, sizeof name);
+        raw += front;
+        length -= front;
+        finder->source = source_for(finder, name);
+        finder->source->used = finder->line;
+    }
+    take_piece(finder, finder->source, raw, length, begins);
+    if (ends) {
+        end_line(finder, finder->source, begins && length == 0);
+        finder->source = NULL;
+    }
+    finder->length = 0;
+}
+
+/* True: the byte belongs to a sequence that colours a terminal's text, or sets its title. */
+static bool take_escape(struct oom_finder *finder, char c)
+{
+    unsigned char byte = (unsigned char)c;
+    if (finder->escape != ESCAPE_NONE && ++finder->escape_length > ESCAPE_MAX)
+        finder->escape = ESCAPE_NONE;
+    switch (finder->escape) {
+    case ESCAPE_NONE:
+        if (c != '\x1b')
+            return false;
+        finder->escape = ESCAPE_BEGUN;
+        finder->escape_length = 0;
+        break;
+    case ESCAPE_BEGUN:
+        finder->escape = c == '[' ? ESCAPE_CONTROL : c == ']' ? ESCAPE_TITLE : ESCAPE_NONE;
+        break;
+    case ESCAPE_CONTROL:
+        if (byte < 0x20 || byte > 0x3f)
+            finder->escape = ESCAPE_NONE;
+        break;
+    case ESCAPE_TITLE:
+        if (c == '\a')
+            finder->escape = ESCAPE_NONE;
+        else if (c == '\x1b')
+            finder->escape = ESCAPE_TITLE_END;
+        break;
+    case ESCAPE_TITLE_END:
+        finder->escape = ESCAPE_NONE;
+        break;
+    }
+    return true;
+}
+
+void oom_finder_take(struct oom_finder *finder, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char c = bytes[i];
+        finder->any = true;
+        if (c == '\n' || c == '\r') {
+            finder->escape = ESCAPE_NONE;
+            flush(finder, true);
+            finder->line += c == '\n';
+            finder->any = c != '\n';
+        } else if (!take_escape(finder, c)) {
+            finder->piece[finder->length++] = c;
+            if (finder->length == PIECE_MAX)
+                flush(finder, false);
+        }
+    }
+}
+
+void oom_finder_end(struct oom_finder *finder)
+{
+    if (finder->length > 0 || finder->source)
+        flush(finder, true);
+    for (size_t i = 0; i < finder->source_count; i++)
+        close_message(finder, finder->sources[i]);
+}
+
+uint64_t oom_finder_lines(const struct oom_finder *finder)
+{
+    return finder->line - 1 + finder->any;
+}

@@ -1,0 +1,30 @@
+/* growth: does the memory of a training grow from epoch to epoch, and in which one will it run out? Pure. */
+#ifndef TARE_GPU_MEMORY_OOM_GROWTH_H
+#define TARE_GPU_MEMORY_OOM_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the epochs so far say. Bytes are doubles: differences and quotients are taken of them. */
+struct growth {
+    size_t epochs;          /* whose peaks were looked at */
+    bool grows;             /* steadily: not what a warm-up, a single step or noise looks like */
+    double bytes_per_epoch; /* robust (Theil and Sen); 0 where it does not grow */
+    double first_bytes, last_bytes; /* peaks of the first epoch that counts, and of the last */
+};
+
+/* peaks: the highest memory in each epoch, from the first on, of epochs that have ended. At least 3 are needed. The first
+ * is warm-up: caches fill, the first validation comes; it counts only where the second and third go on as it began.
+ * limit_bytes: what there is (0: not known); growth of less than a hundredth of it in all is none. */
+struct growth growth_of(const double *peaks, size_t count, double limit_bytes);
+
+/* How many epochs after the last one memory runs out, when it goes on so: 1 is the next. 0: it does not grow, or the limit is
+ * not known. */
+size_t growth_epochs_left(const struct growth *growth, double limit_bytes);
+
+/* The median of the slopes between all pairs (Theil 1950, Sen 1968) of values at 0, 1, 2, ...; 0 for fewer than two. At
+ * most the last GROWTH_POINTS_MAX count. */
+enum { GROWTH_POINTS_MAX = 64 };
+double growth_slope(const double *values, size_t count);
+
+#endif

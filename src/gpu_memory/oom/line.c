@@ -1,0 +1,91 @@
+#include "gpu_memory/oom/line.h"
+
+#include <string.h>
+
+/* An earlier phrase of two that begin at one place wins. */
+const struct oom_phrase oom_phrases[] = {
+    {"CUDA out of memory", OOM_PYTORCH},
+    {"HIP out of memory", OOM_PYTORCH},
+    {"XPU out of memory", OOM_PYTORCH},
+    {"out of memory. Tried to allocate", OOM_PYTORCH},
+    {"would exceed allowed memory. (out of memory)", OOM_PYTORCH}, /* cudaMallocAsync's back end */
+    {"OOM when allocating tensor", OOM_TENSORFLOW},
+    {"RESOURCE_EXHAUSTED: Out of memory", OOM_XLA},
+    {"ran out of memory trying to allocate", OOM_XLA},
+    {"Out of memory while trying to allocate", OOM_XLA},
+    {"Out of memory allocating", OOM_CUPY},
+    {"CUDA error: out of memory", OOM_CUDA},
+    {"HIP error: out of memory", OOM_CUDA},
+    {"cuda runtime error (2)", OOM_CUDA}, /* PyTorch below 1.0: 2 is cudaErrorMemoryAllocation */
+    {"CUDA_ERROR_OUT_OF_MEMORY", OOM_CUDA},
+    {"cudaErrorMemoryAllocation", OOM_CUDA},
+    {"hipErrorOutOfMemory", OOM_CUDA},
+    {"CUBLAS_STATUS_ALLOC_FAILED", OOM_CUDA},
+    {"CUDNN_STATUS_ALLOC_FAILED", OOM_CUDA},
+    {"CUSOLVER_STATUS_ALLOC_FAILED", OOM_CUDA},
+    {"CUSPARSE_STATUS_ALLOC_FAILED", OOM_CUDA},
+    {NULL, OOM_NONE},
+};
+
+const char *oom_framework_name(enum oom_framework framework)
+{
+    static const char *const names[OOM_FRAMEWORKS] = {
+        [OOM_NONE] = "none", [OOM_PYTORCH] = "PyTorch", [OOM_TENSORFLOW] = "TensorFlow",
+        [OOM_XLA] = "XLA",   [OOM_CUPY] = "CuPy",       [OOM_CUDA] = "CUDA",
+    };
+    return names[framework];
+}
+
+static const char *find(const char *bytes, size_t length, const char *text)
+{
+    return memmem(bytes, length, text, strlen(text));
+}
+
+/* Most lines hold none of these, of which every phrase holds one. */
+static bool may_hold(const char *line, size_t length)
+{
+    static const char *const words[] = {"emory", "_MEMORY", "ALLOC_FAILED", "OOM when", "runtime error (2)"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (find(line, length, words[i]))
+            return true;
+    return false;
+}
+
+/* The phrase alone between quotes: a comparison in source code. */
+static bool is_quoted(const char *line, size_t length, const char *at, const char *text)
+{
+    const char *behind = at + strlen(text);
+    return at > line && behind < line + length && (at[-1] == '"' || at[-1] == '\'') && at[-1] == *behind;
+}
+
+/* The first place of the phrase that is no quotation. */
+static const char *find_phrase(const char *line, size_t length, const char *text)
+{
+    const char *end = line + length;
+    for (const char *from = line, *at; (at = find(from, (size_t)(end - from), text)); from = at + 1)
+        if (!is_quoted(line, length, at, text))
+            return at;
+    return NULL;
+}
+
+static bool is_harmless(const char *line, size_t length)
+{
+    return find(line, length, "caller indicates that this is not a failure") || find(line, length, "device:CPU:") ||
+           find(line, length, "by allocator cpu");
+}
+
+enum oom_framework oom_line_framework(const char *line, size_t length)
+{
+    enum oom_framework found = OOM_NONE;
+    const char *first = NULL;
+    if (!may_hold(line, length))
+        return OOM_NONE;
+    for (const struct oom_phrase *phrase = oom_phrases; phrase->text; phrase++) {
+        const char *at = find_phrase(line, length, phrase->text);
+        if (!at || (first && at >= first))
+            continue;
+        first = at;
+        found = phrase->framework;
+    }
+    return found != OOM_NONE && is_harmless(line, length) ? OOM_NONE : found;
+}

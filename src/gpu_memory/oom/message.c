@@ -1,0 +1,278 @@
+#include "gpu_memory/oom/message.h"
+
+#include <string.h>
+#include <strings.h>
+
+const char *oom_figure_name(enum oom_figure figure)
+{
+    static const char *const names[OOM_FIGURES] = {
+        [OOM_REQUESTED] = "requested",
+        [OOM_TOTAL] = "total",
+        [OOM_FREE] = "free",
+        [OOM_OWN] = "this_process",
+        [OOM_ALLOWED] = "allowed",
+        [OOM_ALLOCATED] = "allocated",
+        [OOM_UNALLOCATED] = "reserved_unallocated",
+        [OOM_PRIVATE] = "private_pools",
+        [OOM_RESERVED] = "reserved",
+    };
+    return names[figure];
+}
+
+/* The words around a size say what it is. All rows: PyTorch's source from 1.0 to 2.11 (CUDACachingAllocator.cpp,
+ * CUDAMallocAsyncAllocator.cpp), XLA's bfc_allocator.cc, CuPy's memory.pyx, and the same as people put it into lists. */
+static const struct clause {
+    const char *before, *behind; /* "": anything */
+    enum oom_figure figure;
+} clauses[] = {
+    {"triedtoallocate", "", OOM_REQUESTED},
+    {"triedtoallocate:", "", OOM_REQUESTED},
+    {"tryingtoallocate", "", OOM_REQUESTED},
+    {"outofmemoryallocating", "", OOM_REQUESTED},
+    {"requested:", "", OOM_REQUESTED},
+    {"(", ")fromdevice", OOM_REQUESTED}, /* TensorFlow: "failed to allocate 2.00G (2147483648 bytes) from device" */
+    {"totalcapacityof", "", OOM_TOTAL},
+    {"totalcapactyof", "", OOM_TOTAL}, /* 2.1 spells it so */
+    {"", "totalcapacity", OOM_TOTAL},
+    {"capacity:", "", OOM_TOTAL},
+    {"devicelimit:", "", OOM_TOTAL},
+    {"ofwhich", "isfree", OOM_FREE},
+    {"", "free", OOM_FREE},
+    {"free:", "", OOM_FREE},
+    {"free(accordingtocuda):", "", OOM_FREE},
+    {"thisprocesshas", "memoryinuse", OOM_OWN},
+    {"inusebyprocess:", "", OOM_OWN},
+    {"inusebythisprocess:", "", OOM_OWN},
+    {"", "allowed", OOM_ALLOWED},
+    {"allowed:", "", OOM_ALLOWED},
+    {"memoryfraction):", "", OOM_ALLOWED},
+    {"limitsetto:", "", OOM_ALLOWED},
+    {"", "isallocatedbypytorch", OOM_ALLOCATED},
+    {"", "alreadyallocated", OOM_ALLOCATED},
+    {"allocatedbypytorch:", "", OOM_ALLOCATED},
+    {"alreadyallocated:", "", OOM_ALLOCATED},
+    {"currentlyallocated:", "", OOM_ALLOCATED},
+    {"", "isreservedbypytorchbutunallocated", OOM_UNALLOCATED},
+    {"reservedbypytorchbutunallocated:", "", OOM_UNALLOCATED},
+    {"reservedbutunallocated:", "", OOM_UNALLOCATED},
+    {"", "allocatedinprivatepools", OOM_PRIVATE},
+    {"privatepools:", "", OOM_PRIVATE},
+    {"", "reservedintotalbypytorch", OOM_RESERVED},
+    /* 1.0 to 1.3: "memory held by the allocator but not used by the program" (pytorch/pytorch pull request 13751, which
+     * brought the message), not all that is reserved. 1.4 replaced it by "reserved in total". */
+    {"", "cached", OOM_UNALLOCATED},
+    {"cached:", "", OOM_UNALLOCATED},
+    {"reservedintotalbypytorch:", "", OOM_RESERVED},
+    {"reservedbypytorch:", "", OOM_RESERVED},
+    {"reservedintotal:", "", OOM_RESERVED},
+    {"allocatedsofar:", "", OOM_RESERVED}, /* CuPy: all that its pool has from the driver */
+};
+
+struct words {
+    const char *text;
+    size_t length;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool ends_with(struct words words, const char *end)
+{
+    size_t length = strlen(end);
+    return length <= words.length && strncasecmp(words.text + words.length - length, end, length) == 0;
+}
+
+/* And no longer word begins so: "free" is not "freed". */
+static bool begins_with(struct words words, const char *begin)
+{
+    size_t length = strlen(begin);
+    return length <= words.length && strncasecmp(words.text, begin, length) == 0 &&
+           (length == 0 || length == words.length || !is_letter(words.text[length]));
+}
+
+/* "Process968has" in front of "520.00MiBmemoryinuse", or "Process968:" in a list: the pid, or -1. */
+static int64_t process_before(struct words before, struct words behind)
+{
+    static const char name[] = "process";
+    struct words rest = before;
+    bool sentence = ends_with(rest, "has") && begins_with(behind, "memoryinuse");
+    if (!sentence && !ends_with(rest, ":"))
+        return -1;
+    rest.length -= sentence ? 3 : 1;
+    size_t end = rest.length;
+    int64_t pid = 0, place = 1;
+    for (; rest.length > 0 && is_digit(rest.text[rest.length - 1]) && end - rest.length < 10; place *= 10)
+        pid += (rest.text[--rest.length] - '0') * place;
+    return rest.length < end && ends_with(rest, name) ? pid : -1;
+}
+
+static bool take_process(struct words before, struct words behind, struct oom_size size, struct oom *out)
+{
+    int64_t pid = process_before(before, behind);
+    if (pid < 0)
+        return false;
+    for (size_t i = 0; i < out->process_count; i++)
+        if (out->processes[i].pid == pid)
+            return false;
+    if (out->process_count < OOM_PROCESSES_MAX)
+        out->processes[out->process_count++] = (struct oom_process){pid, size};
+    else
+        out->processes_left_out++;
+    return true;
+}
+
+/* What was said once stays. */
+static bool take_size(struct words before, struct words behind, struct oom_size size, struct oom *out)
+{
+    if (take_process(before, behind, size, out))
+        return true;
+    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++) {
+        const struct clause *clause = &clauses[i];
+        if (!ends_with(before, clause->before) || !begins_with(behind, clause->behind))
+            continue;
+        if (out->of[clause->figure].valid || !size.valid)
+            return false;
+        out->of[clause->figure] = size;
+        return true;
+    }
+    return false;
+}
+
+/* Not amid one: "139.80", "8,000"; but a sentence may end in front of it: "in use. 2.50 GiB". */
+static bool begins_number(const char *squeezed, size_t i)
+{
+    char before = i > 0 ? squeezed[i - 1] : ' ';
+    bool parted = before == '.' || before == ',';
+    return is_digit(squeezed[i]) && !is_digit(before) && !(parted && i > 1 && is_digit(squeezed[i - 2]));
+}
+
+size_t message_scan(const char *squeezed, size_t length, size_t *from, struct oom *out)
+{
+    size_t found = 0;
+    for (size_t i = *from; i < length; i++) {
+        if (!begins_number(squeezed, i))
+            continue;
+        struct oom_size size;
+        size_t taken = oom_size_read(squeezed + i, length - i, &size);
+        if (taken == 0)
+            continue;
+        struct words front = {squeezed, i}, behind = {squeezed + i + taken, length - i - taken};
+        i += taken - 1;
+        if (!take_size(front, behind, size, out))
+            continue;
+        found++;
+        *from = i + 1;
+    }
+    return found;
+}
+
+static struct words find(struct words words, const char *text)
+{
+    const char *at = words.length ? memmem(words.text, words.length, text, strlen(text)) : NULL;
+    if (!at)
+        return (struct words){0};
+    at += strlen(text);
+    return (struct words){at, (size_t)(words.text + words.length - at)};
+}
+
+static void read_gpu(struct words words, const char *const *fronts, struct oom *out)
+{
+    for (; out->gpu < 0 && *fronts; fronts++) {
+        struct words rest = find(words, *fronts);
+        size_t digits = 0;
+        int64_t number = 0;
+        for (; digits < rest.length && digits < 4 && is_digit(rest.text[digits]); digits++)
+            number = number * 10 + (rest.text[digits] - '0');
+        /* "GPU10.76GiB" has no number but a size. */
+        if (digits > 0 && (digits == rest.length || (rest.text[digits] != '.' && !is_digit(rest.text[digits]))))
+            out->gpu = number;
+    }
+}
+
+void message_front(const char *squeezed, size_t length, struct oom *out)
+{
+    static const char *const fronts[] = {"Allocationondevice", "Allocator(GPU_", NULL};
+    read_gpu((struct words){squeezed, length}, fronts, out);
+}
+
+/* An overlong or senseless shape has no size. */
+static bool multiply(struct words dimensions, uint64_t *product)
+{
+    uint64_t number = 0;
+    *product = 1;
+    for (size_t i = 0; i <= dimensions.length; i++) {
+        bool ends = i == dimensions.length || dimensions.text[i] == ',';
+        if (!ends && !is_digit(dimensions.text[i]))
+            return false;
+        if (!ends && __builtin_mul_overflow(number, 10, &number))
+            return false;
+        if (!ends && __builtin_add_overflow(number, (uint64_t)(dimensions.text[i] - '0'), &number))
+            return false;
+        if (ends && __builtin_mul_overflow(*product, number, product))
+            return false;
+        if (ends)
+            number = 0;
+    }
+    return dimensions.length > 0;
+}
+
+static uint64_t type_bytes(struct words type, const char **name)
+{
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } types[] = {{"float", 4},  {"double", 8}, {"half", 2},   {"bfloat16", 2},   {"int64", 8},     {"int32", 4},
+                 {"int16", 2},  {"int8", 1},   {"uint8", 1},  {"bool", 1},       {"complex64", 8}, {"complex128", 16},
+                 {"uint16", 2}, {"uint32", 4}, {"uint64", 8}, {"float8_e5m2", 1}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        size_t length = strlen(types[i].name);
+        if (type.length > length && memcmp(type.text, types[i].name, length) == 0 &&
+            strncmp(type.text + length, "on", type.length - length < 2 ? type.length - length : 2) == 0) {
+            *name = types[i].name;
+            return types[i].bytes;
+        }
+    }
+    *name = "";
+    return 0;
+}
+
+/* "withshape[64,512]andtypefloaton/job:..." */
+static void read_shape(struct words words, struct oom *out)
+{
+    struct words shape = find(words, "withshape[");
+    const char *end = shape.length ? memchr(shape.text, ']', shape.length) : NULL;
+    if (!end || (size_t)(end - shape.text) >= OOM_SHAPE_SIZE - sizeof "complex128")
+        return;
+    struct words rest = {end, shape.length - (size_t)(end - shape.text)}, type = find(rest, "]andtype");
+    shape.length = (size_t)(end - shape.text);
+    const char *name = "";
+    uint64_t product, bytes = type_bytes(type, &name);
+    if (!multiply(shape, &product))
+        return;
+    size_t at = 0;
+    for (; at < shape.length; at++)
+        out->shape[at] = shape.text[at] == ',' ? 'x' : shape.text[at];
+    if (*name)
+        out->shape[at++] = ' ';
+    for (size_t i = 0; name[i]; i++)
+        out->shape[at++] = name[i];
+    if (bytes > 0 && !out->of[OOM_REQUESTED].valid && !__builtin_mul_overflow(product, bytes, &product))
+        out->of[OOM_REQUESTED] = oom_size_of(product);
+}
+
+bool message_end(const char *squeezed, size_t length, struct oom *out)
+{
+    static const char *const fronts[] = {"device:GPU:", "GPU:", "GPU_", "GPU", "cuda:", NULL};
+    struct words words = {squeezed, length};
+    read_gpu(words, fronts, out);
+    read_shape(words, out);
+    return !find(words, "callerindicatesthatthisisnotafailure").text && !find(words, "device:CPU:").text &&
+           !find(words, "byallocatorcpu").text;
+}

@@ -1,0 +1,113 @@
+/* Which GPU it is: its row in the ledger, the calling thread's, what a program is shown of it. */
+#include "gpu_memory/preload/entry.h"
+#include "gpu_memory/preload/ledger.h"
+#include "gpu_memory/preload/real.h"
+
+#include <string.h>
+
+static uint64_t limit_of(const struct gpu_ledger *ledger, uint64_t total)
+{
+    uint64_t parts = ledger->limit_share;
+    uint64_t share = total / GPU_LEDGER_WHOLE * parts + total % GPU_LEDGER_WHOLE * parts / GPU_LEDGER_WHOLE;
+    uint64_t least = ledger->limit && (!share || ledger->limit < share) ? ledger->limit : share;
+    return least && least < total ? least : 0;
+}
+
+/* Finds the GPU's row, or makes it. Rows stay. */
+static int row_of(struct gpu_ledger *ledger, const struct cu_uuid *uuid, uint64_t total)
+{
+    for (int i = 0; i < GPU_LEDGER_GPUS;) {
+        struct gpu_ledger_gpu *gpu = &ledger->gpus[i];
+        uint32_t state = GPU_LEDGER_FREE;
+        if (atomic_compare_exchange_strong(&gpu->state, &state, GPU_LEDGER_TAKING)) {
+            memcpy(gpu->uuid, uuid->bytes, sizeof gpu->uuid);
+            gpu->total = total;
+            gpu->limit = limit_of(ledger, total);
+            atomic_store_explicit(&gpu->state, GPU_LEDGER_USED, memory_order_release);
+            return i;
+        }
+        if (state == GPU_LEDGER_TAKING)
+            continue; /* another process is a few stores from its end */
+        if (memcmp(gpu->uuid, uuid->bytes, sizeof gpu->uuid) == 0)
+            return i;
+        i++;
+    }
+    return -1;
+}
+
+static int gpu_find(struct process_state *state, cu_device device)
+{
+    struct cu_uuid uuid;
+    size_t total = 0;
+    __typeof__(&cuDeviceGetUuid) ask = REAL(cuDeviceGetUuid_v2);
+    ask = ask ? ask : REAL(cuDeviceGetUuid);
+    if (!ask || ask(&uuid, device) != CUDA_SUCCESS || !REAL(cuDeviceTotalMem_v2) ||
+        REAL(cuDeviceTotalMem_v2)(&total, device) != CUDA_SUCCESS)
+        return -1;
+    return row_of(state->ledger, &uuid, total);
+}
+
+int ledger_gpu(cu_device device)
+{
+    struct process_state *state = process_state_get();
+    if (!state || device < 0 || device >= STATE_GPUS)
+        return -1;
+    int place = atomic_load_explicit(&state->gpus[device].place, memory_order_relaxed);
+    if (place == 0) {
+        int found = gpu_find(state, device);
+        place = found < 0 ? -1 : found + 1;
+        atomic_store_explicit(&state->gpus[device].place, place, memory_order_relaxed);
+    }
+    return place < 0 ? -1 : place - 1;
+}
+
+static struct ledger_here look_here(void *context)
+{
+    struct ledger_here here = {.context = context, .gpu = -1};
+    cu_device device;
+    if (!REAL(cuCtxGetDevice) || REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS)
+        return here;
+    here.gpu = ledger_gpu(device);
+    if (!REAL(cuDeviceGetMemPool) || REAL(cuDeviceGetMemPool)(&here.pool, device) != CUDA_SUCCESS)
+        here.pool = NULL;
+    return here;
+}
+
+struct ledger_here ledger_here(void)
+{
+    static _Thread_local struct {
+        struct ledger_here here;
+        uint64_t changes; /* + 1; 0: nothing is remembered */
+    } known __attribute__((tls_model("initial-exec")));
+    const struct process_state *state = process_state_get();
+    void *context = NULL;
+    if (!state || !REAL(cuCtxGetCurrent) || REAL(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+        return (struct ledger_here){.gpu = -1};
+    uint64_t changes = atomic_load_explicit(&state->changes, memory_order_acquire) + 1;
+    if (known.here.context != context || known.changes != changes) {
+        known.here = look_here(context);
+        known.changes = known.here.gpu >= 0 ? changes : 0;
+    }
+    return known.here;
+}
+
+void ledger_forget(void)
+{
+    struct process_state *state = process_state_get();
+    if (state)
+        atomic_fetch_add(&state->changes, 1);
+}
+
+void ledger_show(int gpu, uint64_t *free_bytes, uint64_t *total)
+{
+    struct process_state *state = process_state_get();
+    uint64_t limit = state->ledger->gpus[gpu].limit;
+    if (!limit)
+        return;
+    ledger_reap(state, gpu);
+    uint64_t left = ledger_headroom(state, gpu);
+    if (total && *total > limit)
+        *total = limit;
+    if (free_bytes && *free_bytes > left)
+        *free_bytes = left;
+}

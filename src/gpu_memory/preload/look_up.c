@@ -1,0 +1,169 @@
+/* The dlsym and dlvsym that programs find first. A name that is not followed goes on to the real one by a jump,
+ * with the caller's own return address: RTLD_NEXT and RTLD_DEFAULT mean something else for every caller, and the
+ * real one tells callers apart by it. */
+#include "gpu_memory/preload/real.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+struct picked {
+    void *answer;
+    void *jump; /* not NULL: go on there instead */
+};
+
+/* Called by what stands at the end of this file. */
+struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
+    __attribute__((visibility("hidden"), used));
+struct picked look_up_plain(void *handle, const char *name, const void *caller)
+    __attribute__((visibility("hidden"), used));
+
+/* Looks as this library, which changes nothing for a handle of its own. */
+static void *ask(void *handle, const char *name, const char *version)
+{
+    return version ? real_dlvsym()(handle, name, version) : real_dlsym()(handle, name);
+}
+
+/* Whether the object that asks defines the name itself: it stands between others and the driver as this library does,
+ * and wants whoever comes after it. */
+static bool is_interposer(const void *caller, const char *name)
+{
+    Dl_info who, what;
+    void *object = dladdr(caller, &who) && who.dli_fname ? dlopen(who.dli_fname, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+    void *found = object ? real_dlsym()(object, name) : NULL;
+    bool state = found && dladdr(found, &what) && what.dli_fbase == who.dli_fbase;
+    if (object)
+        dlclose(object);
+    dlerror();
+    return state;
+}
+
+/* Without a handle the name means the first definition in sight. This library's own must not be taken for a driver
+ * that is not there: then the failing look-up behind it is the answer, and what dlerror(3) says. */
+static void *in_sight(int number, const char *name, const char *version)
+{
+    bool driver = real_load();
+    void *first = ask(RTLD_DEFAULT, name, version);
+    if (first && !real_is_ours(number, first))
+        return real_is_drivers(number, first) ? real_interposer(number) : first;
+    return ask(RTLD_NEXT, name, version) || (driver && real_get((enum real_name)number)) ? real_interposer(number)
+                                                                                         : NULL;
+}
+
+static void *in_object(int number, void *handle, const char *name, const char *version)
+{
+    real_load();
+    void *found = ask(handle, name, version);
+    if (found && real_is_ours(number, found))
+        return in_sight(number, name, version);
+    return real_is_drivers(number, found) ? real_interposer(number) : found;
+}
+
+/* Whoever looks up these two to look up the rest by them gets what he would get by his own link to them. */
+static void *dlsym_hook(const char *name)
+{
+    return strcmp(name, "dlsym") == 0 ? (void *)dlsym : strcmp(name, "dlvsym") == 0 ? (void *)dlvsym : NULL;
+}
+
+struct picked look_up(void *handle, const char *name, const char *version, const void *caller)
+{
+    struct picked on = {NULL, version ? (void *)real_dlvsym() : (void *)real_dlsym()};
+    int number = name ? real_find(name) : -1;
+    if (name && handle != RTLD_NEXT && handle != RTLD_DEFAULT && dlsym_hook(name)) {
+        void *found = ask(handle, name, version);
+        bool theirs = found == (void *)real_dlsym() || found == (void *)real_dlvsym();
+        return (struct picked){theirs ? dlsym_hook(name) : found, NULL};
+    }
+    if (number < 0 || (handle == RTLD_NEXT && is_interposer(caller, name)))
+        return on;
+    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+        void *answer = in_sight(number, name, version);
+        if (answer)
+            dlerror(); /* of a look-up on the way */
+        return (struct picked){answer, NULL};
+    }
+    return (struct picked){in_object(number, handle, name, version), NULL};
+}
+
+struct picked look_up_plain(void *handle, const char *name, const void *caller)
+{
+    return look_up(handle, name, NULL, caller);
+}
+
+/* Keep the arguments, ask, then return the answer or jump. */
+#if defined(__x86_64__)
+__asm__(".text\n"
+        ".globl dlsym\n.type dlsym, @function\n"
+        "dlsym:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "push %rdi\n.cfi_adjust_cfa_offset 8\n"
+        "push %rsi\n.cfi_adjust_cfa_offset 8\n"
+        "sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
+        "mov 24(%rsp), %rdx\n"
+        "call look_up_plain\n"
+        "add $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
+        "pop %rsi\n.cfi_adjust_cfa_offset -8\n"
+        "pop %rdi\n.cfi_adjust_cfa_offset -8\n"
+        "test %rdx, %rdx\n"
+        "jne 1f\n"
+        "ret\n"
+        "1: jmp *%rdx\n"
+        ".cfi_endproc\n.size dlsym, .-dlsym\n"
+        ".globl dlvsym\n.type dlvsym, @function\n"
+        "dlvsym:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "push %rdi\n.cfi_adjust_cfa_offset 8\n"
+        "push %rsi\n.cfi_adjust_cfa_offset 8\n"
+        "push %rdx\n.cfi_adjust_cfa_offset 8\n"
+        "mov 24(%rsp), %rcx\n"
+        "call look_up\n"
+        "mov %rdx, %rcx\n"
+        "pop %rdx\n.cfi_adjust_cfa_offset -8\n"
+        "pop %rsi\n.cfi_adjust_cfa_offset -8\n"
+        "pop %rdi\n.cfi_adjust_cfa_offset -8\n"
+        "test %rcx, %rcx\n"
+        "jne 1f\n"
+        "ret\n"
+        "1: jmp *%rcx\n"
+        ".cfi_endproc\n.size dlvsym, .-dlvsym\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl dlsym\n.type dlsym, %function\n"
+        "dlsym:\n"
+        ".cfi_startproc\n"
+        "stp x29, x30, [sp, #-32]!\n.cfi_def_cfa_offset 32\n.cfi_offset x29, -32\n.cfi_offset x30, -24\n"
+        "stp x0, x1, [sp, #16]\n"
+        "mov x2, x30\n"
+        "bl look_up_plain\n"
+        "mov x16, x1\n"
+        "mov x17, x0\n"
+        "ldp x0, x1, [sp, #16]\n"
+        "ldp x29, x30, [sp], #32\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\n"
+        "cbnz x16, 1f\n"
+        "mov x0, x17\n"
+        "ret\n"
+        "1: br x16\n"
+        ".cfi_endproc\n.size dlsym, .-dlsym\n"
+        ".globl dlvsym\n.type dlvsym, %function\n"
+        "dlvsym:\n"
+        ".cfi_startproc\n"
+        "stp x29, x30, [sp, #-48]!\n.cfi_def_cfa_offset 48\n.cfi_offset x29, -48\n.cfi_offset x30, -40\n"
+        "stp x0, x1, [sp, #16]\n"
+        "str x2, [sp, #32]\n"
+        "mov x3, x30\n"
+        "bl look_up\n"
+        "mov x16, x1\n"
+        "mov x17, x0\n"
+        "ldp x0, x1, [sp, #16]\n"
+        "ldr x2, [sp, #32]\n"
+        "ldp x29, x30, [sp], #48\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\n"
+        "cbnz x16, 1f\n"
+        "mov x0, x17\n"
+        "ret\n"
+        "1: br x16\n"
+        ".cfi_endproc\n.size dlvsym, .-dlvsym\n");
+#else
+#error "libtare-cuda.so is made for x86-64 and arm64"
+#endif

@@ -1,0 +1,90 @@
+#include "machine/contain/holders.h"
+
+#include "base/cleanup.h"
+#include "machine/contain/procfs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINK_MAX_BYTES = 64, FDINFO_MAX = 4096 };
+
+static DIR *open_listing(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing && fd >= 0)
+        close(fd);
+    return listing;
+}
+
+/* "flags:\t0100001": octal; its last digit is the access mode of open(2), of which 0 is reading alone. */
+static bool writes(int process, const char *name)
+{
+    char path[300], text[FDINFO_MAX];
+    snprintf(path, sizeof path, "fdinfo/%s", name);
+    ssize_t length = proc_read_at(process, path, text, sizeof text);
+    const char *flags = length > 0 ? strstr(text, "flags:\t") : NULL;
+    if (!flags)
+        return false;
+    flags += strlen("flags:\t");
+    size_t digits = strspn(flags, "01234567");
+    return digits > 0 && (flags[digits - 1] - '0') % 4 != O_RDONLY;
+}
+
+static bool holds(int process, DIR *fds, const char *pipe)
+{
+    for (struct dirent *entry; (entry = readdir(fds));) {
+        char link[LINK_MAX_BYTES];
+        ssize_t length = readlinkat(dirfd(fds), entry->d_name, link, sizeof link - 1);
+        if (length <= 0)
+            continue;
+        link[length] = '\0';
+        if (strcmp(link, pipe) == 0 && writes(process, entry->d_name))
+            return true;
+    }
+    return false;
+}
+
+/* 1: it does, 0: no, -1: it may not be looked into. */
+static int process_holds(int proc, const char *pid, const char *pipe)
+{
+    AUTO_CLOSE int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *fds = process >= 0 ? open_listing(process, "fd") : NULL;
+    if (!fds)
+        return process >= 0 ? -1 : 0;
+    int found = holds(process, fds, pipe);
+    closedir(fds);
+    return found;
+}
+
+size_t holders_of_pipe(const char *proc, uint64_t inode, struct job_member *members, size_t max, size_t *hidden)
+{
+    char pipe[LINK_MAX_BYTES];
+    size_t count = 0;
+    *hidden = 0;
+    snprintf(pipe, sizeof pipe, "pipe:[%llu]", (unsigned long long)inode);
+    DIR *listing = open_listing(AT_FDCWD, proc);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        uint64_t pid = 0;
+        struct proc_stat stat;
+        if (!proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid) ||
+            !proc_stat_read(dirfd(listing), (pid_t)pid, &stat) || !proc_stat_alive(&stat))
+            continue;
+        int found = process_holds(dirfd(listing), entry->d_name, pipe);
+        *hidden += found < 0;
+        if (found <= 0)
+            continue;
+        if (count < max) {
+            members[count] = (struct job_member){.pid = stat.pid, .start_time = stat.start_time, .state = stat.state};
+            snprintf(members[count].command, sizeof members[count].command, "%s", stat.comm);
+        }
+        count++;
+    }
+    if (listing)
+        closedir(listing);
+    return count;
+}

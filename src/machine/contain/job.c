@@ -1,0 +1,214 @@
+#include "base/clock.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/job_private.h"
+#include "machine/contain/sys.h"
+#include "machine/contain/thaw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How long one call of job_kill may sweep (without a pid namespace), and job_free wait for the end of what it
+ * killed. */
+static const double SWEEP_S = 0.05;
+static const int64_t FREE_NS = 5 * NS_PER_S;
+
+const struct job_identity *job_identity(const struct job *job)
+{
+    return &job->identity;
+}
+
+const struct containment *job_layers(const struct job *job)
+{
+    return &job->layers;
+}
+
+enum job_cpus job_cpus(const struct job *job, int *refused_errno)
+{
+    *refused_errno = job->cpus_errno;
+    return job->cpus;
+}
+
+int job_typing_errno(const struct job *job)
+{
+    return job->typing_errno;
+}
+
+int job_records_errno(const struct job *job)
+{
+    return job->records_errno;
+}
+
+struct tree_seed job_seed(const struct job *job)
+{
+    /* With a pid namespace everything descends from the init: no environment needs to be read. */
+    return (struct tree_seed){.root = job->identity.pid,
+                              .start_time = job->identity.start_time,
+                              .cgroup = job->identity.cgroup,
+                              .tag = job->layers.pidns ? NULL : job->identity.tag,
+                              .session = !job->foreground_tty && !job->reaped};
+}
+
+static bool job_order(struct job *job, int kind, int signal)
+{
+    struct init_order order = {.kind = kind, .signal = signal};
+    ssize_t sent;
+    do
+        sent = send(job->control, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)sizeof order;
+}
+
+bool job_open_gate(struct job *job, struct err *err)
+{
+    if (!job_order(job, INIT_OPEN_GATE, 0))
+        return err_sys(err, "open the job's gate");
+    job->started = true;
+    return true;
+}
+
+int job_fd(const struct job *job)
+{
+    return job->control;
+}
+
+int job_end_fd(const struct job *job)
+{
+    return job->pidfd;
+}
+
+static void exit_from_report(struct job *job, const struct init_report *report)
+{
+    job->exit = (struct job_exit){.ended = true,
+                                  .exec_failed = report->exec_errno != 0,
+                                  .exec_errno = report->exec_errno,
+                                  .end_ns = report->end_ns,
+                                  .stopped_ns = report->stopped_ns,
+                                  .orphans = report->orphans,
+                                  .orphan_signal = report->orphan_signal,
+                                  .init_stopped = report->continued};
+    job->exit.signalled = WIFSIGNALED(report->status);
+    job->exit.code = job->exit.signalled ? WTERMSIG(report->status) : WEXITSTATUS(report->status);
+    job_peak_keep(job, report->max_rss_kib * 1024);
+    if (report->last_pid > 1) {
+        job->usage.processes = report->last_pid - 1;
+        job->usage.has_processes = true;
+    }
+}
+
+struct job_exit job_take_exit(struct job *job)
+{
+    struct init_report report;
+    if (job->exit.ended)
+        return job->exit;
+    /* An init that ends with an order unread resets the connection: that is told first, its report after it
+     * (unix(7)). */
+    ssize_t got;
+    do
+        got = recv(job->control, &report, sizeof report, MSG_DONTWAIT);
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (got == (ssize_t)sizeof report && report.kind == INIT_ENDED)
+        exit_from_report(job, &report);
+    else if (got == 0 || (got < 0 && errno != EAGAIN))
+        /* The init died with its report unsaid: somebody killed it, and with it the command. */
+        job->exit = (struct job_exit){.ended = true, .signalled = true, .code = SIGKILL, .init_killed = true};
+    return job->exit;
+}
+
+void job_signal(struct job *job, int signal)
+{
+    if (job->reaped || job->proven)
+        return;
+    if (job->layers.pidns) {
+        job_order(job, INIT_SIGNAL_ALL, signal);
+        return;
+    }
+    struct tree_seed seed = job_seed(job);
+    struct tree tree;
+    tree_scan(&seed, &tree, NULL);
+    tree_signal(&tree, &seed, signal);
+    tree_fini(&tree);
+}
+
+void job_signal_command(struct job *job, int signal)
+{
+    job_order(job, INIT_SIGNAL_COMMAND, signal);
+}
+
+void job_kill(struct job *job)
+{
+    if (job->proven)
+        return;
+    if (!job->killed_ns)
+        job->killed_ns = clock_monotonic_ns();
+    if (job->layers.pidns)
+        job_reap(job);
+    if (!job->reaped && !job->layers.cgroup)
+        job_usage_keep(job);
+    if (job->identity.cgroup)
+        cgroup_kill(job->identity.cgroup);
+    if (job->layers.pidns) {
+        /* The kernel kills everybody with the init; what is frozen, job_prove_step thaws. */
+        if (!job->reaped)
+            sys_pidfd_signal(job->pidfd, SIGKILL);
+        return;
+    }
+    struct tree_seed seed = job_seed(job);
+    size_t left = 0;
+    thaw_tree(&seed);
+    tree_kill(&seed, SWEEP_S, &left, NULL);
+}
+
+bool job_reap(struct job *job)
+{
+    siginfo_t info = {0};
+    struct rusage usage;
+    if (job->reaped)
+        return true;
+    /* The system call itself also gives the resources used; P_PIDFD is 3. */
+    long result = syscall(SYS_waitid, 3, job->pidfd, &info, WEXITED | WNOHANG, &usage);
+    if (result != 0 && errno == ECHILD) {
+        /* The program reaps all its children itself, or lets the kernel do it: then the pidfd tells. */
+        struct pollfd wait = {.fd = job->pidfd, .events = POLLIN};
+        job->reaped = poll(&wait, 1, 0) == 1;
+        return job->reaped;
+    }
+    if (result != 0 || info.si_pid == 0)
+        return false;
+    job->reaped = true;
+    job->ended_childless = info.si_code == CLD_EXITED && info.si_status == 0;
+    double cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    if (!job->layers.cgroup && (!job->usage.has_cpu || cpu_s > job->usage.cpu_s)) {
+        job->usage.cpu_s = cpu_s;
+        job->usage.has_cpu = true;
+    }
+    return true;
+}
+
+void job_free(struct job *job)
+{
+    if (!job)
+        return;
+    if (!job->proven) {
+        job_kill(job);
+        int64_t deadline = clock_monotonic_ns() + FREE_NS;
+        struct job_member member;
+        size_t count = 0;
+        while (!job_prove_step(job, &member, 1, &count) && clock_monotonic_ns() < deadline)
+            poll(NULL, 0, 1);
+    }
+    if (job->control >= 0)
+        close(job->control);
+    if (job->pidfd >= 0)
+        close(job->pidfd);
+    job_identity_fini(&job->identity);
+    containment_fini(&job->layers);
+    free(job);
+}

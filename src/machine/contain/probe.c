@@ -1,0 +1,94 @@
+/* What this machine allows is found by starting a job that waits at its gate, and ending it there. */
+#include "base/mem.h"
+#include "base/strv.h"
+#include "base/text.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/contain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const containment_wish_names[] = {"auto", "pidns", "cgroup", "sweep", NULL};
+
+bool containment_wish_parse(const char *name, enum containment_wish *out)
+{
+    for (int i = CONTAINMENT_AUTO; i <= CONTAINMENT_SWEEP; i++) {
+        if (strcmp(name, containment_wish_names[i]) == 0) {
+            *out = (enum containment_wish)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *containment_wish_name(enum containment_wish wish)
+{
+    return containment_wish_names[wish];
+}
+
+void containment_fini(struct containment *containment)
+{
+    free(containment->cgroup_parent);
+    free(containment->pidns_reason);
+    free(containment->cgroup_reason);
+    *containment = (struct containment){0};
+}
+
+void containment_assume(enum containment_wish wish, struct containment *out)
+{
+    *out = (struct containment){.wish = wish};
+    out->pidns = wish == CONTAINMENT_AUTO || wish == CONTAINMENT_PIDNS;
+    out->userns = out->pidns && geteuid() != 0;
+    out->cgroup = wish != CONTAINMENT_SWEEP;
+    if (!out->pidns)
+        out->pidns_reason = mem_strdup("not asked for");
+    if (!out->cgroup)
+        out->cgroup_reason = mem_strdup("not asked for");
+}
+
+bool containment_probe(enum containment_wish wish, struct containment *out, struct err *err)
+{
+    struct containment assumed;
+    AUTO_STRV struct strv argv = {0};
+    AUTO_STRV struct strv env = {0};
+    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    *out = (struct containment){0};
+    if (null < 0)
+        return err_sys(err, "open /dev/null");
+    containment_assume(wish, &assumed);
+    strv_add(&argv, "a trial job");
+    struct job_request request = {
+        .containment = &assumed, .argv = &argv, .env = &env, .stdin_fd = null, .stdout_fd = null, .stderr_fd = null};
+    struct job *job = job_start(&request, err);
+    containment_fini(&assumed);
+    if (!job)
+        return err_wrap(err, "containment %s", containment_wish_name(wish));
+    const struct containment *held = job_layers(job);
+    *out = *held;
+    out->cgroup_parent = mem_strdup(held->cgroup_parent);
+    out->pidns_reason = mem_strdup(held->pidns_reason);
+    out->cgroup_reason = mem_strdup(held->cgroup_reason);
+    job_free(job);
+    if (out->cgroup_parent)
+        cgroup_clean(out->cgroup_parent);
+    return true;
+}
+
+bool containment_kernel_backed(const struct containment *containment)
+{
+    return containment->pidns;
+}
+
+char *containment_describe(const struct containment *containment)
+{
+    struct text text = {0};
+    if (containment->pidns)
+        text_add(&text, containment->userns ? "user and pid namespace, " : "pid namespace, ");
+    if (containment->cgroup)
+        text_add(&text, "cgroup, ");
+    text_add(&text, "sweep");
+    return text_take(&text);
+}

@@ -1,0 +1,97 @@
+/* A question put to a program that nobody vouches for: a repository's own git settings, an interpreter of a user's folder. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "machine/contain/contain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+static const int WAIT_MS = 50;
+
+/* What the pipe holds now. False: at its end, or beyond limit. */
+static bool drain(int fd, size_t limit, struct text *out)
+{
+    char bytes[16384];
+    for (;;) {
+        ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return errno == EAGAIN;
+        if (got == 0)
+            return false;
+        text_add_bytes(out, bytes, (size_t)got);
+        if (out->length > limit)
+            return false;
+    }
+}
+
+/* Until the command ends, whoever else has its output open. */
+static bool wait_for_answer(struct job *job, int fd, size_t limit, int64_t deadline_ns, struct text *out)
+{
+    bool open = true;
+    for (;;) {
+        int64_t left_ns = deadline_ns - clock_monotonic_ns();
+        if (left_ns <= 0)
+            return false;
+        struct pollfd wait[] = {{.fd = job_fd(job), .events = POLLIN}, {.fd = open ? fd : -1, .events = POLLIN}};
+        if (poll(wait, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+            continue;
+        if (open)
+            open = drain(fd, limit, out);
+        if (out->length > limit)
+            return false;
+        if (wait[0].revents) {
+            struct job_exit end = job_take_exit(job);
+            if (!end.ended)
+                continue;
+            return !end.exec_failed && !end.signalled && end.code == 0;
+        }
+    }
+}
+
+/* True: nothing of it is left. */
+static bool end(struct job *job)
+{
+    int64_t give_up_ns = clock_monotonic_ns() + JOB_PROOF_MAX_S * NS_PER_S;
+    size_t left;
+    job_kill(job);
+    while (!job_prove_step(job, NULL, 0, &left)) {
+        if (clock_monotonic_ns() > give_up_ns)
+            return false;
+        poll(&(struct pollfd){.fd = job_end_fd(job), .events = POLLIN}, 1, WAIT_MS);
+    }
+    return true;
+}
+
+bool job_query(const struct containment *containment, const struct strv *argv, const struct strv *env, size_t limit,
+               double timeout_s, struct text *out)
+{
+    int ends[2];
+    int64_t deadline_ns = clock_monotonic_ns() + (int64_t)(timeout_s * (double)NS_PER_S);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    AUTO_CLOSE int answer = ends[0];
+    AUTO_CLOSE int write_end = ends[1];
+    AUTO_CLOSE int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct job_request request = {.containment = containment,
+                                  .argv = argv,
+                                  .env = env,
+                                  .stdin_fd = -1,
+                                  .stdout_fd = write_end,
+                                  .stderr_fd = null};
+    if (null < 0 || fcntl(answer, F_SETFL, O_NONBLOCK) != 0)
+        return false;
+    struct job *job = job_start(&request, NULL);
+    if (!job)
+        return false;
+    close(steal_fd(&write_end));
+    bool answered = job_open_gate(job, NULL) && wait_for_answer(job, answer, limit, deadline_ns, out);
+    bool gone = end(job);
+    if (answered)
+        answered = drain(answer, limit, out) || out->length <= limit;
+    job_free(job);
+    return answered && gone;
+}

@@ -1,0 +1,229 @@
+#include "machine/contain/tag.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CGROUP_MAX = 16384, ANCESTORS_MAX = 1000, ADOPTION_STEPS = 1000 };
+
+static bool environ_tagged(int proc, const char *path, const char *tag)
+{
+    AUTO_FREE char *value = NULL;
+    return proc_environ_value(proc, path, "TARE_JOB", &value) && value && strcmp(value, tag) == 0;
+}
+
+/* A zombie leader has no environment any more, its living threads have. */
+static bool threads_tagged(int proc, pid_t pid, const char *tag)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%d/task", (int)pid);
+    int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing && fd >= 0)
+        close(fd);
+    bool tagged = false;
+    for (struct dirent *entry; listing && !tagged && (entry = readdir(listing));) {
+        snprintf(path, sizeof path, "%d/task/%s/environ", (int)pid, entry->d_name);
+        tagged = entry->d_name[0] != '.' && environ_tagged(proc, path, tag);
+    }
+    if (listing)
+        closedir(listing);
+    return tagged;
+}
+
+bool tag_is_carried(int proc, const struct proc_stat *stat, const char *tag)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/environ", (int)stat->pid);
+    return environ_tagged(proc, path, tag) ||
+           (stat->threads > 1 && stat->state == 'Z' && threads_tagged(proc, stat->pid, tag));
+}
+
+static bool in_other_slurm_job(int proc, pid_t pid, char *owner)
+{
+    char path[40];
+    AUTO_FREE char *theirs = NULL;
+    const char *ours = getenv("SLURM_JOB_ID");
+    snprintf(path, sizeof path, "%d/environ", (int)pid);
+    proc_environ_value(proc, path, "SLURM_JOB_ID", &theirs);
+    if (!theirs || !theirs[0] || (ours && strcmp(ours, theirs) == 0))
+        return false;
+    snprintf(owner, TAG_OWNER_MAX, "Slurm job %.64s", theirs);
+    return true;
+}
+
+/* Of cgroup v2, else of systemd's own v1 hierarchy. */
+static bool cgroup_path(int proc, const char *who, char *out, size_t size)
+{
+    char path[40], text[CGROUP_MAX];
+    snprintf(path, sizeof path, "%s/cgroup", who);
+    ssize_t length = proc_read_at(proc, path, text, sizeof text);
+    return length > 0 && ((proc_cgroup_path(text, (size_t)length, NULL, out, size) && strcmp(out, "/") != 0) ||
+                          proc_cgroup_path(text, (size_t)length, "name=systemd", out, size));
+}
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+    size_t tail = strlen(end);
+    return length > tail && strncmp(text + length - tail, end, tail) == 0;
+}
+
+/* A service, a container, a scope of systemd-run, a job of Slurm: what is started there belongs there. Sessions,
+ * terminals and tare's own scopes are none: what a run left in one of them is ended from another. */
+static bool is_a_place_of_its_own(const char *name, size_t length, bool in_slurm)
+{
+    static const char *const scopes[] = {"run-", "docker-", "libpod-", "cri-", "crio-", "machine-"};
+    if (in_slurm && strncmp(name, "job_", 4) == 0)
+        return true;
+    if (ends_with(name, length, ".service"))
+        return strncmp(name, "user@", 5) != 0;
+    for (size_t i = 0; ends_with(name, length, ".scope") && i < sizeof scopes / sizeof *scopes; i++)
+        if (strncmp(name, scopes[i], strlen(scopes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool in_other_unit(int proc, pid_t pid, char *owner)
+{
+    char who[16], theirs[4096], ours[4096] = "";
+    snprintf(who, sizeof who, "%d", (int)pid);
+    if (!cgroup_path(proc, who, theirs, sizeof theirs))
+        return false;
+    cgroup_path(proc, "self", ours, sizeof ours);
+    bool in_slurm = false;
+    for (const char *name = theirs; *name;) {
+        name += *name == '/';
+        size_t length = strcspn(name, "/"), prefix = (size_t)(name - theirs) + length;
+        bool shared = strncmp(ours, theirs, prefix) == 0 && (ours[prefix] == '/' || ours[prefix] == '\0');
+        in_slurm |= strncmp(name, "slurm", 5) == 0;
+        if (!shared && is_a_place_of_its_own(name, length, in_slurm)) {
+            snprintf(owner, TAG_OWNER_MAX, "%.*s", (int)length, name);
+            return true;
+        }
+        name += length;
+    }
+    return false;
+}
+
+static bool in_other_pid_namespace(int proc, pid_t pid, char *owner)
+{
+    char path[40], theirs[64], ours[64];
+    snprintf(path, sizeof path, "%d/ns/pid", (int)pid);
+    ssize_t length = readlinkat(proc, path, theirs, sizeof theirs),
+            own = readlinkat(proc, "self/ns/pid", ours, sizeof ours);
+    if (length <= 0 || own <= 0 || (length == own && memcmp(theirs, ours, (size_t)own) == 0))
+        return false;
+    snprintf(owner, TAG_OWNER_MAX, "another pid namespace (a container)");
+    return true;
+}
+
+/* In the grandchild: tells who has it when its parent is gone. */
+static _Noreturn void tell_adopter(pid_t parent, int out)
+{
+    pid_t now = getppid();
+    for (int i = 0; now == parent && i < ADOPTION_STEPS; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        now = getppid();
+    }
+    ssize_t written = write(out, &now, sizeof now);
+    _exit(written != sizeof now);
+}
+
+/* Who adopts the orphans of this place when it is not pid 1 (prctl's PR_SET_CHILD_SUBREAPER). /proc does not tell: it
+ * is tried. */
+static pid_t adopter_find(void)
+{
+    int ends[2];
+    pid_t adopter = 1;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return adopter;
+    pid_t child = fork();
+    if (child == 0) {
+        pid_t self = getpid();
+        if (fork() == 0)
+            tell_adopter(self, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (read(ends[0], &adopter, sizeof adopter) != sizeof adopter)
+        adopter = 1;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return adopter;
+}
+
+static bool is_adopter(int proc, const struct proc_stat *stat)
+{
+    static _Thread_local pid_t asked_by, adopter;
+    char path[40], command[256];
+    snprintf(path, sizeof path, "%d/cmdline", (int)stat->pid);
+    if (strcmp(stat->comm, "systemd") == 0) {
+        ssize_t length = proc_read_at(proc, path, command, sizeof command);
+        if (length > 0 && memmem(command, (size_t)length, "--user", sizeof "--user"))
+            return true;
+    }
+    if (asked_by != getpid()) {
+        adopter = adopter_find();
+        asked_by = getpid();
+    }
+    return stat->pid == adopter;
+}
+
+/* The nearest ancestor that does not carry the tag, or is another user's: whoever started it, or adopted it as an
+ * orphan. False: nobody but pid 1. */
+static bool keeper_find(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, struct proc_stat *out)
+{
+    uid_t theirs;
+    *out = *stat;
+    for (int i = 0; i < ANCESTORS_MAX; i++) {
+        pid_t child = out->pid, parent = out->ppid;
+        if (parent == 1)
+            return false;
+        if (!proc_stat_read(proc, parent, out)) {
+            /* Gone in this moment: then another has the child. Else it is one that this user may not see. */
+            if (proc_stat_read(proc, child, out) && out->ppid != parent)
+                continue;
+            *out = (struct proc_stat){.pid = parent, .comm = "somebody"};
+            return true;
+        }
+        if (!tag_is_carried(proc, out, tag) || !proc_real_uid(proc, parent, &theirs) || theirs != uid)
+            return true;
+    }
+    return true;
+}
+
+bool tag_is_foreign(int proc, const struct proc_stat *stat, const char *tag, uid_t uid, pid_t root, char *owner)
+{
+    struct proc_stat keeper;
+    uid_t theirs;
+    owner[0] = '\0';
+    /* The tag is no secret: it is in the run's files and in the name of the job's cgroup. */
+    if (proc_real_uid(proc, stat->pid, &theirs) && theirs != uid) {
+        snprintf(owner, TAG_OWNER_MAX, "user %u", (unsigned)theirs);
+        return true;
+    }
+    bool kept = keeper_find(proc, stat, tag, uid, &keeper);
+    /* As long as the init lives it adopts the job's orphans: ancestry tells all. */
+    if (root && kept && keeper.pid == root)
+        return false;
+    if (in_other_slurm_job(proc, stat->pid, owner) || in_other_unit(proc, stat->pid, owner) ||
+        in_other_pid_namespace(proc, stat->pid, owner))
+        return true;
+    if (kept && (root || (keeper.pid != getpid() && !is_adopter(proc, &keeper)))) {
+        snprintf(owner, TAG_OWNER_MAX, "%s (pid %d)", keeper.comm, (int)keeper.pid);
+        return true;
+    }
+    if (root)
+        snprintf(owner, TAG_OWNER_MAX, "none of the job's processes");
+    return root != 0;
+}

@@ -1,0 +1,238 @@
+#include "machine/contain/tree.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "machine/contain/cgroup.h"
+#include "machine/contain/chase.h"
+#include "machine/contain/sys.h"
+#include "machine/contain/tag.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t CHASE_NS = 2 * NS_PER_MS;
+
+void tree_fini(struct tree *tree)
+{
+    free(tree->processes);
+    *tree = (struct tree){0};
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct tree_process *left = a, *right = b;
+    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+}
+
+static struct tree_process *tree_find(const struct tree *tree, pid_t pid)
+{
+    struct tree_process key = {.stat.pid = pid};
+    return tree->count ? bsearch(&key, tree->processes, tree->count, sizeof key, by_pid) : NULL;
+}
+
+/* Every process that can be seen; those older than the root are left out, except the root's own pid. */
+static bool tree_list(DIR *listing, const struct tree_seed *seed, struct tree *out)
+{
+    int proc = dirfd(listing);
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
+        uint64_t pid = 0;
+        struct proc_stat stat;
+        if (!proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
+            continue;
+        if (!proc_stat_read(proc, (pid_t)pid, &stat))
+            continue;
+        if (stat.start_time < seed->start_time && stat.pid != seed->root)
+            continue;
+        out->processes = mem_room(out->processes, out->count, &out->capacity, sizeof *out->processes);
+        out->processes[out->count++] = (struct tree_process){.stat = stat};
+    }
+    if (out->count)
+        qsort(out->processes, out->count, sizeof *out->processes, by_pid);
+    return errno == 0;
+}
+
+static void member_by_pid(void *context, pid_t pid)
+{
+    struct tree_process *process = tree_find(context, pid);
+    if (process)
+        process->member = true;
+}
+
+static bool is_root(const struct tree_process *process, const struct tree_seed *seed)
+{
+    return process->stat.pid == seed->root && process->stat.start_time == seed->start_time;
+}
+
+static void mark_known(struct tree *tree, const struct tree *known)
+{
+    for (size_t i = 0; known && i < known->count; i++) {
+        const struct tree_process *old = &known->processes[i];
+        struct tree_process *process = old->member ? tree_find(tree, old->stat.pid) : NULL;
+        if (process && process->stat.start_time == old->stat.start_time)
+            process->member = true;
+    }
+}
+
+/* Starts of the closure that cost nothing more to see. */
+static void mark_seeds(struct tree *tree, const struct tree_seed *seed)
+{
+    struct tree_process *root = seed->root ? tree_find(tree, seed->root) : NULL;
+    if (root && is_root(root, seed)) {
+        root->member = true;
+        tree->root_alive = proc_stat_alive(&root->stat);
+    }
+    if (seed->cgroup)
+        cgroup_each_pid(seed->cgroup, member_by_pid, tree);
+    mark_known(tree, seed->known);
+    for (size_t i = 0; seed->session && seed->root && i < tree->count; i++)
+        tree->processes[i].member |= tree->processes[i].stat.session == seed->root;
+}
+
+static bool joined_through(const struct tree *tree, const struct tree_process *process, pid_t pid)
+{
+    const struct tree_process *other = pid > 0 && pid != process->stat.pid ? tree_find(tree, pid) : NULL;
+    return other && other->member && other->stat.start_time <= process->stat.start_time;
+}
+
+static void mark_closure(struct tree *tree)
+{
+    for (bool grown = true; grown;) {
+        grown = false;
+        for (size_t i = 0; i < tree->count; i++) {
+            struct tree_process *process = &tree->processes[i];
+            if (process->member || (!joined_through(tree, process, process->stat.ppid) &&
+                                    !joined_through(tree, process, process->stat.session)))
+                continue;
+            process->member = grown = true;
+        }
+    }
+}
+
+static void mark_tagged(struct tree *tree, int proc, const struct tree_seed *seed)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct tree_process *process = &tree->processes[i];
+        char owner[TAG_OWNER_MAX];
+        if (process->member || !proc_stat_alive(&process->stat) || !tag_is_carried(proc, &process->stat, seed->tag))
+            continue;
+        process->foreign =
+            tag_is_foreign(proc, &process->stat, seed->tag, geteuid(), tree->root_alive ? seed->root : 0, owner);
+        process->member = !process->foreign;
+    }
+}
+
+bool tree_scan(const struct tree_seed *seed, struct tree *out, struct err *err)
+{
+    *out = (struct tree){0};
+    DIR *listing = opendir("/proc");
+    if (!listing)
+        return err_sys(err, "open /proc");
+    bool complete = tree_list(listing, seed, out) || err_sys(err, "read /proc");
+    mark_seeds(out, seed);
+    mark_closure(out);
+    if (seed->tag) {
+        mark_tagged(out, dirfd(listing), seed);
+        mark_closure(out);
+    }
+    closedir(listing);
+    return complete;
+}
+
+static bool is_target(const struct tree_process *process, const struct tree_seed *seed)
+{
+    return process->member && !is_root(process, seed) && process->stat.pid != getpid() &&
+           proc_stat_alive(&process->stat);
+}
+
+void job_member_fill(const struct proc_stat *stat, struct job_member *out)
+{
+    *out = (struct job_member){.pid = stat->pid, .start_time = stat->start_time, .state = stat->state};
+    snprintf(out->command, sizeof out->command, "%s", stat->comm);
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/wchan", (int)stat->pid);
+    if (proc_read_at(AT_FDCWD, path, out->wchan, sizeof out->wchan) <= 0 || strcmp(out->wchan, "0") == 0)
+        out->wchan[0] = '\0';
+}
+
+size_t tree_live(const struct tree *tree, const struct tree_seed *seed, struct job_member *members, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!is_target(&tree->processes[i], seed))
+            continue;
+        if (count < max)
+            job_member_fill(&tree->processes[i].stat, &members[count]);
+        count++;
+    }
+    return count;
+}
+
+bool process_signal(pid_t pid, uint64_t start_time, int signal)
+{
+    AUTO_CLOSE int pidfd = sys_pidfd_open(pid);
+    uint64_t now = 0;
+    return pidfd >= 0 && process_start_time(pid, &now) && now == start_time && sys_pidfd_signal(pidfd, signal);
+}
+
+size_t tree_signal(const struct tree *tree, const struct tree_seed *seed, int signal)
+{
+    size_t sent = 0;
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_target(&tree->processes[i], seed))
+            sent += process_signal(tree->processes[i].stat.pid, tree->processes[i].stat.start_time, signal);
+    return sent;
+}
+
+/* How many targets of now were no target of the pass before: each process is counted once. */
+static size_t newly_seen(const struct tree *now, const struct tree *before, const struct tree_seed *seed)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < now->count; i++) {
+        if (!is_target(&now->processes[i], seed))
+            continue;
+        const struct tree_process *old = tree_find(before, now->processes[i].stat.pid);
+        count += !old || old->stat.start_time != now->processes[i].stat.start_time || !is_target(old, seed);
+    }
+    return count;
+}
+
+size_t tree_kill(const struct tree_seed *given, double timeout_s, size_t *left, struct tree *last)
+{
+    struct tree_seed with_known = *given;
+    const struct tree_seed *seed = &with_known;
+    int64_t deadline = clock_monotonic_ns() + (int64_t)(timeout_s * 1e9);
+    struct tree before = {0};
+    size_t killed = 0;
+    for (int64_t pause_ns = 0;; pause_ns = pause_ns ? NS_PER_MS : 100000) {
+        struct tree now;
+        bool complete = tree_scan(seed, &now, NULL);
+        killed += newly_seen(&now, &before, seed);
+        tree_signal(&now, seed, SIGKILL);
+        *left = tree_live(&now, seed, NULL, 0);
+        tree_fini(&before);
+        before = now;
+        with_known.known = &before;
+        if ((complete && *left == 0) || clock_monotonic_ns() >= deadline)
+            break;
+        if (*left > 0 && now.root_alive)
+            chase_children(seed->root, seed->start_time, CHASE_NS);
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+    }
+    if (last) {
+        tree_fini(last);
+        *last = before;
+    } else {
+        tree_fini(&before);
+    }
+    return killed;
+}

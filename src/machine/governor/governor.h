@@ -1,0 +1,62 @@
+/* governor: the CPU frequency governor, set for the time of a run and given back afterwards, even by another process
+ * after a crash (Documentation/admin-guide/pm/cpufreq.rst of the kernel). In three steps, so that what was can be
+ * written down before it is changed: plan, (journal), apply; in the end restore. */
+#ifndef TARE_MACHINE_GOVERNOR_GOVERNOR_H
+#define TARE_MACHINE_GOVERNOR_GOVERNOR_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { GOVERNOR_NAME_MAX = 16, GOVERNOR_POLICIES_MAX = 4096 };
+
+/* CPUs that change their frequency together share a policy. */
+struct governor_policy {
+    unsigned number;                /* /sys/devices/system/cpu/cpufreq/policyN */
+    char former[GOVERNOR_NAME_MAX]; /* what it had */
+    int fd;                         /* its file opened for writing by governor_plan; -1: none is held */
+};
+
+struct governor_change {
+    char wanted[GOVERNOR_NAME_MAX];
+    struct governor_policy *policies; /* those that have another governor than the wanted one; by number */
+    size_t count;
+};
+
+/* What every policy has now, when it is one name; "mixed" else. False: this machine has no frequency governor (err
+ * says why). */
+bool governor_read(const char *sysroot, char out[GOVERNOR_NAME_MAX], struct err *err);
+
+/* Whether this process has the right to set one; says nothing of which. */
+bool governor_may_set(const char *sysroot);
+
+/* What would be changed; changes nothing. sysroot as in machine/sensors/rapl.h, "" for this machine. hold: the files are opened now
+ * and stay open, so that apply and restore work after root's rights were given up (one descriptor a policy). False,
+ * with a reason a person can act on: no governors here, not one that the kernel offers, no permission. */
+bool governor_plan(const char *sysroot, const char *wanted, bool hold, struct governor_change *out, struct err *err);
+void governor_change_fini(struct governor_change *change);
+
+/* Sets it everywhere, or nowhere: what was set before a failure is set back. */
+bool governor_apply(const char *sysroot, const struct governor_change *change, struct err *err);
+
+struct governor_restored {
+    size_t restored; /* policies that have their former governor again */
+    size_t left;     /* somebody has set another one meanwhile: left as it is; or the policy is gone */
+    size_t failed;   /* could not be read or written */
+};
+
+/* Gives back what still is as we set it. May be called again and by anybody. False: some failed, err says why. */
+bool governor_restore(const char *sysroot, const struct governor_change *change, struct governor_restored *out,
+                      struct err *err);
+
+/* How many policies still are as we set them. */
+size_t governor_still_set(const char *sysroot, const struct governor_change *change);
+
+/* {"wanted": "performance", "former": {"0": "powersave", ...}}: for the journal. Reading it trusts nothing: names of
+ * governors and numbers of policies only. The descriptors are not in it. */
+json_t *governor_change_to_json(const struct governor_change *change);
+bool governor_change_from_json(const json_t *json, struct governor_change *out, struct err *err);
+
+#endif

@@ -1,0 +1,183 @@
+/* sensor: what a GPU tells about itself, and the drivers behind it, each a const vtable. Only meter processes call a
+ * driver: any of its functions may hang. */
+#ifndef TARE_MACHINE_GPU_SENSOR_H
+#define TARE_MACHINE_GPU_SENSOR_H
+
+#include "base/err.h"
+#include "base/reading.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The readings that are not the energy counter, the trace or the processes. Units stand in their names. */
+enum gpu_reading {
+    GPU_POWER_AVERAGE_W, /* over the last second, of the board */
+    GPU_POWER_INSTANT_W,
+    GPU_POWER_USAGE_W,   /* the older figure: an average on some GPUs, instant on others */
+    GPU_POWER_LIMIT_W,   /* enforced now */
+    GPU_TEMPERATURE_C,
+    GPU_MEMORY_TEMPERATURE_C,
+    GPU_SM_CLOCK_MHZ,
+    GPU_MEMORY_CLOCK_MHZ,
+    GPU_CLOCK_REASONS,   /* a set of enum gpu_clock_reason */
+    GPU_UTILISATION_PERCENT,
+    GPU_MEMORY_UTILISATION_PERCENT,
+    GPU_MEMORY_USED_BYTES, /* without the driver's own where GPU_MEMORY_RESERVED_BYTES is known, else with it */
+    GPU_MEMORY_TOTAL_BYTES,
+    GPU_MEMORY_RESERVED_BYTES,
+    GPU_ECC_UNCORRECTED, /* errors since the driver was loaded */
+    GPU_XID_COUNT,       /* critical errors since the sensor was opened */
+    GPU_XID_LAST,        /* number of the newest of these */
+    GPU_PCIE_SENT_BYTES_S, /* over its link, now; these two only where they are asked for (gpu_backend.link) */
+    GPU_PCIE_RECEIVED_BYTES_S,
+    GPU_READING_COUNT
+};
+
+struct gpu_readings {
+    struct reading of[GPU_READING_COUNT];
+};
+
+/* Why the clocks are lower than they could be; NVML's own bits (nvmlClocksEventReasons). */
+enum gpu_clock_reason {
+    GPU_CLOCK_IDLE = 0x1,
+    GPU_CLOCK_APPLICATION_SETTING = 0x2,
+    GPU_CLOCK_POWER_CAP = 0x4,
+    GPU_CLOCK_HW_SLOWDOWN = 0x8,
+    GPU_CLOCK_SYNC_BOOST = 0x10,
+    GPU_CLOCK_SW_THERMAL = 0x20,
+    GPU_CLOCK_HW_THERMAL = 0x40,
+    GPU_CLOCK_POWER_BRAKE = 0x80,
+    GPU_CLOCK_DISPLAY_SETTING = 0x100
+};
+
+/* "power.instant", "W"; the unit is "" for counts and sets. */
+const char *gpu_reading_name(enum gpu_reading which);
+const char *gpu_reading_unit(enum gpu_reading which);
+
+/* Puts a figure of a driver in its place; what cannot be (outside the bounds of its kind) is garbage: false, absent. */
+bool gpu_reading_set(struct gpu_readings *readings, enum gpu_reading which, double value);
+
+/* The name of one reason, given as its bit; NULL: a bit without a name. */
+const char *gpu_clock_reason_name(uint64_t bit);
+
+enum { GPU_TEXT_SIZE = 96 };
+
+enum gpu_mig {
+    GPU_MIG_UNKNOWN,
+    GPU_MIG_OFF,
+    GPU_MIG_ON,   /* the whole GPU, divided into parts */
+    GPU_MIG_PART  /* one of the parts */
+};
+
+/* Whether the driver keeps the GPU set up while no program uses it. */
+enum gpu_persistence { GPU_PERSISTENCE_UNKNOWN, GPU_PERSISTENCE_OFF, GPU_PERSISTENCE_ON };
+
+/* What the clocks can be at most, and what they are set to under load; MHz, 0 where the driver does not say. */
+struct gpu_clocks {
+    uint32_t sm_max_mhz, memory_max_mhz, sm_application_mhz, memory_application_mhz;
+};
+
+/* Texts are printable ASCII, "" where the driver does not say. */
+struct gpu_identity {
+    uint32_t index;               /* the driver's number; UINT32_MAX: unknown */
+    int32_t minor;                /* of /dev/nvidiaN; -1: unknown */
+    char name[GPU_TEXT_SIZE];     /* "NVIDIA H200" */
+    char uuid[GPU_TEXT_SIZE];     /* "GPU-..." or "MIG-..." */
+    char pci[GPU_TEXT_SIZE];      /* "00000000:C1:00.0" */
+    char driver[GPU_TEXT_SIZE];   /* version of the kernel's driver */
+    char library[GPU_TEXT_SIZE];  /* version of the library */
+    enum gpu_mig mig;
+    enum gpu_persistence persistence;
+    struct gpu_clocks clocks; /* when it was identified */
+};
+
+struct gpu_power_sample {
+    int64_t t_ns; /* CLOCK_MONOTONIC */
+    double power_w;
+};
+
+/* What one look into the driver's buffer of samples gave. */
+enum { GPU_TRACE_MAX = 256 };
+struct gpu_trace {
+    struct gpu_power_sample samples[GPU_TRACE_MAX]; /* strictly ascending in time, newer than those given before */
+    uint32_t count;
+    uint32_t refused; /* garbage, out of order, or stamped by a clock that was set meanwhile */
+    uint32_t left_out; /* good ones for which there was no room: the oldest */
+};
+
+/* A process that has memory on the GPU, or computes on it. */
+struct gpu_user {
+    int32_t pid; /* as the driver numbers it, which inside a container can be the host's number */
+    bool compute, graphics;
+    struct reading memory_bytes;
+    struct reading sm_percent; /* its share of the multiprocessors' time */
+};
+
+enum { GPU_USERS_MAX = 128 };
+struct gpu_users {
+    struct gpu_user users[GPU_USERS_MAX];
+    uint32_t count;
+    uint32_t left_out; /* for which there was no room */
+    bool told;         /* those that compute; false: some may be missing, or all */
+};
+
+/* The same without a bound; unsorted. */
+struct gpu_user_list {
+    struct gpu_user *items;
+    size_t count, capacity;
+};
+
+struct gpu_driver;
+struct gpu_sensor;
+
+enum gpu_library { GPU_LIBRARY_NONE, GPU_LIBRARY_FAKE, GPU_LIBRARY_REAL };
+
+/* err.code of the functions that take a sensor: ENODEV the GPU is gone, ENOTSUP it has no such thing, ENOSYS the
+ * library has no such function, EACCES not allowed, EBADMSG garbage, EIO anything else. */
+struct gpu_backend {
+    const char *name; /* "nvml" */
+
+    /* Whether it can be loaded, and is one of those that tests play (tests/fake); nothing of it is called. */
+    enum gpu_library (*library_kind)(const char *library);
+
+    /* Loads library (NULL: the usual name) and begins. NULL: the library or a function that it must have is missing, or
+     * there is no driver. */
+    struct gpu_driver *(*open)(const char *library, struct err *err);
+    void (*close)(struct gpu_driver *driver);
+    bool (*count)(struct gpu_driver *driver, uint32_t *out, struct err *err);
+
+    /* By UUID, or by the driver's number in decimal. */
+    struct gpu_sensor *(*sensor_open)(struct gpu_driver *driver, const char *device, struct err *err);
+    void (*sensor_close)(struct gpu_sensor *sensor);
+    void (*identify)(struct gpu_sensor *sensor, struct gpu_identity *out);
+
+    bool (*counter)(struct gpu_sensor *sensor, uint64_t *energy_mj, struct err *err);
+    /* What is new since the last call; the first gives all the driver has kept. */
+    bool (*trace)(struct gpu_sensor *sensor, struct gpu_trace *out, struct err *err);
+    /* out->told false: only those that draw are told, and err says why. False: not even these. */
+    bool (*users)(struct gpu_sensor *sensor, struct gpu_users *out, struct err *err);
+    /* Without shares. False: those that compute are not told; what is known stands in out all the same. The caller frees
+     * out->items. */
+    bool (*all_users)(struct gpu_sensor *sensor, struct gpu_user_list *out, struct err *err);
+
+    /* What goes over its PCIe link: takes 20 ms, for most of which it sleeps. */
+    bool (*link)(struct gpu_sensor *sensor, struct gpu_readings *out, struct err *err);
+
+    /* The other readings come in groups, one or two calls of the driver each. False: the group's first reading is
+     * absent, and why. */
+    size_t group_count;
+    const char *(*group_name)(size_t group);
+    bool (*group_read)(struct gpu_sensor *sensor, size_t group, struct gpu_readings *out, struct err *err);
+};
+
+extern const struct gpu_backend nvml_backend;
+
+/* All groups, without the link: absent is what cannot be read now. False: the GPU is gone. */
+bool gpu_readings_take(const struct gpu_backend *backend, struct gpu_sensor *sensor, struct gpu_readings *out,
+                       struct err *err);
+
+/* The board's power now: the instant figure, else the older one, else the average. */
+struct reading gpu_readings_power_w(const struct gpu_readings *readings);
+
+#endif

@@ -1,0 +1,166 @@
+#include "machine/gpu/visible.h"
+
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct search {
+    const struct gpu_devices *devices;
+    struct gpu_visible *out;
+    size_t capacity;
+};
+
+static bool starts_with(const char *entry, size_t length, const char *prefix)
+{
+    return length >= strlen(prefix) && memcmp(entry, prefix, strlen(prefix)) == 0;
+}
+
+static void add(struct search *search, size_t place)
+{
+    struct gpu_visible *out = search->out;
+    out->items = mem_room(out->items, out->count, &search->capacity, sizeof *out->items);
+    out->items[out->count++] = place;
+}
+
+bool gpu_visible_has(const struct gpu_visible *visible, size_t place)
+{
+    for (size_t i = 0; i < visible->count; i++)
+        if (visible->items[i] == place)
+            return true;
+    return false;
+}
+
+static void add_all(struct search *search)
+{
+    for (size_t i = 0; i < search->devices->count; i++)
+        if (!search->devices->items[i].excluded)
+            add(search, i);
+}
+
+/* As atoi reads it, and cut to an int: that is what the driver does. */
+static bool find_number(const struct search *search, const char *entry, size_t *place)
+{
+    char *end;
+    long long number = (int32_t)(uint32_t)(unsigned long long)strtoll(entry, &end, 10);
+    if (end == entry || number < 0)
+        return false;
+    for (size_t i = 0; i < search->devices->count; i++)
+        if (!search->devices->items[i].excluded && number-- == 0) {
+            *place = i;
+            return true;
+        }
+    return false;
+}
+
+/* Whether the entry is the UUID or its beginning. What stands behind a whole one is not looked at. */
+static bool is_uuid_of(const char *uuid, const char *entry, size_t length)
+{
+    size_t whole = strlen(uuid);
+    return whole > 0 && strncasecmp(uuid, entry, length < whole ? length : whole) == 0;
+}
+
+/* The one GPU whose UUID begins so. */
+static bool find_uuid(const struct search *search, const char *entry, size_t length, size_t *place)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < search->devices->count; i++)
+        if (!search->devices->items[i].excluded && is_uuid_of(search->devices->items[i].uuid, entry, length)) {
+            *place = i;
+            found++;
+        }
+    return found == 1;
+}
+
+static bool add_unknown(struct search *search)
+{
+    bool any = false;
+    for (size_t i = 0; i < search->devices->count; i++) {
+        const struct gpu_device *device = &search->devices->items[i];
+        if (device->excluded || *device->uuid)
+            continue;
+        any = search->out->guessed_uuid = true;
+        if (!gpu_visible_has(search->out, i))
+            add(search, i);
+    }
+    return any;
+}
+
+/* False: the list ends here. */
+static bool take_entry(struct search *search, const char *entry, size_t length, bool by_uuid)
+{
+    struct gpu_visible *out = search->out;
+    size_t place = 0;
+    if (starts_with(entry, length, "MIG-")) {
+        out->unsupported = mem_strndup(entry, length);
+        return false;
+    }
+    bool is_uuid = starts_with(entry, length, "GPU-");
+    /* The first entry decides which kind the list has. */
+    bool found =
+        is_uuid == by_uuid && (is_uuid ? find_uuid(search, entry, length, &place) : find_number(search, entry, &place));
+    if (!found && is_uuid && by_uuid && add_unknown(search))
+        return true;
+    if (!found) {
+        out->ended_by = mem_strndup(entry, length);
+        return false;
+    }
+    if (gpu_visible_has(out, place)) {
+        out->twice = mem_strndup(entry, length);
+        out->count = 0;
+        return false;
+    }
+    add(search, place);
+    return true;
+}
+
+static bool has_unlike_models(const struct gpu_devices *devices)
+{
+    const struct gpu_device *first = NULL;
+    for (size_t i = 0; i < devices->count; i++) {
+        if (devices->items[i].excluded)
+            continue;
+        if (first && strcmp(first->model, devices->items[i].model) != 0)
+            return true;
+        first = &devices->items[i];
+    }
+    return false;
+}
+
+void gpu_visible_find(const struct gpu_devices *devices, const char *value, const char *order, struct gpu_visible *out)
+{
+    struct search search = {.devices = devices, .out = out};
+    *out = (struct gpu_visible){0};
+    if (!value) {
+        add_all(&search);
+        return;
+    }
+    bool by_uuid = strncmp(value, "GPU-", 4) == 0;
+    for (const char *entry = value;; entry++) {
+        size_t length = strcspn(entry, ",");
+        if (!take_entry(&search, entry, length, by_uuid))
+            break;
+        entry += length;
+        if (!*entry)
+            break;
+    }
+    if (!by_uuid && out->count && has_unlike_models(devices) && (!order || strcmp(order, "PCI_BUS_ID") != 0))
+        out->guessed_number = true;
+    /* An empty value and -1 are how people say "none", and a comma at the end is no entry. */
+    if (out->ended_by && (!*out->ended_by || strcmp(out->ended_by, "-1") == 0)) {
+        free(out->ended_by);
+        out->ended_by = NULL;
+    }
+}
+
+void gpu_visible_fini(struct gpu_visible *visible)
+{
+    free(visible->items);
+    free(visible->ended_by);
+    free(visible->twice);
+    free(visible->unsupported);
+    *visible = (struct gpu_visible){0};
+}

@@ -1,0 +1,157 @@
+/* What other processes used, by each one's own CPU clock. */
+#include "base/mem.h"
+#include "machine/contain/procfs.h"
+#include "machine/sensors/host.h"
+#include "machine/sensors/sysfs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The number of the first pid namespace's file (PROC_PID_INIT_INO of linux/nsfs.h and linux/proc_ns.h). */
+static const ino_t FIRST_PID_NAMESPACE = 0xEFFFFFFC;
+
+/* Less than this nobody needs to be asked whose it is. */
+static const double NEGLIGIBLE_S = 0.0001;
+
+struct process_time {
+    pid_t pid;
+    double cpu_s;
+};
+
+struct host_others {
+    char *sysroot;
+    bool seen;  /* /proc shows all of the machine's processes */
+    bool begun; /* and those of the beginning are known */
+    struct process_time *before;
+    size_t count, capacity;
+};
+
+/* A played /proc is what it says. */
+static bool is_whole(const char *sysroot)
+{
+    struct stat status;
+    if (*sysroot)
+        return true;
+    return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == FIRST_PID_NAMESPACE &&
+           stat("/proc/1", &status) == 0;
+}
+
+struct host_others *host_others_new(const char *sysroot)
+{
+    struct host_others *others = mem_alloc(sizeof *others);
+    others->sysroot = mem_strdup(sysroot);
+    others->seen = is_whole(sysroot);
+    return others;
+}
+
+void host_others_free(struct host_others *others)
+{
+    if (!others)
+        return;
+    free(others->sysroot);
+    free(others->before);
+    free(others);
+}
+
+static bool stat_of(const struct host_others *others, pid_t pid, struct proc_stat *out)
+{
+    char path[40], bytes[2048];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    ssize_t length = sysfs_read(others->sysroot, path, bytes, sizeof bytes);
+    return length > 0 && proc_stat_parse(bytes, (size_t)length, out);
+}
+
+/* The kernel's clock of a process counts nanoseconds, and anybody may read it. */
+static bool cpu_of(const struct host_others *others, pid_t pid, double *out)
+{
+    struct proc_stat stat;
+    struct timespec now;
+    clockid_t clock;
+    if (*others->sysroot) {
+        bool read = stat_of(others, pid, &stat);
+        *out = read ? (double)stat.cpu_ticks / (double)sysconf(_SC_CLK_TCK) : 0;
+        return read;
+    }
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) != 0)
+        return false;
+    *out = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return true;
+}
+
+static pid_t pid_of(const struct dirent *entry)
+{
+    uint64_t pid = 0;
+    bool number = proc_number_parse(entry->d_name, strlen(entry->d_name), INT32_MAX, &pid);
+    return number ? (pid_t)pid : 0;
+}
+
+static DIR *open_proc(const struct host_others *others)
+{
+    AUTO_FREE char *path = mem_printf("%s/proc", others->sysroot);
+    return opendir(path);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const struct process_time *left = a, *right = b;
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+void host_others_begin(struct host_others *others)
+{
+    DIR *proc = others->seen ? open_proc(others) : NULL;
+    others->count = 0;
+    others->begun = proc != NULL;
+    for (struct dirent *entry; proc && (entry = readdir(proc));) {
+        struct process_time process = {.pid = pid_of(entry)};
+        if (process.pid == 0 || !cpu_of(others, process.pid, &process.cpu_s))
+            continue;
+        others->before = mem_room(others->before, others->count, &others->capacity, sizeof *others->before);
+        others->before[others->count++] = process;
+    }
+    if (others->count > 1)
+        qsort(others->before, others->count, sizeof *others->before, compare_pids);
+    if (proc)
+        closedir(proc);
+}
+
+/* The runner's jobs, meters and guardian descend from it. */
+static bool is_own(const struct host_others *others, pid_t pid)
+{
+    enum { DEEPEST = 1000 };
+    struct proc_stat stat;
+    for (int i = 0; i < DEEPEST && pid > 1; i++) {
+        if (pid == getpid())
+            return true;
+        if (!stat_of(others, pid, &stat))
+            return true; /* it is gone: nobody knows whose it was, and it did not last */
+        pid = stat.ppid;
+    }
+    return false;
+}
+
+struct reading host_others_s(const struct host_others *others)
+{
+    double sum_s = 0;
+    DIR *proc = others->begun ? open_proc(others) : NULL;
+    if (!proc)
+        return (struct reading){0};
+    for (struct dirent *entry; (entry = readdir(proc));) {
+        struct process_time now = {.pid = pid_of(entry)};
+        if (now.pid == 0 || !cpu_of(others, now.pid, &now.cpu_s))
+            continue;
+        const struct process_time *before =
+            others->count ? bsearch(&now, others->before, others->count, sizeof *others->before, compare_pids) : NULL;
+        /* Of one that took over the number of another, all is new. */
+        double used_s = before && before->cpu_s <= now.cpu_s ? now.cpu_s - before->cpu_s : now.cpu_s;
+        if (used_s > NEGLIGIBLE_S && !is_own(others, now.pid))
+            sum_s += used_s;
+    }
+    closedir(proc);
+    return (struct reading){sum_s, true};
+}

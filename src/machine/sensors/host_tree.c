@@ -1,0 +1,188 @@
+#include "machine/sensors/host_tree.h"
+
+#include "base/mem.h"
+#include "machine/contain/tree.h"
+#include "machine/sensors/host_parse.h"
+#include "machine/sensors/sysfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What only grows. Of a process: itself and the children that it has waited for. */
+struct use {
+    uint64_t cpu_ticks, read_bytes, written_bytes;
+};
+
+struct member {
+    pid_t pid, ppid;
+    uint64_t start_time;
+    struct use use;
+};
+
+struct host_tree {
+    const char *sysroot;
+    pid_t root;
+    uint64_t start_time;
+    struct tree known; /* the last pass: what lost its parents since is still known by it */
+    struct member *members;
+    size_t count;
+    struct use gone; /* of those that ended and were nobody's children here */
+    struct use base; /* at the first sample */
+    struct use most; /* since then */
+    bool begun;
+    bool io_seen, io_refused; /* of one at least; of one at least that was ever seen */
+};
+
+struct host_tree *host_tree_new(const char *sysroot, pid_t pid, uint64_t start_time)
+{
+    struct host_tree *tree = mem_alloc(sizeof *tree);
+    *tree = (struct host_tree){.sysroot = sysroot, .root = pid, .start_time = start_time};
+    return tree;
+}
+
+void host_tree_free(struct host_tree *tree)
+{
+    if (!tree)
+        return;
+    tree_fini(&tree->known);
+    free(tree->members);
+    free(tree);
+}
+
+/* ENOENT, ESRCH: it has just ended, and was known before or is in its parent's. */
+static void read_io(struct host_tree *tree, struct member *member, size_t *refused)
+{
+    char path[64], bytes[1024];
+    snprintf(path, sizeof path, "/proc/%d/io", (int)member->pid);
+    ssize_t length = sysfs_read(tree->sysroot, path, bytes, sizeof bytes);
+    bool known =
+        length > 0 && host_io_parse(bytes, (size_t)length, &member->use.read_bytes, &member->use.written_bytes);
+    tree->io_seen |= known;
+    *refused += !known && (length >= 0 || (errno != ENOENT && errno != ESRCH));
+}
+
+static void add_memory(const struct host_tree *tree, pid_t pid, struct reading *pages)
+{
+    char path[64], bytes[256];
+    uint64_t resident = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    ssize_t length = sysfs_read(tree->sysroot, path, bytes, sizeof bytes);
+    if (length > 0 && host_statm_parse(bytes, (size_t)length, &resident))
+        *pages = (struct reading){pages->value + (double)resident, true};
+}
+
+static const struct member *find(const struct member *members, size_t count, pid_t pid)
+{
+    for (size_t low = 0, high = count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (members[middle].pid == pid)
+            return &members[middle];
+        if (members[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool is_there(const struct member *members, size_t count, const struct member *wanted)
+{
+    const struct member *found = find(members, count, wanted->pid);
+    return found && found->start_time == wanted->start_time;
+}
+
+static void add_use(struct use *to, const struct use *more)
+{
+    to->cpu_ticks += more->cpu_ticks;
+    to->read_bytes += more->read_bytes;
+    to->written_bytes += more->written_bytes;
+}
+
+/* What one that ended had used is in its parent's figures when that lives and has waited for it; else nowhere. */
+static void keep_gone(struct host_tree *tree, const struct member *now, size_t count)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct member *old = &tree->members[i];
+        const struct member *parent = find(tree->members, tree->count, old->ppid);
+        bool inherited = parent && is_there(now, count, parent);
+        if (!is_there(now, count, old) && !inherited)
+            add_use(&tree->gone, &old->use);
+    }
+}
+
+/* Ended and not yet waited for: it uses nothing, but what it used is not its parent's yet. */
+static void add_member(struct host_tree *tree, const struct proc_stat *stat, struct member *to,
+                       struct host_job_figures *out)
+{
+    const struct member *before = find(tree->members, tree->count, stat->pid);
+    *to = (struct member){.pid = stat->pid, .ppid = stat->ppid, .start_time = stat->start_time};
+    if (before && before->start_time == stat->start_time)
+        *to = *before;
+    to->ppid = stat->ppid;
+    to->use.cpu_ticks = stat->cpu_ticks;
+    if (!proc_stat_alive(stat))
+        return;
+    out->processes.value++;
+    add_memory(tree, stat->pid, &out->memory_bytes);
+    read_io(tree, to, &out->io_refused);
+}
+
+static struct use sum_of(const struct host_tree *tree)
+{
+    struct use sum = tree->gone;
+    for (size_t i = 0; i < tree->count; i++)
+        add_use(&sum, &tree->members[i].use);
+    return sum;
+}
+
+/* A child that was not waited for properly (SIGCHLD ignored) takes its own with it: no sum falls for that. */
+static void raise_to(uint64_t *so_far, uint64_t sum, uint64_t base)
+{
+    if (sum > base && sum - base > *so_far)
+        *so_far = sum - base;
+}
+
+static void tell(struct host_tree *tree, struct host_job_figures *out)
+{
+    struct use sum = sum_of(tree);
+    if (!tree->begun)
+        tree->base = sum;
+    tree->begun = true;
+    raise_to(&tree->most.cpu_ticks, sum.cpu_ticks, tree->base.cpu_ticks);
+    raise_to(&tree->most.read_bytes, sum.read_bytes, tree->base.read_bytes);
+    raise_to(&tree->most.written_bytes, sum.written_bytes, tree->base.written_bytes);
+    tree->io_refused |= out->io_refused > 0;
+    bool io_known = tree->io_seen && !tree->io_refused;
+    out->cpu_s = (struct reading){(double)tree->most.cpu_ticks / (double)sysconf(_SC_CLK_TCK), true};
+    out->read_bytes = (struct reading){(double)tree->most.read_bytes, io_known};
+    out->written_bytes = (struct reading){(double)tree->most.written_bytes, io_known};
+    out->memory_bytes.value *= (double)sysconf(_SC_PAGESIZE);
+}
+
+void host_tree_sample(struct host_tree *tree, struct host_job_figures *out)
+{
+    struct tree_seed seed = {.root = tree->root, .start_time = tree->start_time, .known = &tree->known};
+    struct tree now;
+    *out = (struct host_job_figures){0};
+    if (!tree_scan(&seed, &now, NULL)) {
+        tree_fini(&now);
+        return;
+    }
+    struct member *members = mem_array(now.count + 1, sizeof *members);
+    size_t count = 0;
+    for (size_t i = 0; i < now.count; i++)
+        if (now.processes[i].member)
+            add_member(tree, &now.processes[i].stat, &members[count++], out);
+    out->processes.valid = out->processes.value > 0;
+    keep_gone(tree, members, count);
+    tree_fini(&tree->known);
+    free(tree->members);
+    tree->known = now;
+    tree->members = members;
+    tree->count = count;
+    if (tree->begun || count > 0)
+        tell(tree, out);
+}

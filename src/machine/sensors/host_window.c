@@ -1,0 +1,126 @@
+/* What two edges say about the time between them. */
+#include "base/clock.h"
+#include "machine/sensors/host.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static const double OTHERS_MAX_SHARE = 0.05;
+
+/* From here on clock ticks are enough to judge by. */
+static const double TICKS_MIN_S = 1.0;
+
+/* Of a short window: less than this, of processes that only look in, disturbs nobody. */
+static const double OTHERS_LEAST_S = 0.005;
+
+/* A clock that is slewed gains or loses 500 ppm at most; the clocks are read one after the other, maybe with a pause
+ * in between. */
+static const double SET_MIN_S = 0.1, SLEW_MAX = 0.001;
+
+static struct reading share(double part_s, double whole_s)
+{
+    double value = part_s / whole_s;
+    return (struct reading){value > 0 ? value : 0, whole_s > 0};
+}
+
+static struct reading between(struct reading from, struct reading to, double whole_s)
+{
+    if (!from.valid || !to.valid)
+        return (struct reading){0};
+    return share(to.value - from.value, whole_s);
+}
+
+static double ticks_s(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) / (double)sysconf(_SC_CLK_TCK) : 0;
+}
+
+static void cpu_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+{
+    unsigned cpus = from->cpu.cpus > to->cpu.cpus ? from->cpu.cpus : to->cpu.cpus;
+    double whole_s = out->duration_s * cpus;
+    double busy_s = ticks_s(from->cpu.busy_ticks, to->cpu.busy_ticks);
+    double own_s = to->own_cpu_s - from->own_cpu_s;
+    if (!from->has_cpu || !to->has_cpu)
+        return;
+    out->cpus = cpus;
+    out->busy_share = share(busy_s, whole_s);
+    out->stolen_share = share(ticks_s(from->cpu.stolen_ticks, to->cpu.stolen_ticks), whole_s);
+    out->own_share = share(own_s, whole_s);
+    if (from->jobs_unseen == to->jobs_unseen)
+        out->jobs_share = between(from->jobs_cpu_s, to->jobs_cpu_s, whole_s);
+    out->jobs_cpu_s = (struct reading){to->jobs_cpu_s.value - from->jobs_cpu_s.value, out->jobs_share.valid};
+    if (out->jobs_share.valid)
+        out->others_share = share(busy_s - own_s - (to->jobs_cpu_s.value - from->jobs_cpu_s.value), whole_s);
+}
+
+void host_window_between(const struct host_edge *from, const struct host_edge *to, struct host_window *out)
+{
+    *out = (struct host_window){0};
+    if (to->t_ns <= from->t_ns)
+        return;
+    out->duration_s = (double)(to->t_ns - from->t_ns) / 1e9;
+    out->suspended_s = (double)(to->suspended_ns - from->suspended_ns) / 1e9;
+    /* The two clocks are read one after the other. */
+    if (out->suspended_s < 0.001)
+        out->suspended_s = 0;
+    out->clock_set_s = (double)(to->wall_ns - from->wall_ns) / 1e9;
+    if (fabs(out->clock_set_s) < SET_MIN_S + SLEW_MAX * (out->duration_s + out->suspended_s))
+        out->clock_set_s = 0;
+    cpu_between(from, to, out);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (out->cpus == 0)
+        out->cpus = online > 0 ? (unsigned)online : 1;
+    if (to->others_s.valid)
+        out->seen_share = share(to->others_s.value, out->duration_s * out->cpus);
+    for (int i = 0; i < HOST_RESOURCES; i++) {
+        const struct host_pressure *before = &from->pressure[i], *after = &to->pressure[i];
+        out->pressure[i].some_share = between(before->some_s, after->some_s, out->duration_s);
+        out->pressure[i].full_share = between(before->full_s, after->full_s, out->duration_s);
+    }
+}
+
+/* How far off a count of ticks may be (95 %): each of its fields is rounded, and a tick is charged whole to whoever runs when it
+ * comes. */
+static double ticks_error_share(const struct host_window *window)
+{
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK), whole_s = window->duration_s * window->cpus;
+    return whole_s > 0 ? tick_s * (3 + sqrt(whole_s / tick_s)) / whole_s : INFINITY;
+}
+
+static enum host_use say_shared(double others, double stolen, struct text *out)
+{
+    text_addf(out, "others took %.1f %% of the machine's CPU time (%.1f %% other processes", 100 * (others + stolen),
+              100 * others);
+    if (stolen > 0)
+        text_addf(out, ", %.1f %% other guests of the hypervisor", 100 * stolen);
+    text_addf(out, ")");
+    return HOST_SHARED;
+}
+
+enum host_use host_window_use(const struct host_window *window, struct text *out)
+{
+    bool known = window->others_share.valid, seen = window->seen_share.valid;
+    bool is_short = window->duration_s < TICKS_MIN_S;
+    double others = known ? window->others_share.value : 0, seen_share = seen ? window->seen_share.value : 0;
+    double stolen = window->stolen_share.valid ? window->stolen_share.value : 0;
+    double error = is_short ? ticks_error_share(window) : 0;
+    double least =
+        is_short ? fmax(OTHERS_MAX_SHARE, OTHERS_LEAST_S / (window->duration_s * window->cpus)) : OTHERS_MAX_SHARE;
+    if (known && others + stolen - error > OTHERS_MAX_SHARE)
+        return say_shared(others, stolen, out);
+    if (seen && (is_short || !known) && seen_share > least)
+        return say_shared(seen_share, 0, out);
+    if (is_short ? seen || (known && others + stolen + error <= OTHERS_MAX_SHARE) : known)
+        return HOST_ALONE;
+    if (is_short)
+        text_addf(
+            out,
+            "whether others used the CPUs was not checked: %.2g s are too short for the machine's counters of CPU "
+            "time, and not all of its processes are seen (/proc of another pid namespace, or hidepid)",
+            window->duration_s);
+    else
+        text_addf(out, "whether others used the CPUs was not checked: %s",
+                  window->busy_share.valid ? "what the job itself used is not known" : "/proc/stat cannot be read");
+    return HOST_UNKNOWN;
+}

@@ -1,0 +1,34 @@
+/* series: what the meter of one device has read, in the order of time. All times are CLOCK_MONOTONIC of this boot. */
+#ifndef TARE_MACHINE_SENSORS_SERIES_H
+#define TARE_MACHINE_SENSORS_SERIES_H
+
+#include "base/reading.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One call that read an energy counter. The value is that of some moment at most one update period before the call's end. */
+struct counter_reading {
+    int64_t before_ns, after_ns; /* around the call */
+    uint64_t energy_mj;          /* since an unknown beginning; can go backwards (driver reload, GPU reset) */
+};
+
+struct power_sample {
+    int64_t t_ns;
+    double power_w;
+};
+
+struct series {
+    struct counter_reading *counter;
+    size_t counter_count, counter_capacity;
+    struct power_sample *power; /* strictly ascending in time */
+    size_t power_count, power_capacity;
+};
+
+void series_fini(struct series *series);
+void series_add_counter(struct series *series, struct counter_reading reading);
+/* A sample that is not later than the last one is left out: drivers hand out their buffer again and again. */
+void series_add_power(struct series *series, struct power_sample sample);
+
+#endif

@@ -1,0 +1,246 @@
+#include "machine/state/census.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "machine/contain/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ANCESTORS_MAX = 1000, CMDLINE_MAX = 4096 };
+
+/* One pass over /proc. */
+struct taker {
+    const struct census_roots *roots;
+    int proc;
+    double uptime_s, ticks_per_s;
+};
+
+char *census_command_text(const char *bytes, size_t count)
+{
+    struct text text = {0};
+    while (count > 0 && bytes[count - 1] == '\0')
+        count--;
+    for (size_t at = 0; at < count;) {
+        size_t part = strnlen(bytes + at, count - at);
+        utf8_add_printable(bytes + at, part, "", &text);
+        if (at + part < count)
+            text_add_char(&text, ' ');
+        at += part + 1;
+    }
+    return text_take(&text);
+}
+
+static void take_command(const struct taker *taker, struct census_process *process)
+{
+    char path[40], words[CMDLINE_MAX];
+    snprintf(path, sizeof path, "%d/cmdline", (int)process->stat.pid);
+    ssize_t length = proc_read_at(taker->proc, path, words, sizeof words);
+    process->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
+    if (process->command && process->command[0])
+        return;
+    free(process->command);
+    process->command = mem_printf("[%s]", process->stat.comm);
+}
+
+static bool take_tag(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/environ", (int)process->stat.pid);
+    return proc_environ_value(taker->proc, path, "TARE_JOB", &process->tag);
+}
+
+static bool all_digits(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* The names of the drivers: NVIDIA, AMD's compute, and what the kernel's graphics drivers offer for computing. */
+static bool is_gpu(const char *dev, const char *path)
+{
+    size_t length = strlen(dev);
+    if (strncmp(path, dev, length) != 0 || path[length] != '/')
+        return false;
+    const char *name = path + length + 1;
+    return (strncmp(name, "nvidia", 6) == 0 && (all_digits(name + 6) || strcmp(name + 6, "ctl") == 0)) ||
+           strcmp(name, "kfd") == 0 || (strncmp(name, "dri/renderD", 11) == 0 && all_digits(name + 11));
+}
+
+static void take_device(const struct taker *taker, int folder, const char *name, struct census_process *process)
+{
+    static const char deleted[] = " (deleted)";
+    char path[PATH_MAX];
+    ssize_t length = readlinkat(folder, name, path, sizeof path - 1);
+    if (length <= 0)
+        return;
+    path[length] = '\0';
+    size_t tail = sizeof deleted - 1;
+    if ((size_t)length > tail && strcmp(path + (size_t)length - tail, deleted) == 0)
+        path[(size_t)length - tail] = '\0';
+    if (is_gpu(taker->roots->dev, path) && !strv_has(&process->devices, path))
+        strv_add(&process->devices, path);
+}
+
+static bool take_devices(const struct taker *taker, struct census_process *process)
+{
+    char path[40];
+    snprintf(path, sizeof path, "%d/fd", (int)process->stat.pid);
+    int fd = openat(taker->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!listing) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (entry->d_name[0] != '.')
+            take_device(taker, dirfd(listing), entry->d_name, process);
+    closedir(listing);
+    return true;
+}
+
+static void process_fini(struct census_process *process)
+{
+    free(process->tag);
+    free(process->command);
+    strv_fini(&process->devices);
+}
+
+static void take_process(const struct taker *taker, pid_t pid, struct census *out)
+{
+    struct census_process process = {.age_s = -1};
+    if (!proc_stat_read(taker->proc, pid, &process.stat) || !proc_stat_alive(&process.stat) ||
+        !proc_real_uid(taker->proc, pid, &process.uid))
+        return;
+    if (taker->uptime_s >= 0)
+        process.age_s = taker->uptime_s - (double)process.stat.start_time / taker->ticks_per_s;
+    if (process.age_s < 0 && taker->uptime_s >= 0)
+        process.age_s = 0;
+    bool has_environment = take_tag(taker, &process), has_devices = take_devices(taker, &process);
+    process.looked_into = has_environment && has_devices;
+    out->closed += !process.looked_into && process.uid != geteuid();
+    take_command(taker, &process);
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = process;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct census_process *left = a, *right = b;
+    return (left->stat.pid > right->stat.pid) - (left->stat.pid < right->stat.pid);
+}
+
+const struct census_process *census_find(const struct census *census, pid_t pid)
+{
+    struct census_process key = {.stat.pid = pid};
+    return census->count ? bsearch(&key, census->items, census->count, sizeof key, by_pid) : NULL;
+}
+
+static bool is_orphan(const struct census *census, const struct census_process *process)
+{
+    const struct census_process *parent = census_find(census, process->stat.ppid);
+    if (process->stat.ppid == 1)
+        return true;
+    return parent && strcmp(parent->stat.comm, "systemd") == 0 && strstr(parent->command, "--user");
+}
+
+/* The first number of /proc/uptime, always with two decimals: "350735.47 234388.90". Below 0: unknown. */
+static double read_uptime(int proc)
+{
+    char text[64];
+    uint64_t seconds, hundredths;
+    ssize_t length = proc_read_at(proc, "uptime", text, sizeof text);
+    size_t whole = length > 0 ? strcspn(text, ".") : 0;
+    if (length < (ssize_t)whole + 3 || !proc_number_parse(text, whole, INT_MAX, &seconds) ||
+        !proc_number_parse(text + whole + 1, 2, 99, &hundredths))
+        return -1;
+    return (double)seconds + (double)hundredths / 100;
+}
+
+static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)
+{
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
+        uint64_t pid = 0;
+        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
+            take_process(taker, (pid_t)pid, out);
+    }
+    return errno == 0 || err_sys(err, "read %s", taker->roots->proc);
+}
+
+bool census_take(const struct census_roots *roots, struct census *out, struct err *err)
+{
+    *out = (struct census){0};
+    DIR *listing = opendir(roots->proc);
+    if (!listing)
+        return err_sys(err, "open %s", roots->proc);
+    struct taker taker = {.roots = roots, .proc = dirfd(listing)};
+    taker.uptime_s = read_uptime(taker.proc);
+    taker.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    bool complete = take_all(&taker, listing, out, err);
+    closedir(listing);
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, by_pid);
+    for (size_t i = 0; i < out->count; i++)
+        out->items[i].orphan = is_orphan(out, &out->items[i]);
+    return complete;
+}
+
+void census_fini(struct census *census)
+{
+    for (size_t i = 0; i < census->count; i++)
+        process_fini(&census->items[i]);
+    free(census->items);
+    *census = (struct census){0};
+}
+
+void census_own_tags(const struct census_roots *roots, struct strv *out)
+{
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct taker taker = {.roots = roots, .proc = proc};
+    struct census_process process = {.stat.ppid = getpid()};
+    for (int i = 0; proc >= 0 && i < ANCESTORS_MAX && process.stat.ppid > 0; i++) {
+        if (!proc_stat_read(proc, process.stat.ppid, &process.stat))
+            break;
+        take_tag(&taker, &process);
+        if (process.tag && !strv_has(out, process.tag))
+            strv_add(out, process.tag);
+        free(steal_ptr(process.tag));
+    }
+}
+
+static bool is_the_same(const struct census_roots *roots, const struct census_process *process)
+{
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct census_process now = {0};
+    if (proc < 0 || !proc_stat_read(proc, process->stat.pid, &now.stat) ||
+        now.stat.start_time != process->stat.start_time)
+        return false;
+    if (!process->tag)
+        return true;
+    struct taker taker = {.roots = roots, .proc = proc};
+    take_tag(&taker, &now);
+    AUTO_FREE char *tag = now.tag;
+    return tag && strcmp(tag, process->tag) == 0;
+}
+
+int census_hold(const struct census_roots *roots, const struct census_process *process, struct err *err)
+{
+    AUTO_CLOSE int pidfd = sys_pidfd_open(process->stat.pid);
+    if (pidfd < 0) {
+        err_sys(err, "process %d", (int)process->stat.pid);
+        return -1;
+    }
+    if (!is_the_same(roots, process)) {
+        err_set(err, "process %d is another one by now", (int)process->stat.pid);
+        return -1;
+    }
+    return steal_fd(&pidfd);
+}

@@ -1,0 +1,300 @@
+#include "machine/state/leftovers.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "machine/contain/sys.h"
+#include "machine/contain/tag.h"
+#include "machine/state/folder.h"
+#include "machine/state/members.h"
+#include "machine/state/state_private.h"
+#include "tare_build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ANCESTORS_MAX = 1000 };
+
+struct finder {
+    struct leftovers *out;
+    int proc;
+    const struct nvml_memory *memory; /* NULL: unknown */
+    struct strv live;                 /* tags of jobs that live runs know, and of what this process belongs to */
+    struct job_identity *inits;       /* of these jobs; borrows nothing: pid and start time only */
+    size_t init_count, init_capacity;
+    struct stat program; /* this one's file; st_ino 0: unknown */
+};
+
+static const struct leftover *find(const struct leftovers *leftovers, pid_t pid)
+{
+    for (size_t i = 0; i < leftovers->count; i++)
+        if (leftovers->items[i].process->stat.pid == pid)
+            return &leftovers->items[i];
+    return NULL;
+}
+
+static void add(struct leftovers *leftovers, struct leftover leftover)
+{
+    leftovers->items = mem_room(leftovers->items, leftovers->count, &leftovers->capacity, sizeof *leftovers->items);
+    leftovers->items[leftovers->count++] = leftover;
+}
+
+static void add_of_dead_run(struct leftovers *out, const struct record_header *run, pid_t pid, uint64_t start_time)
+{
+    const struct census_process *process = census_find(&out->census, pid);
+    if (!process || process->stat.start_time != start_time || find(out, pid))
+        return;
+    add(out, (struct leftover){.process = process,
+                               .kind = LEFTOVER_OF_DEAD_RUN,
+                               .run = run->kind,
+                               .run_dir = mem_strdup(run->run_dir),
+                               .run_age_s = state_age_s(run->start_time)});
+}
+
+static void add_job(struct leftovers *out, const struct record_header *run, const struct job_identity *job)
+{
+    AUTO(members_fini) struct members members = {0};
+    members_take(job, &members);
+    if (members.init_alive)
+        add_of_dead_run(out, run, job->pid, job->start_time);
+    for (size_t i = 0; i < members.count; i++)
+        add_of_dead_run(out, run, members.items[i].pid, members.items[i].start_time);
+}
+
+static void add_live(struct finder *finder, const struct job_identity *job)
+{
+    strv_add(&finder->live, job->tag);
+    finder->inits = mem_room(finder->inits, finder->init_count, &finder->init_capacity, sizeof *finder->inits);
+    finder->inits[finder->init_count++] = (struct job_identity){.pid = job->pid, .start_time = job->start_time};
+}
+
+static void ask_run(struct finder *finder, const struct entry *entry)
+{
+    for (size_t i = 0; i < entry->record.count; i++) {
+        const struct job_identity *job = &entry->record.jobs[i];
+        if (entry->life == ENTRY_LIVE)
+            add_live(finder, job);
+        else if (entry->life == ENTRY_DEAD && !strv_has(&finder->live, job->tag))
+            add_job(finder->out, &entry->record.header, job);
+    }
+    if (entry->life == ENTRY_KEPT)
+        strv_add_owned(&finder->out->kept, mem_printf("%s: %s", entry->name, entry->reason));
+}
+
+static bool ask_runs(struct finder *finder, const struct state *state, struct err *err)
+{
+    AUTO(record_header_fini) struct record_header own = {0};
+    if (!record_header_own(STATE_RUN, NULL, &own, err))
+        return false;
+    for (size_t place = 0; place < STATE_PLACES; place++) {
+        AUTO_STRV struct strv names = {0};
+        if (state->places[place] >= 0 && !folder_list(state->places[place], &names, err))
+            return false;
+        for (size_t i = 0; i < names.count; i++) {
+            struct entry entry;
+            entry_open(state->places[place], names.items[i], &own, &entry);
+            ask_run(finder, &entry);
+            entry_fini(&entry);
+        }
+    }
+    return true;
+}
+
+/* Anybody can take the name. So a live run of ours has written down who it is, or it is this very program under that name, and is
+ * no part of the same job as who is asked about. */
+static bool is_init(const struct finder *finder, const struct census_process *process, const char *tag)
+{
+    char path[40];
+    struct stat program;
+    for (size_t i = 0; i < finder->init_count; i++)
+        if (finder->inits[i].pid == process->stat.pid && finder->inits[i].start_time == process->stat.start_time)
+            return true;
+    if (strcmp(process->stat.comm, TARE_NAME "-init") != 0 || !finder->program.st_ino ||
+        (tag && process->tag && strcmp(tag, process->tag) == 0))
+        return false;
+    snprintf(path, sizeof path, "%d/exe", (int)process->stat.pid);
+    return fstatat(finder->proc, path, &program, 0) == 0 && program.st_ino == finder->program.st_ino &&
+           program.st_dev == finder->program.st_dev;
+}
+
+/* While a job's runner lives, so does its init, and all that is of the job is below it: also of runs that no file of ours knows
+ * (another user's, or one that could not register). */
+static bool is_below_init(const struct finder *finder, const struct census_process *process)
+{
+    const char *tag = process->tag;
+    const struct census *census = &finder->out->census;
+    for (int i = 0; i < ANCESTORS_MAX && process; i++) {
+        if (is_init(finder, process, tag))
+            return true;
+        process = process->stat.ppid > 0 ? census_find(census, process->stat.ppid) : NULL;
+    }
+    return false;
+}
+
+/* The driver's numbers may be of another pid namespace: a process that is seen to have no GPU open is not meant. */
+static bool holds_memory(const struct finder *finder, const struct census_process *process)
+{
+    if (!finder->memory || (process->looked_into && process->devices.count == 0))
+        return false;
+    for (size_t i = 0; i < finder->memory->count; i++)
+        if (finder->memory->items[i].pid == process->stat.pid)
+            return true;
+    return false;
+}
+
+static bool is_foreign(const struct finder *finder, const struct census_process *process)
+{
+    struct leftovers *out = finder->out;
+    char owner[TAG_OWNER_MAX];
+    if (!tag_is_foreign(finder->proc, &process->stat, process->tag, process->uid, 0, owner))
+        return false;
+    out->foreign = mem_room(out->foreign, out->foreign_count, &out->foreign_capacity, sizeof *out->foreign);
+    out->foreign[out->foreign_count++] = (struct leftover_foreign){process, mem_strdup(owner)};
+    return true;
+}
+
+static void judge(struct finder *finder, const struct census_process *process)
+{
+    struct leftovers *out = finder->out;
+    bool mine = process->uid == geteuid() || geteuid() == 0;
+    bool has_gpu = process->devices.count > 0 || holds_memory(finder, process);
+    if (find(out, process->stat.pid) || process->stat.pid == getpid())
+        return;
+    if (!(process->tag && mine) && !has_gpu)
+        return;
+    bool live = is_below_init(finder, process) || (process->tag && strv_has(&finder->live, process->tag));
+    if (process->tag && mine && !live && !is_foreign(finder, process))
+        add(out, (struct leftover){.process = process, .kind = LEFTOVER_TAGGED});
+    else if (has_gpu)
+        add(out, (struct leftover){.process = process, .kind = live ? LEFTOVER_LIVE_GPU : LEFTOVER_NONE_GPU});
+}
+
+static void add_unseen(struct leftovers *out, const struct nvml_memory *memory, size_t i)
+{
+    const struct nvml_use *use = &memory->items[i];
+    const struct census_process *process = census_find(&out->census, use->pid);
+    if (process && !(process->looked_into && process->devices.count == 0))
+        return;
+    out->unseen_bytes += use->has_bytes ? use->bytes : 0;
+    if (i > 0 && memory->items[i - 1].pid == use->pid)
+        return;
+    text_addf(&out->unseen_pids, "%s%d", out->unseen ? " " : "", (int)use->pid);
+    out->unseen++;
+}
+
+static void fill_memory(struct leftover *leftover, const struct nvml_memory *memory)
+{
+    const struct census_process *process = leftover->process;
+    if (!process->looked_into || process->devices.count > 0)
+        leftover->has_memory = nvml_memory_of(memory, process->stat.pid, &leftover->memory_bytes);
+}
+
+static void add_memory(struct leftovers *out, const struct nvml_memory *memory)
+{
+    for (size_t i = 0; i < out->count; i++)
+        fill_memory(&out->items[i], memory);
+    for (size_t i = 0; i < memory->count; i++)
+        add_unseen(out, memory, i);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct leftover *left = a, *right = b;
+    return (left->process->stat.pid > right->process->stat.pid) - (left->process->stat.pid < right->process->stat.pid);
+}
+
+static void sort(struct leftovers *leftovers)
+{
+    if (leftovers->count)
+        qsort(leftovers->items, leftovers->count, sizeof *leftovers->items, by_pid);
+}
+
+bool leftovers_find(struct state *state, const struct census_roots *roots, struct leftovers *out, struct err *err)
+{
+    return leftovers_find_holding(state, roots, NULL, out, err);
+}
+
+bool leftovers_find_holding(struct state *state, const struct census_roots *roots, const struct nvml_memory *memory,
+                            struct leftovers *out, struct err *err)
+{
+    AUTO_CLOSE int proc = open(roots->proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct finder finder = {.out = out, .proc = proc, .memory = memory};
+    *out = (struct leftovers){0};
+    if (stat("/proc/self/exe", &finder.program) != 0)
+        finder.program.st_ino = 0;
+    census_own_tags(roots, &finder.live);
+    bool found = census_take(roots, &out->census, err) && (!state || ask_runs(&finder, state, err));
+    for (size_t i = 0; found && i < out->census.count; i++)
+        judge(&finder, &out->census.items[i]);
+    if (found && memory)
+        add_memory(out, memory);
+    sort(out);
+    strv_fini(&finder.live);
+    free(finder.inits);
+    if (!found)
+        leftovers_fini(out);
+    return found;
+}
+
+void leftovers_claim(struct leftovers *leftovers, const struct leftover_claim *claim, const struct nvml_memory *memory)
+{
+    const struct census_process *process = census_find(&leftovers->census, claim->pid);
+    if (!process || process->uid != claim->uid || process->stat.start_time != claim->start_time)
+        return;
+    struct leftover *known = NULL;
+    for (size_t i = 0; i < leftovers->count && !known; i++)
+        if (leftovers->items[i].process == process)
+            known = &leftovers->items[i];
+    if (!known) {
+        add(leftovers, (struct leftover){.process = process});
+        known = &leftovers->items[leftovers->count - 1];
+        if (memory)
+            fill_memory(known, memory);
+    }
+    known->kind = LEFTOVER_OF_DEAD_RUN;
+    known->run = claim->run;
+    known->run_age_s = claim->run_age_s;
+    free(known->run_dir);
+    known->run_dir = claim->run_dir ? census_command_text(claim->run_dir, strlen(claim->run_dir)) : NULL;
+    sort(leftovers);
+}
+
+void leftovers_fini(struct leftovers *leftovers)
+{
+    for (size_t i = 0; i < leftovers->count; i++)
+        free(leftovers->items[i].run_dir);
+    free(leftovers->items);
+    for (size_t i = 0; i < leftovers->foreign_count; i++)
+        free(leftovers->foreign[i].owner);
+    free(leftovers->foreign);
+    strv_fini(&leftovers->kept);
+    text_fini(&leftovers->unseen_pids);
+    census_fini(&leftovers->census);
+    *leftovers = (struct leftovers){0};
+}
+
+bool leftover_is_ours(const struct leftover *leftover)
+{
+    return leftover->kind == LEFTOVER_OF_DEAD_RUN || leftover->kind == LEFTOVER_TAGGED;
+}
+
+size_t leftovers_count_ours(const struct leftovers *leftovers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < leftovers->count; i++)
+        count += leftover_is_ours(&leftovers->items[i]);
+    return count;
+}
+
+bool leftover_kill(const struct census_roots *roots, const struct leftover *leftover, struct err *err)
+{
+    AUTO_CLOSE int pidfd = census_hold(roots, leftover->process, err);
+    if (pidfd < 0)
+        return false;
+    return sys_pidfd_signal(pidfd, SIGKILL) || err_sys(err, "kill process %d", (int)leftover->process->stat.pid);
+}

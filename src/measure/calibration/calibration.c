@@ -1,0 +1,323 @@
+#include "measure/calibration/calibration.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT = 1 };
+static const char prefix[] = "calibration-";
+#define FIGURE_MAX  1e6
+#define BAND_SHARE  0.02 /* of the rise: power is back when it is so near */
+#define BAND_NOISES 4.0
+#define BAND_C      1.5 /* whole degrees are told */
+#define FINAL_S     2.0
+#define LOOKED_SURE 0.05 /* what is surely looked at but for this share is all looked at */
+
+const char *const calibration_series_names[CALIBRATION_SERIES] = {"samples", "power", "counter", "temperature"};
+
+/* Each figure of struct sensor_learnt under its name. */
+static const struct {
+    const char *name;
+    size_t offset;
+} figures[] =
+    {
+        {"update_period_s", offsetof(struct sensor_learnt, update_period_s)},
+        {"jitter_s", offsetof(struct sensor_learnt, jitter_s)},
+        {"averaging_s", offsetof(struct sensor_learnt, averaging_s)},
+        {"delay_s", offsetof(struct sensor_learnt, delay_s)},
+        {"lag_s", offsetof(struct sensor_learnt, lag_s)},
+        {"looked_share", offsetof(struct sensor_learnt, looked_share)},
+        {"quantum", offsetof(struct sensor_learnt, quantum)},
+        {"noise_w", offsetof(struct sensor_learnt, noise_w)},
+        {"idle_w", offsetof(struct sensor_learnt, idle_w)},
+        {"load_w", offsetof(struct sensor_learnt, load_w)},
+},
+  whole[] = {
+      {"agreement", offsetof(struct calibration, agreement)},
+      {"idle_settle_s", offsetof(struct calibration, idle_settle_s)},
+      {"power_back_s", offsetof(struct calibration, power_back_s)},
+      {"temperature_back_s", offsetof(struct calibration, temperature_back_s)},
+};
+
+static double mean_between(const struct calibration_readings *series, int64_t from_ns, int64_t to_ns, bool *known)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < series->count; i++)
+        if (series->items[i].before_ns >= from_ns && series->items[i].after_ns <= to_ns) {
+            sum += series->items[i].value;
+            count++;
+        }
+    *known = count > 0;
+    return count > 0 ? sum / count : 0;
+}
+
+static void learn_return(const struct calibration_data *data, const struct sensor_learnt *power,
+                         struct calibration *out)
+{
+    static const char why[] = "too little was read before the first load";
+    const struct calibration_readings *watts = &data->series[CALIBRATION_POWER],
+                                      *heat = &data->series[CALIBRATION_TEMPERATURE];
+    out->idle_settle_s = out->power_back_s = out->temperature_back_s = (struct learnt){.why = why};
+    if (data->load_count == 0)
+        return;
+    int64_t first_ns = data->loads[0].begin_ns, last_ns = data->loads[data->load_count - 1].end_ns;
+    bool known = false;
+    double before = mean_between(watts, INT64_MIN, first_ns, &known);
+    if (known && power->load_w.known && power->noise_w.known) {
+        double band = fmax(BAND_NOISES * power->noise_w.value, BAND_SHARE * fabs(power->load_w.value - before));
+        int64_t end_ns = watts->items[watts->count - 1].after_ns;
+        double final = mean_between(watts, end_ns - (int64_t)(FINAL_S * 1e9), end_ns, &known);
+        out->power_back_s = sensor_learn_return(watts->items, watts->count, last_ns, before, band);
+        out->idle_settle_s = sensor_learn_return(watts->items, watts->count, last_ns, final, band);
+    }
+    before = mean_between(heat, INT64_MIN, first_ns, &known);
+    if (known)
+        out->temperature_back_s = sensor_learn_return(heat->items, heat->count, last_ns, before, BAND_C);
+}
+
+void calibration_learn(const struct calibration_data *data, struct calibration *out)
+{
+    const struct calibration_readings *series = data->series;
+    for (int i = CALIBRATION_SAMPLES; i <= CALIBRATION_POWER; i++)
+        sensor_learn_power(data->loads, data->load_count, series[i].items, series[i].count, &out->sensors[i]);
+    sensor_learn_counter(data->loads, data->load_count, series[CALIBRATION_COUNTER].items,
+                         series[CALIBRATION_COUNTER].count, &out->sensors[CALIBRATION_COUNTER]);
+    const struct calibration_readings *watts =
+        series[CALIBRATION_SAMPLES].count > 0 ? &series[CALIBRATION_SAMPLES] : &series[CALIBRATION_POWER];
+    out->agreement = sensor_learn_agreement(watts->items, watts->count, series[CALIBRATION_COUNTER].items,
+                                            series[CALIBRATION_COUNTER].count);
+    learn_return(data, &out->sensors[CALIBRATION_POWER], out);
+    out->uncertain_s = (double)data->uncertain_ns / 1e9;
+    memcpy(out->uuid, data->identity.uuid, sizeof out->uuid);
+    memcpy(out->name, data->identity.name, sizeof out->name);
+    memcpy(out->driver, data->identity.driver, sizeof out->driver);
+}
+
+static json_t *figure_json(const struct learnt *figure)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "value", figure->known ? json_real(figure->value) : json_null());
+    json_object_set_new(json, "half_width", figure->known ? json_real(figure->half_width) : json_null());
+    json_object_set_new(json, "why", json_text_or_null(figure->known ? NULL : figure->why));
+    return json;
+}
+
+static json_t *sensor_json(const struct sensor_learnt *sensor)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "averaging", json_string(sensor_averaging_name(sensor->averaging)));
+    json_object_set_new(json, "averaging_why", json_text_or_null(sensor->averaging_why));
+    json_set_count(json, "updates", sensor->updates);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        json_object_set_new(json, figures[i].name,
+                            figure_json((const struct learnt *)((const char *)sensor + figures[i].offset)));
+    return json;
+}
+
+json_t *calibration_json(const struct calibration *calibration)
+{
+    json_t *json = json_object(), *sensors = json_object();
+    json_object_set_new(json, "format", json_integer(FORMAT));
+    json_object_set_new(json, "uuid", json_text_or_null(calibration->uuid));
+    json_object_set_new(json, "name", json_text_or_null(calibration->name));
+    json_object_set_new(json, "driver", json_text_or_null(calibration->driver));
+    json_object_set_new(json, "made", json_integer(calibration->made_s));
+    json_object_set_new(json, "seconds", json_real(calibration->seconds));
+    json_object_set_new(json, "load_times_half_width_s", json_real(calibration->uncertain_s));
+    for (int i = 0; i < CALIBRATION_TEMPERATURE; i++)
+        json_object_set_new(sensors, calibration_series_names[i], sensor_json(&calibration->sensors[i]));
+    json_object_set_new(json, "sensors", sensors);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        json_object_set_new(json, whole[i].name,
+                            figure_json((const struct learnt *)((const char *)calibration + whole[i].offset)));
+    return json;
+}
+
+static bool take_number(const json_t *json, const char *key, double most, double *out)
+{
+    return json_get_number(json, key, out) && isfinite(*out) && *out >= 0 && *out <= most;
+}
+
+static bool take_figure(const json_t *json, const char *name, struct learnt *out)
+{
+    const json_t *figure = json_get(json, name);
+    *out = (struct learnt){.why = "it was not learnt"};
+    if (!json_is_object(figure))
+        return false;
+    if (!json_get(figure, "value"))
+        return true;
+    out->known = take_number(figure, "value", FIGURE_MAX, &out->value) &&
+                 take_number(figure, "half_width", FIGURE_MAX, &out->half_width);
+    return out->known;
+}
+
+static bool take_text(const json_t *json, const char *key, char out[GPU_TEXT_SIZE])
+{
+    const char *text = json_get_text(json, key);
+    size_t length = text ? strlen(text) : GPU_TEXT_SIZE;
+    if (length >= GPU_TEXT_SIZE)
+        return false;
+    for (const char *at = text; *at; at++)
+        if (*at < ' ' || *at > '~')
+            return false;
+    memcpy(out, text, length + 1);
+    return true;
+}
+
+static bool take_sensor(const json_t *json, struct sensor_learnt *out)
+{
+    const char *kind = json_get_text(json, "averaging");
+    json_int_t updates = 0;
+    int averaging = AVERAGING_EXPONENTIAL;
+    while (kind && averaging > AVERAGING_UNKNOWN &&
+           strcmp(kind, sensor_averaging_name((enum sensor_averaging)averaging)) != 0)
+        averaging--;
+    bool good = kind && json_get_int(json, "updates", &updates) && updates >= 0;
+    for (size_t i = 0; i < sizeof figures / sizeof *figures && good; i++)
+        good = take_figure(json, figures[i].name, (struct learnt *)((char *)out + figures[i].offset));
+    out->averaging = (enum sensor_averaging)averaging;
+    out->averaging_why = averaging == AVERAGING_UNKNOWN ? "it was not learnt" : NULL;
+    out->updates = (size_t)updates;
+    return good && (!out->looked_share.known || out->looked_share.value <= 1);
+}
+
+bool calibration_parse(const json_t *json, struct calibration *out, struct err *err)
+{
+    json_int_t format = 0, made = 0;
+    *out = (struct calibration){0};
+    bool good = json_get_int(json, "format", &format) && format == FORMAT && take_text(json, "uuid", out->uuid) &&
+                take_text(json, "name", out->name) && take_text(json, "driver", out->driver) &&
+                json_get_int(json, "made", &made) && made > 0 && made < INT64_C(253402300800) &&
+                take_number(json, "seconds", FIGURE_MAX, &out->seconds) &&
+                take_number(json, "load_times_half_width_s", FIGURE_MAX, &out->uncertain_s);
+    out->made_s = made;
+    for (int i = 0; i < CALIBRATION_TEMPERATURE && good; i++)
+        good = take_sensor(json_get(json_get(json, "sensors"), calibration_series_names[i]), &out->sensors[i]);
+    for (size_t i = 0; i < sizeof whole / sizeof *whole && good; i++)
+        good = take_figure(json, whole[i].name, (struct learnt *)((char *)out + whole[i].offset));
+    return good || err_set(err, "it is no calibration of this version");
+}
+
+static int64_t in_ns(double seconds)
+{
+    return llround(seconds * NS_PER_S);
+}
+
+/* Of the samples, else of the power that is read. */
+static void take_averaging(const struct sensor_learnt *learnt, struct sensor_behaviour *out)
+{
+    static const enum window_averaging kinds[] = {[AVERAGING_INSTANT] = WINDOW_INSTANT,
+                                                  [AVERAGING_BOXCAR] = WINDOW_BOXCAR,
+                                                  [AVERAGING_EXPONENTIAL] = WINDOW_EXPONENTIAL};
+    out->told = learnt->averaging != AVERAGING_UNKNOWN;
+    if (out->told) {
+        out->averaging = kinds[learnt->averaging];
+        out->averaging_ns = in_ns(learnt->averaging_s.value);
+        out->delay_ns = in_ns(learnt->delay_s.value);
+    } else { /* it is as late as a boxcar of this length at most */
+        out->averaging = WINDOW_BOXCAR;
+        out->averaging_ns = in_ns(2 * (fmax(learnt->lag_s.value, 0) + learnt->lag_s.half_width));
+        out->delay_ns = 0;
+    }
+}
+
+static bool tells_averaging(const struct sensor_learnt *learnt)
+{
+    return learnt->averaging != AVERAGING_UNKNOWN || learnt->lag_s.known;
+}
+
+void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
+                         struct calibration_profile *out)
+{
+    const struct sensor_learnt *samples = &calibration->sensors[CALIBRATION_SAMPLES];
+    const struct sensor_learnt *power = &calibration->sensors[CALIBRATION_POWER];
+    const struct sensor_learnt *counter = &calibration->sensors[CALIBRATION_COUNTER];
+    const struct sensor_learnt *shown = tells_averaging(samples) ? samples : power;
+    const struct sensor_learnt *updates = counter->update_period_s.known ? counter : power;
+    const struct learnt *looked = &counter->looked_share;
+    char when[40];
+    *out = (struct calibration_profile){.of = *row};
+    struct sensor_behaviour *behaviour = &out->of.behaviour;
+    bool shape = tells_averaging(shown), period = updates->update_period_s.known;
+    if (shape)
+        take_averaging(shown, behaviour);
+    if (period)
+        behaviour->update_ns = in_ns(updates->update_period_s.value);
+    if (period && updates->jitter_s.known)
+        behaviour->jitter_ns = in_ns(fmax(updates->jitter_s.value, updates->jitter_s.half_width));
+    if (looked->known) {
+        bool all = looked->value - looked->half_width >= 1 - LOOKED_SURE;
+        behaviour->looked_share = all ? 1 : fmax(looked->value - looked->half_width, 0);
+        /* Each update adds the mean of the time since the one before: all energy. */
+        behaviour->counter_current = all && counter->averaging == AVERAGING_BOXCAR && period &&
+                                     counter->averaging_s.value < (1 + LOOKED_SURE) * updates->update_period_s.value;
+    }
+    memcpy(out->uuid, calibration->uuid, sizeof out->uuid);
+    memcpy(out->driver, calibration->driver, sizeof out->driver);
+    clock_format_iso(calibration->made_s * NS_PER_S, when);
+    snprintf(out->label, sizeof out->label, "calibrated %.10s", when);
+    snprintf(out->source, sizeof out->source, "calibration of this GPU (%.19s): %s%s%s%s%s", when,
+             period ? "update period, " : "", shape ? "averaging and delay of samples, " : "",
+             looked->known ? "looked-at share" : "", period && shape && looked->known ? "" : "; the rest: ",
+             period && shape && looked->known ? "" : row->source);
+    out->of.label = out->label;
+    out->of.source = out->source;
+}
+
+static bool is_name_part(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-' && *at != '.')
+            return false;
+    return *text != '\0';
+}
+
+char *calibration_file_name(const char *uuid, const char *driver)
+{
+    return is_name_part(uuid) && is_name_part(driver) ? mem_printf("%s%s-%s.json", prefix, uuid, driver) : NULL;
+}
+
+bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    struct json_doc doc;
+    if (!fs_read_at(dir, name, CALIBRATION_FILE_MAX, &text, err) ||
+        !json_doc_parse(name, text_get(&text), text.length, &doc, err))
+        return false;
+    bool good = calibration_parse(doc.root, out, err);
+    json_doc_fini(&doc);
+    return good || err_wrap(err, "%s", name);
+}
+
+void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
+                      void *data)
+{
+    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        struct calibration calibration;
+        struct err err = {0};
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
+            found(data, calibration_read(dir, entry->d_name, &calibration, &err) ? &calibration : NULL, &err);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s)
+{
+    int64_t days = (now_s - calibration->made_s) / 86400;
+    if (driver && *driver && strcmp(driver, calibration->driver) != 0)
+        return mem_printf("it is of driver %s, and this is %s", calibration->driver, driver);
+    if (days > CALIBRATION_DAYS)
+        return mem_printf("it is %lld days old", (long long)days);
+    return NULL;
+}

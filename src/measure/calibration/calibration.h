@@ -1,0 +1,103 @@
+/* calibration: what a GPU's sensors showed under loads of known times, and the figures learnt from it; as JSON, for the
+ * state folder. Both GPU libraries are used in child processes only, which end with this one: either may hang. */
+#ifndef TARE_MEASURE_CALIBRATION_CALIBRATION_H
+#define TARE_MEASURE_CALIBRATION_CALIBRATION_H
+
+#include "base/err.h"
+#include "machine/gpu/sensor.h"
+#include "measure/calibration/sensor_learn.h"
+#include "measure/energy/sensor_profile.h"
+
+#include <jansson.h>
+
+enum calibration_series {
+    CALIBRATION_SAMPLES,
+    CALIBRATION_POWER,
+    CALIBRATION_COUNTER,
+    CALIBRATION_TEMPERATURE,
+    CALIBRATION_SERIES
+};
+extern const char
+    *const calibration_series_names[CALIBRATION_SERIES]; /* "samples", "power", "counter", "temperature" */
+
+struct calibration_readings {
+    struct sensor_reading *items;
+    size_t count, capacity;
+};
+
+/* What was commanded, as the GPU's timer had it, and what was read. */
+struct calibration_data {
+    struct load_interval *loads;
+    size_t load_count, load_capacity;
+    int64_t uncertain_ns; /* of the loads' times */
+    struct calibration_readings series[CALIBRATION_SERIES];
+    struct gpu_identity identity;
+    bool shared; /* more than one process computed on the GPU */
+};
+void calibration_data_fini(struct calibration_data *data);
+
+struct calibration_options {
+    const struct gpu_backend *backend;
+    const char *library, *cuda_library; /* NULL: the usual ones */
+    const char *device;                 /* UUID or the driver's number */
+    double seconds;
+    void (*progress)(void *data, double share); /* may be NULL */
+    void *progress_data;
+};
+
+/* One look at the GPU in a child process, which has 20 s for it. users_told false: users are not known. */
+struct calibration_look {
+    struct gpu_identity identity;
+    struct gpu_readings readings;
+    struct gpu_users users;
+};
+bool calibration_look(const struct calibration_options *options, struct calibration_look *out, struct err *err);
+
+/* About options->seconds. */
+bool calibration_measure(const struct calibration_options *options, struct calibration_data *out, struct err *err);
+
+struct calibration {
+    char uuid[GPU_TEXT_SIZE], name[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE];
+    int64_t made_s; /* seconds since 1970 */
+    double seconds;
+    double uncertain_s;                                    /* of the loads' times */
+    struct sensor_learnt sensors[CALIBRATION_TEMPERATURE]; /* by enum calibration_series */
+    struct learnt agreement;                        /* counter over samples, or over power where there are no samples */
+    struct learnt idle_settle_s;                    /* after the last load, until power stays at its final idle value */
+    struct learnt power_back_s, temperature_back_s; /* until they are as before the first load */
+};
+
+/* made_s and seconds stay the caller's. */
+void calibration_learn(const struct calibration_data *data, struct calibration *out);
+
+json_t *calibration_json(const struct calibration *calibration);
+
+/* What was read from a file that anybody may have written: false where it is not one of ours. Reasons of what is not
+ * known are dropped. */
+bool calibration_parse(const json_t *json, struct calibration *out, struct err *err);
+
+/* What it knows of its GPU's sensor; what it does not, is as row has it. */
+struct calibration_profile {
+    char uuid[GPU_TEXT_SIZE], driver[GPU_TEXT_SIZE]; /* of these alone */
+    struct sensor_profile of;                        /* its texts are the two below */
+    char label[40], source[400];
+};
+void calibration_profile(const struct calibration *calibration, const struct sensor_profile *row,
+                         struct calibration_profile *out);
+
+/* "calibration-GPU-...-580.159.04.json": fresh; NULL where UUID or driver are no part of a file's name. */
+char *calibration_file_name(const char *uuid, const char *driver);
+
+/* Reads dir/name. */
+enum { CALIBRATION_FILE_MAX = 65536, CALIBRATION_DAYS = 30 };
+bool calibration_read(int dir, const char *name, struct calibration *out, struct err *err);
+
+/* All that the folder has; calibration NULL: that file is none, for the reason in why. */
+void calibration_each(int dir, void (*found)(void *data, const struct calibration *calibration, const struct err *why),
+                      void *data);
+
+/* Why it does not hold any more: another driver, or older than CALIBRATION_DAYS: fresh; NULL: it holds. driver: NULL or
+ * "": unknown. */
+char *calibration_stale(const struct calibration *calibration, const char *driver, int64_t now_s);
+
+#endif

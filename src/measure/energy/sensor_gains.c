@@ -1,0 +1,121 @@
+#include "measure/energy/sensor_gains.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 1, FILE_MAX = 4096, TEXT_MAX = 400, GAINS_MAX = 10000 };
+static const char prefix[] = "gain-";
+/* A sensor that is off by more is broken, and its energies are no measurement. */
+static const double most_bound = 0.5;
+
+const struct sensor_gain_entry *sensor_gains_find(const struct sensor_gains *gains, const char *uuid)
+{
+    for (size_t i = 0; i < gains->count; i++)
+        if (strcmp(gains->items[i].uuid, uuid) == 0)
+            return &gains->items[i];
+    return NULL;
+}
+
+static void entry_fini(struct sensor_gain_entry *entry)
+{
+    free(entry->uuid);
+    free(entry->source);
+    *entry = (struct sensor_gain_entry){0};
+}
+
+void sensor_gains_fini(struct sensor_gains *gains)
+{
+    for (size_t i = 0; i < gains->count; i++)
+        entry_fini(&gains->items[i]);
+    free(gains->items);
+    *gains = (struct sensor_gains){0};
+}
+
+static bool is_name(const char *uuid)
+{
+    size_t length = strlen(uuid);
+    for (const char *at = uuid; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-')
+            return false;
+    return length > 0 && length < 80;
+}
+
+static bool is_text(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    return strlen(text) < TEXT_MAX;
+}
+
+bool sensor_gains_parse(const json_t *json, struct sensor_gain_entry *out)
+{
+    json_int_t format = 0;
+    const char *uuid = json_get_text(json, "uuid"), *source = json_get_text(json, "source");
+    double bound;
+    *out = (struct sensor_gain_entry){0};
+    if (!json_get_int(json, "format", &format) || format != FORMAT || !uuid || !is_name(uuid) || !source ||
+        !is_text(source) || !json_get_number(json, "bound", &bound) || !(bound > 0 && bound <= most_bound))
+        return false;
+    *out = (struct sensor_gain_entry){mem_strdup(uuid), bound, mem_strdup(source)};
+    return true;
+}
+
+static void read_one(int dir, const char *name, struct sensor_gains *out)
+{
+    struct err ignored;
+    AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    struct sensor_gain_entry entry = {0};
+    if (!fs_read_at(dir, name, FILE_MAX, &text, &ignored) ||
+        !json_doc_parse(name, text_get(&text), text.length, &doc, &ignored) || !sensor_gains_parse(doc.root, &entry))
+        return;
+    AUTO_FREE char *own = mem_printf("%s%s.json", prefix, entry.uuid);
+    if (strcmp(own, name) != 0 || sensor_gains_find(out, entry.uuid)) {
+        entry_fini(&entry);
+        return;
+    }
+    out->items = mem_room(out->items, out->count, &out->room, sizeof *out->items);
+    out->items[out->count++] = entry;
+}
+
+void sensor_gains_read(int dir, struct sensor_gains *out)
+{
+    int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    for (struct dirent *entry; folder && out->count < GAINS_MAX && (entry = readdir(folder));)
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0)
+            read_one(dir, entry->d_name, out);
+    if (folder)
+        closedir(folder);
+    else if (own >= 0)
+        close(own);
+}
+
+bool sensor_gains_write(int dir, const struct sensor_gain_entry *entry, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    if (!is_name(entry->uuid))
+        return err_set(err, "the UUID cannot name a file");
+    if (!(entry->bound > 0 && entry->bound <= most_bound))
+        return err_set(err, "a sensor that is off by %.3g %% is not kept: at most %.0f %% can be", 100 * entry->bound,
+                       100 * most_bound);
+    json_t *json = json_object();
+    json_object_set_new(json, "format", json_integer(FORMAT));
+    json_object_set_new(json, "uuid", json_string(entry->uuid));
+    json_object_set_new(json, "bound", json_real(entry->bound));
+    json_object_set_new(json, "source", json_text_or_null(entry->source));
+    json_print_pretty(json, &text);
+    json_decref(json);
+    AUTO_FREE char *name = mem_printf("%s%s.json", prefix, entry->uuid);
+    return fs_write_atomic(dir, name, text_get(&text), text.length, err);
+}

@@ -1,0 +1,438 @@
+#include "measure/energy/window_index.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Power samples this far above the limit are not watts. */
+static const double sane_limit = 2;
+/* Between knots, where there is no trace, power is assumed to vary by so much of itself within at most so long. */
+static const double unseen_share = 0.1, unseen_s = 0.5;
+/* Knots that are made into samples are at least so many periods apart: closer ones show the error of their instants,
+ * not power. */
+static const double anchor_periods = 10;
+/* 95 % of an even error, as a share of its whole range: a change within the unseen part of its period, a rounded power. */
+static const double even_share = 0.475;
+/* A counter that differs from the trace's integral by less than this share of what the trace may miss is made from it. */
+static const double own_scale = 1;
+/* Of the energy in a period: a load in step with the averaging shows nothing of itself. */
+static const double in_step_share = 0.08;
+/* A coarser step is one of the load's, which has few levels. */
+static const double most_quantum_w = 1;
+/* A GPU that looks less was never seen. */
+static const double least_looked = 0.1;
+/* Beats are looked for over so long, where changes are spread over so much of the samples. */
+static const double beat_s = 20, beat_spread = 0.8;
+
+static bool is_sane(const struct window_sensor *sensor, double power_w)
+{
+    return isfinite(power_w) && power_w >= 0 &&
+           (sensor->power_limit_w <= 0 || power_w <= sane_limit * sensor->power_limit_w);
+}
+
+struct samples {
+    struct power_sample *items;
+    size_t count, capacity;
+};
+
+static void add_sample(struct samples *samples, struct power_sample sample)
+{
+    if (samples->count > 0 && sample.t_ns <= samples->items[samples->count - 1].t_ns)
+        return;
+    samples->items = mem_room(samples->items, samples->count, &samples->capacity, sizeof *samples->items);
+    samples->items[samples->count++] = sample;
+}
+
+/* Mean powers between anchors of one segment, as samples at the anchors. */
+static void make_anchors(const struct window_index *index, const struct segment *segment, int64_t delay_ns,
+                         struct samples *out)
+{
+    const struct knot *items = index->knots.items;
+    double least_s = fmax(anchor_periods * shape_seconds(index->sensor.update_period_ns, 0), 1e-3);
+    size_t last = segment->first;
+    double before_w = -1;
+    for (size_t i = segment->first + 1; i < segment->first + segment->count; i++) {
+        double length = items[i].at - items[last].at;
+        if (length < least_s && (i + 1 < segment->first + segment->count || before_w >= 0 || length <= 0))
+            continue;
+        double power_w = (items[i].value_j - items[last].value_j) / length;
+        double here_w = before_w < 0 ? power_w : 0.5 * (power_w + before_w);
+        add_sample(out,
+                   (struct power_sample){index->origin_ns + delay_ns + llround(items[last].at * NS_PER_S), here_w});
+        before_w = power_w;
+        last = i;
+    }
+    if (before_w >= 0)
+        add_sample(out,
+                   (struct power_sample){index->origin_ns + delay_ns + llround(items[last].at * NS_PER_S), before_w});
+}
+
+/* Is a moment further than gap_ns from both of its neighbours? */
+static bool is_alone(const struct power_sample *before, const struct power_sample *after, int64_t t_ns, int64_t gap_ns)
+{
+    return (!before || shape_seconds(t_ns, before->t_ns) * NS_PER_S > (double)gap_ns) &&
+           (!after || shape_seconds(after->t_ns, t_ns) * NS_PER_S > (double)gap_ns);
+}
+
+/* The trace without what cannot be watts, and with anchors where it has gaps. */
+static struct samples merge(const struct series *series, const struct window_sensor *sensor,
+                            const struct samples *anchors)
+{
+    struct samples out = {0};
+    size_t k = 0;
+    const struct power_sample *before = NULL;
+    for (size_t i = 0; i <= series->power_count; i++) {
+        const struct power_sample *next = i < series->power_count ? &series->power[i] : NULL;
+        if (next && !is_sane(sensor, next->power_w))
+            continue;
+        for (; k < anchors->count && (!next || anchors->items[k].t_ns < next->t_ns); k++)
+            if (is_alone(before, next, anchors->items[k].t_ns, sensor->gap_ns))
+                add_sample(&out, anchors->items[k]);
+        if (next)
+            add_sample(&out, *next);
+        before = next ? next : before;
+    }
+    return out;
+}
+
+/* Where real samples follow each other closely; a stretch reaches half a gap beyond its ends. Gives whether all are
+ * sane. */
+static bool find_traced(struct window_index *index, const struct series *series, double delay_s)
+{
+    bool sane = true;
+    double half = shape_seconds(index->sensor.gap_ns, 0) / 2;
+    for (size_t i = 0; i < series->power_count; i++) {
+        if (!is_sane(&index->sensor, series->power[i].power_w)) {
+            sane = false;
+            continue;
+        }
+        double t = shape_seconds(series->power[i].t_ns, index->origin_ns) - delay_s;
+        spans_add(&index->traced, t - half, t + half);
+    }
+    return sane;
+}
+
+static void find_counted(struct window_index *index)
+{
+    double reach = shape_seconds(index->sensor.update_period_ns, 0);
+    for (size_t s = 0; s < index->knots.segment_count; s++) {
+        const struct segment *segment = &index->knots.segments[s];
+        if (segment->count < 2)
+            continue;
+        const struct knot *first = &index->knots.items[segment->first];
+        spans_add(&index->counted, first->at - reach, first[segment->count - 1].at + reach);
+    }
+}
+
+/* Does the counter know of a time that the trace does not? */
+static bool counter_is_needed(const struct window_index *index)
+{
+    if (index->counted.count == 0)
+        return false;
+    for (size_t i = 0; i < index->counted.count; i++) {
+        const struct span *span = &index->counted.items[i];
+        if (spans_within(&index->traced, span->from, span->to) < span->to - span->from)
+            return true;
+    }
+    return false;
+}
+
+static void make_shape(struct window_index *index, const struct series *series)
+{
+    double delay_s = shape_seconds(index->sensor.span_min_ns / 2 + index->sensor.span_max_ns / 2, 0) / 2;
+    bool sane = find_traced(index, series, delay_s);
+    find_counted(index);
+    bool real = index->traced.count > 0;
+    if (sane && !counter_is_needed(index)) {
+        shape_init(&index->shape, index->origin_ns, series->power, series->power_count, false, real, &index->sensor);
+    } else {
+        struct samples anchors = {0};
+        for (size_t s = 0; s < index->knots.segment_count; s++)
+            make_anchors(index, &index->knots.segments[s], llround(delay_s * NS_PER_S), &anchors);
+        struct samples merged = merge(series, &index->sensor, &anchors);
+        shape_init(&index->shape, index->origin_ns, merged.items, merged.count, true, real, &index->sensor);
+        free(anchors.items);
+    }
+    spans_union(&index->traced, &index->counted, &index->covered);
+}
+
+static double running_energy(const struct window_index *index, size_t segment, double t, struct index_moment *out)
+{
+    const struct segment *part = &index->knots.segments[segment];
+    struct shape_sum sum = shape_at(&index->shape, t, NULL);
+    struct smooth_place place = smooth_place(&index->knots, part, smooth_clock(&index->smooth, &sum));
+    double energy = part->offset_j + (1 + index->smooth.gain) * sum.energy_j + place.ahead_j;
+    if (out)
+        *out = (struct index_moment){t, energy, segment, sum, place};
+    return energy;
+}
+
+/* The trace is late by a known time. What the counter is less late than the trace has been learnt; so much of the lag is
+ * in the running energy. Of an exponential mean it is undone exactly: what was drawn exceeds what was shown by the time
+ * constant times the rise of the mean. */
+static void find_lag(struct window_index *index)
+{
+    double lag_s = fmax(shape_seconds(index->sensor.lag_ns, 0) - index->shape.delay_s, 0);
+    index->lag_s = lag_s;
+    if (index->sensor.averaging != WINDOW_EXPONENTIAL)
+        return;
+    index->smoothed_s = fmin(lag_s, shape_seconds(index->sensor.averaging_ns, 0));
+    index->lag_s -= index->smoothed_s;
+}
+
+/* Segments are laid end to end: the running energy goes on where the one before ends. */
+static void join_segments(struct window_index *index)
+{
+    for (size_t s = 1; s < index->knots.segment_count; s++) {
+        struct segment *segment = &index->knots.segments[s];
+        struct index_moment from = {0}, to;
+        double end = running_energy(index, s - 1, segment->from, &to);
+        segment->offset_j = end - running_energy(index, s, segment->from, NULL);
+        segment->var_before = segment[-1].var_before;
+        if (s > 1) {
+            running_energy(index, s - 1, segment[-1].from, &from);
+            segment->var_before += smooth_variance(&index->knots, &segment[-1], &from.place, &to.place);
+        }
+    }
+}
+
+/* What the trace tells of its sensor: the step in which power is rounded, and whether updates are missed. */
+static void study_trace(struct window_index *index, const struct series *series)
+{
+    uint64_t step_mw = 0;
+    size_t missed = 0;
+    for (size_t i = 0; i < series->power_count; i++) {
+        uint64_t value_mw = (uint64_t)llround(fmin(fabs(series->power[i].power_w), 1e9) * 1000);
+        while (value_mw > 0) { /* the greatest common divisor */
+            uint64_t rest = step_mw % value_mw;
+            step_mw = value_mw;
+            value_mw = rest;
+        }
+        if (i > 0 && series->power[i].t_ns - series->power[i - 1].t_ns > 3 * index->sensor.update_period_ns / 2)
+            missed++;
+    }
+    index->power_quantum_w = series->power_count > 1 ? fmin((double)step_mw / 1000, most_quantum_w) : 0;
+    index->sensor.misses_updates = missed > series->power_count / 100;
+}
+
+struct window_index *window_index_new(const struct series *series, const struct window_sensor *sensor)
+{
+    struct window_index *index = mem_alloc(sizeof *index);
+    index->sensor = *sensor;
+    index->empty = series->counter_count == 0 && series->power_count == 0;
+    if (series->counter_count > 0)
+        index->origin_ns = series->counter[0].before_ns;
+    else if (series->power_count > 0)
+        index->origin_ns = series->power[0].t_ns;
+    if (sensor->bounded)
+        study_trace(index, series);
+    knots_read(&index->knots, series, &index->sensor, index->origin_ns);
+    make_shape(index, series);
+    index->empty = index->shape.count == 0;
+    index->smooth = smooth_knots(&index->knots, &index->shape, sensor);
+    find_lag(index);
+    join_segments(index);
+    return index;
+}
+
+void window_index_free(struct window_index *index)
+{
+    if (!index)
+        return;
+    shape_fini(&index->shape);
+    knots_fini(&index->knots);
+    spans_fini(&index->traced);
+    spans_fini(&index->counted);
+    spans_fini(&index->covered);
+    free(index);
+}
+
+struct index_moment index_moment(const struct window_index *index, double t)
+{
+    t += index->lag_s;
+    size_t low = 1, high = index->knots.segment_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->knots.segments[middle].from <= t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    struct index_moment moment;
+    running_energy(index, low - 1, t, &moment);
+    moment.energy_j += index->smoothed_s * moment.sum.power_w;
+    return moment;
+}
+
+static double reading_variance(const struct window_index *index, const struct index_moment *from,
+                               const struct index_moment *to)
+{
+    const struct segment *segments = index->knots.segments;
+    if (from->segment == to->segment)
+        return smooth_variance(&index->knots, &segments[from->segment], &from->place, &to->place);
+    struct index_moment end, begin;
+    running_energy(index, from->segment, segments[from->segment + 1].from, &end);
+    running_energy(index, to->segment, segments[to->segment].from, &begin);
+    return smooth_variance(&index->knots, &segments[from->segment], &from->place, &end.place) +
+           segments[to->segment].var_before - segments[from->segment + 1].var_before +
+           smooth_variance(&index->knots, &segments[to->segment], &begin.place, &to->place);
+}
+
+/* Where there is no trace, power between two knots is known by its mean alone. */
+static double unseen_variance(const struct window_index *index, const struct index_moment *moment)
+{
+    const struct segment *segment = &index->knots.segments[moment->segment];
+    if (segment->count == 0 || spans_within(&index->traced, moment->t, moment->t + 1e-9) > 0)
+        return 0;
+    const struct knot *a = &index->knots.items[moment->place.a], *b = &index->knots.items[moment->place.b];
+    double length = fabs(moment->t - a->at), share = 1;
+    if (a != b) {
+        double place = fmin(fmax((moment->t - a->at) / (b->at - a->at), 0), 1);
+        length = b->at - a->at;
+        share = 4 * place * (1 - place);
+    }
+    double unseen_j = unseen_share * moment->sum.power_w * fmin(length, unseen_s) * share;
+    return unseen_j * unseen_j;
+}
+
+static void edge_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
+                       struct window_parts *out)
+{
+    const struct index_moment *edges[2] = {from, to};
+    double sum = 0;
+    size_t hint = 0;
+    for (int i = 0; i < 2; i++)
+        sum += smooth_mean_variance(&index->shape, index->smooth.span_s, edges[i]->t, &hint) +
+               unseen_variance(index, edges[i]);
+    /* a second of delay adds the power at an edge, a gain its energy; the counter takes back what it saw of that at its
+     * knots */
+    double delayed_w = (to->sum.power_w - to->place.ahead_w) - (from->sum.power_w - from->place.ahead_w);
+    double gained_j = (to->sum.energy_j - to->place.ahead_traced_j) - (from->sum.energy_j - from->place.ahead_traced_j);
+    if (index->sensor.lag_ns > 0) /* the counter's own lag, which nothing takes back */
+        delayed_w = hypot(delayed_w, to->sum.power_w - from->sum.power_w);
+    out->j[WINDOW_PART_EDGES] = sqrt(sum);
+    out->j[WINDOW_PART_DELAY] = fabs(index->smooth.delay_sd * delayed_w);
+    out->j[WINDOW_PART_AGREEMENT] = fabs(index->smooth.gain_sd * gained_j);
+    out->delay_s = index->smooth.delay_sd;
+    out->agreement = index->smooth.gain_sd;
+}
+
+/* How far power went to and fro around a moment. */
+static double range_around(const struct window_index *index, double t, double reach_s)
+{
+    double early_w = shape_at(&index->shape, t - reach_s, NULL).power_w;
+    double late_w = shape_at(&index->shape, t + reach_s, NULL).power_w;
+    struct shape_range range = shape_extremes(&index->shape, t - reach_s, t + reach_s);
+    return fmax(range.power_max_w, fmax(early_w, late_w)) - fmin(range.power_min_w, fmin(early_w, late_w));
+}
+
+/* Of a boxcar the slope tells what was averaged: it is (power now - power a span ago) / span. */
+static double range_averaged(const struct window_index *index, double t, double span_s, double step_s)
+{
+    double range_w = 0;
+    for (double at = t - span_s / 2; at <= t + span_s / 2; at += step_s) {
+        double rise_w = shape_at(&index->shape, at + step_s, NULL).power_w - shape_at(&index->shape, at, NULL).power_w;
+        range_w = fmax(range_w, fabs(rise_w) * span_s / step_s);
+    }
+    return range_w;
+}
+
+/* How far the running energy may be off at an edge. Between two updates power may have gone to and fro by its range:
+ * a quarter of that times the period. A boxcar bends it around a step of d by up to d·s/8; of a load that is faster than
+ * the boxcar only a part of d is seen, in which case what is seen counts four times. An exponential mean has been undone
+ * by the trace, whose power is known to a step. */
+static double edge_bound(const struct window_index *index, const struct index_moment *edge)
+{
+    double averaging_s = shape_seconds(index->sensor.averaging_ns, 0);
+    double period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double reach_s = 1.5 * period_s;
+    double samples = shape_at(&index->shape, edge->t + reach_s, NULL).changes -
+                     shape_at(&index->shape, edge->t - reach_s, NULL).changes;
+    double step_j = range_around(index, edge->t, reach_s) * fmin(2 * reach_s / fmax(samples, 1), period_s) / 4;
+    double mean_j = 0;
+    if (index->sensor.averaging == WINDOW_EXPONENTIAL)
+        mean_j = hypot(index->smoothed_s * range_around(index, edge->t, period_s) / 2,
+                       (averaging_s - index->smoothed_s) * range_around(index, edge->t, averaging_s) / 3);
+    else if (averaging_s > 0)
+        mean_j = fmin(range_around(index, edge->t, averaging_s / 2 + period_s) * averaging_s / 2,
+                      range_averaged(index, edge->t, averaging_s, period_s) * averaging_s / 8);
+    double hidden_j = in_step_share * edge->sum.power_w * fmin(averaging_s, period_s);
+    return hypot(step_j, hypot(mean_j, hidden_j));
+}
+
+/* What the sensor did not look at. A change may have come anywhere in the unseen part of its period, and with a load in
+ * step with the sensor always at the same place: such errors add up. */
+static double unlooked_j(const struct window_index *index, const struct index_moment *from,
+                         const struct index_moment *to, double share)
+{
+    double length_s = to->t - from->t, period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double blind_s = share * period_s;
+    struct shape_sum a = shape_at(&index->shape, from->t - period_s, NULL);
+    struct shape_sum b = shape_at(&index->shape, to->t + period_s, NULL);
+    double moved_j = even_share * blind_s * (b.change_w - a.change_w);
+    /* A load faster than the updates looks like a slower one (a beat), whose rise and fall take their time: then the
+     * window may be all in its high part, and what was drawn is the mean over the beat. */
+    double reach_s = fmax((beat_s - length_s) / 2, period_s);
+    struct shape_sum first = shape_at(&index->shape, from->t - reach_s, NULL);
+    struct shape_sum last = shape_at(&index->shape, to->t + reach_s, NULL);
+    double changes = last.changes - first.changes, sum_w = last.change_w - first.change_w;
+    double spread = sum_w > 0 ? sum_w * sum_w / ((last.change_w2 - first.change_w2) * fmax(changes, 1)) : 0;
+    double beat_j = 0;
+    if (spread > beat_spread * fmax(1 - share, least_looked)) {
+        double around_w = (last.energy_j - first.energy_j) / (length_s + 2 * reach_s);
+        beat_j = fabs(around_w * length_s - (to->sum.energy_j - from->sum.energy_j));
+    }
+    return hypot(moved_j, beat_j);
+}
+
+/* A counter that adds up the samples errs with them: by what power did within each period; each sample may count for
+ * the period before it or after it. */
+static double summed_j(const struct window_index *index, const struct index_moment *from, const struct index_moment *to)
+{
+    double period_s = shape_seconds(index->sensor.update_period_ns, 0);
+    double squares = to->sum.change_w2 - from->sum.change_w2;
+    return hypot(HALF_WIDTH_DEVIATIONS * period_s * sqrt(fmax(squares, 0) / 12),
+                 period_s / 2 * (to->sum.power_w - from->sum.power_w));
+}
+
+/* As half-widths of 95 %; they are not independent of where the lag is, so that is added to the others. */
+static void bound_parts(const struct window_index *index, const struct index_moment *from,
+                        const struct index_moment *to, struct window_parts *out)
+{
+    bool instants = index->sensor.averaging == WINDOW_INSTANT;
+    bool summed = index->smooth.scale < own_scale || index->counted.count == 0;
+    double blind_share = instants && summed ? 1 : index->sensor.unseen_share;
+    double bounds[WINDOW_PARTS] = {0}, whole_j = 0;
+    bounds[WINDOW_PART_AVERAGING] = hypot(edge_bound(index, from), edge_bound(index, to));
+    bounds[WINDOW_PART_UPDATES] = summed_j(index, from, to);
+    bounds[WINDOW_PART_ROUNDING] = even_share * index->power_quantum_w * (to->t - from->t);
+    bounds[WINDOW_PART_UNSEEN] = blind_share > 0 ? unlooked_j(index, from, to, blind_share) : 0;
+    for (int i = 0; i < WINDOW_PARTS; i++)
+        whole_j = hypot(whole_j, bounds[i]);
+    double unsure_s = shape_seconds(index->sensor.lag_unsure_ns, 0);
+    if (unsure_s > 0) {
+        double shown_j = to->sum.energy_j - from->sum.energy_j;
+        double later_j = shape_at(&index->shape, to->t + unsure_s, NULL).energy_j -
+                         shape_at(&index->shape, from->t + unsure_s, NULL).energy_j;
+        double lag_j = fabs(later_j - shown_j);
+        bounds[WINDOW_PART_LAG] = sqrt(lag_j * (lag_j + 2 * whole_j)); /* (whole + lag)² - whole² */
+    }
+    for (int i = 0; i < WINDOW_PARTS; i++)
+        out->j[i] += bounds[i] / HALF_WIDTH_DEVIATIONS;
+}
+
+void index_parts(const struct window_index *index, const struct index_moment *from, const struct index_moment *to,
+                 struct window_parts *out)
+{
+    *out = (struct window_parts){.df = index->smooth.df};
+    edge_parts(index, from, to, out);
+    /* A difference of two counter values, each even within a step: step²/12 twice, where the counter is what tells. */
+    double step_j = index->sensor.quantum_mj / 1000, variance = fmax(reading_variance(index, from, to), 0);
+    double resolution = index->counted.count > 0 ? fmin(step_j * step_j / 6, variance) : 0;
+    out->j[WINDOW_PART_INTERPOLATION] = sqrt(variance - resolution);
+    out->j[WINDOW_PART_RESOLUTION] = sqrt(resolution);
+    if (index->sensor.bounded)
+        bound_parts(index, from, to, out);
+}

@@ -1,0 +1,49 @@
+/* window_knots: from the readings of a counter to knots: values with the stretch of time in which the counter came to
+ * show them. A counter that goes backwards, jumps or stands still is cut there: each segment is a counter of its own.
+ * Times in seconds. */
+#ifndef TARE_MEASURE_ENERGY_WINDOW_KNOTS_H
+#define TARE_MEASURE_ENERGY_WINDOW_KNOTS_H
+
+#include "measure/energy/window.h"
+
+/* The update instant lies between lo_a and hi_b: its probability rises from lo_a to lo_b, is even up to hi_a, falls to
+ * hi_b. */
+struct knot {
+    double lo_a, lo_b, hi_a, hi_b;
+    double at;      /* mean of the instant */
+    double value_j; /* since the segment's first knot */
+    bool echo;      /* located by its successor alone: its error is not another one */
+    /* Filled by window_smooth.h: by how much the counter is ahead of the trace's integral here. */
+    double sampled_j2, gap_j2;      /* the shape's variances at the instant */
+    double clock;                   /* both, in the right proportion */
+    double seen_j, seen_var;        /* from this knot alone */
+    double power_w, traced_j;       /* of the shape, in the mean over the stretch */
+    double ahead_j, ahead_var;      /* best estimate from all knots of the segment, and its variance */
+    double ahead_w, ahead_traced_j; /* by how much ahead_j falls for a second of delay, for a gain of 1 */
+    double log_link;                /* sum of the links' logarithms: exp of a difference is what two knots share */
+};
+
+struct segment {
+    size_t first, count;         /* knots; can be none in a segment that stands for "no counter" */
+    double from;                 /* the segment reaches from here to the next one's from */
+    double fault_from, fault_to; /* in which that was seen */
+    size_t backwards_before, jumped_before, stood_before; /* faults of each kind up to and with this one */
+    double offset_j;             /* of the index's running energy */
+    double var_before;           /* of the whole segments before this one */
+};
+
+struct knots {
+    struct knot *items;
+    size_t count, capacity;
+    struct segment *segments;
+    size_t segment_count, segment_capacity;
+};
+
+void knots_fini(struct knots *knots);
+/* Always gives at least one segment. */
+void knots_read(struct knots *knots, const struct series *series, const struct window_sensor *sensor,
+                int64_t origin_ns);
+/* Mean and variance of the update instant. */
+void knot_moments(const struct knot *knot, double *mean, double *variance);
+
+#endif

@@ -1,0 +1,200 @@
+#include "measure/energy/window_smooth.h"
+
+#include <math.h>
+
+enum { SEEN_POINTS = 8, DELAY_STEPS = 16, DELAY_KNOTS = 2000, SCALE_LEAST = -3, SCALE_MOST = 16 };
+
+/* A knot that is located by its successor repeats it: it must add no certainty. */
+static const double echo_penalty = 9;
+/* What is held of the scale before any knot is seen: a power of two, and its deviation. A little more than one: a load
+ * can vary in step with the sampling. */
+static const double scale_prior = 0.3, scale_prior_sd = 1.2;
+/* What a mean hides of the load's course within its span, as a share of the energy in it. Nothing can show it when the
+ * load is in step with the sensor, so it is assumed. */
+static const double hidden_share = 0.04;
+
+double smooth_mean_variance(const struct shape *shape, double span_s, double t, size_t *hint)
+{
+    if (!(span_s > 0) || shape->count == 0)
+        return 0;
+    double early_w = shape_at(shape, t - span_s / 2, hint).power_w;
+    double late_w = shape_at(shape, t + span_s / 2, hint).power_w;
+    double bent_j = (late_w - early_w) * span_s / 12, hidden_j = hidden_share * 0.5 * (early_w + late_w) * span_s;
+    return bent_j * bent_j + hidden_j * hidden_j;
+}
+
+/* What the trace's integral was at the update instant, over all places where that may have been. */
+static void see(struct knot *knot, const struct shape *shape, const struct window_sensor *sensor, size_t *hint)
+{
+    double mean = 0, square = 0, weights = 0, mean_s, var_s;
+    double width = knot->hi_b - knot->lo_a;
+    knot_moments(knot, &mean_s, &var_s);
+    struct shape_sum here = shape_at(shape, mean_s, hint);
+    for (int i = 0; i < SEEN_POINTS; i++) {
+        double t = knot->lo_a + width * (i + 0.5) / SEEN_POINTS;
+        double weight = 1;
+        if (t < knot->lo_b)
+            weight = (t - knot->lo_a) / (knot->lo_b - knot->lo_a);
+        else if (t > knot->hi_a)
+            weight = (knot->hi_b - t) / (knot->hi_b - knot->hi_a);
+        double energy = shape_at(shape, t, hint).energy_j - here.energy_j;
+        mean += weight * energy;
+        square += weight * energy * energy;
+        weights += weight;
+    }
+    if (weights > 0) {
+        mean /= weights;
+        square /= weights;
+    }
+    double quantum_j = sensor->quantum_mj / 1000;
+    double first = shape_at(shape, knot->lo_a, hint).energy_j, last = shape_at(shape, knot->hi_b, hint).energy_j;
+    knot->at = mean_s;
+    knot->sampled_j2 = here.var_j2;
+    knot->gap_j2 = here.gap_j2;
+    knot->power_w = width > 0 ? (last - first) / width : here.power_w;
+    knot->traced_j = here.energy_j + mean;
+    knot->seen_j = knot->value_j - knot->traced_j;
+    knot->seen_var = fmax(square - mean * mean, 0) * (knot->echo ? echo_penalty : 1) +
+                     smooth_mean_variance(shape, 2 * shape->delay_s, mean_s, hint) + quantum_j * quantum_j / 12 + 1e-12;
+}
+
+/* How badly a scale explains the knots: twice the negative logarithm of its likelihood, over all gains the trace may
+ * have. */
+static double surprise_of(const struct knots *knots, double scale, double gain_sd)
+{
+    struct smooth_fit fit = smooth_filter(knots, scale);
+    double surprise = fit.logarithms + fit.miss2;
+    if (gain_sd > 0) {
+        double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
+        surprise += log(sharpness * gain_sd * gain_sd) - fit.miss_traced * fit.miss_traced / sharpness;
+    }
+    return surprise;
+}
+
+/* Degrees of freedom of a variance whose binary logarithm has this variance: u, its root, is uncertain by the share
+ * sd(ln variance) / 2, and half of that to the power of -2 is what the guide counts (GUM, G.4.2). */
+static double freedom(double log2_variance)
+{
+    return 2 / (log2_variance * M_LN2 * M_LN2);
+}
+
+/* The scale that the knots tell, its geometric mean over what they leave open, and its degrees of freedom; gives how badly
+ * the best one explains them. */
+static double find_scale(const struct knots *knots, double gain_sd, double *scale, double *df)
+{
+    double surprise[SCALE_MOST - SCALE_LEAST + 1], least = INFINITY, weights = 0, mean = 0, square = 0;
+    *scale = exp2(scale_prior);
+    *df = freedom(scale_prior_sd * scale_prior_sd);
+    if (knots->count < 2)
+        return 0;
+    for (int power = SCALE_LEAST; power <= SCALE_MOST; power++) {
+        double off = (power - scale_prior) / scale_prior_sd;
+        surprise[power - SCALE_LEAST] = surprise_of(knots, exp2(power), gain_sd) + off * off;
+        least = fmin(least, surprise[power - SCALE_LEAST]);
+    }
+    for (int power = SCALE_LEAST; power <= SCALE_MOST; power++) {
+        double weight = exp((least - surprise[power - SCALE_LEAST]) / 2);
+        weights += weight;
+        mean += weight * power;
+        square += weight * power * power;
+    }
+    mean /= weights;
+    *scale = exp2(mean);
+    *df = freedom(fmax(square / weights - mean * mean, 0) + 1.0 / 12); /* tried in steps of 1 */
+    return least;
+}
+
+/* By how much the counter rises faster than the trace's integral, as a share; it is taken out of what was seen at the
+ * knots. */
+static void find_gain(struct knots *knots, double gain_sd, struct smooth *out)
+{
+    if (!(gain_sd > 0) || knots->count < 2)
+        return;
+    struct smooth_fit fit = smooth_filter(knots, out->scale);
+    double sharpness = fit.traced2 + 1 / (gain_sd * gain_sd);
+    out->gain = fit.miss_traced / sharpness;
+    out->gain_sd = 1 / sqrt(sharpness);
+    for (size_t i = 0; i < knots->count; i++)
+        knots->items[i].seen_j -= out->gain * knots->items[i].traced_j;
+}
+
+static void see_all(struct knots *knots, const struct shape *shape, const struct window_sensor *sensor)
+{
+    size_t hint = 0;
+    for (size_t i = 0; i < knots->count; i++)
+        see(&knots->items[i], shape, sensor, &hint);
+    for (size_t i = 1; i < knots->count; i++) { /* the stretches of neighbours can overlap; their order is known */
+        knots->items[i].sampled_j2 = fmax(knots->items[i].sampled_j2, knots->items[i - 1].sampled_j2);
+        knots->items[i].gap_j2 = fmax(knots->items[i].gap_j2, knots->items[i - 1].gap_j2);
+    }
+}
+
+/* The first knots alone, as a series of their own: a delay belongs to the sensor and needs no whole day. */
+static struct knots beginning(const struct knots *knots)
+{
+    struct knots part = *knots;
+    if (part.count <= DELAY_KNOTS)
+        return part;
+    part.count = DELAY_KNOTS;
+    while (part.segments[part.segment_count - 1].first >= part.count)
+        part.segment_count--;
+    return part;
+}
+
+/* Tries the delays between their bounds, each as likely before the knots are seen; gives mean and deviation. */
+static void find_delay(struct knots *knots, struct shape *shape, const struct window_sensor *sensor, double *mean,
+                       double *deviation)
+{
+    double first = shape_seconds(sensor->span_min_ns, 0) / 2, last = shape_seconds(sensor->span_max_ns, 0) / 2;
+    double step = (last - first) / DELAY_STEPS, surprise[DELAY_STEPS + 1], least = INFINITY;
+    double weights = 0, square = 0, scale, df;
+    for (int i = 0; i <= DELAY_STEPS; i++) {
+        shape->delay_s = first + i * step;
+        see_all(knots, shape, sensor);
+        surprise[i] = find_scale(knots, sensor->agreement_share / 2, &scale, &df);
+        least = fmin(least, surprise[i]);
+    }
+    *mean = 0;
+    for (int i = 0; i <= DELAY_STEPS; i++) {
+        double weight = exp((least - surprise[i]) / 2), delay = first + i * step;
+        weights += weight;
+        *mean += weight * delay;
+        square += weight * delay * delay;
+    }
+    *mean /= weights;
+    *deviation = sqrt(fmax(square / weights - *mean * *mean, 0) + step * step / 12);
+}
+
+/* What belongs to the sensor is found in the first knots: it needs no whole day. */
+static void learn_sensor(struct knots *knots, struct shape *shape, const struct window_sensor *sensor,
+                         struct smooth *out)
+{
+    struct knots part = beginning(knots);
+    struct segment *end = &part.segments[part.segment_count - 1];
+    size_t whole = end->count;
+    double delay_s = shape->delay_s;
+    if (end->first + end->count > part.count)
+        end->count = part.count - end->first;
+    if (knots->count < 2 && sensor->lag_ns > 0) /* nothing to learn from, and the trace's own delay is known */
+        delay_s =
+            shape_seconds(sensor->lag_ns - (sensor->averaging == WINDOW_EXPONENTIAL ? sensor->averaging_ns : 0), 0);
+    else if (sensor->span_max_ns > sensor->span_min_ns)
+        find_delay(&part, shape, sensor, &delay_s, &out->delay_sd);
+    shape->delay_s = delay_s;
+    out->span_s = 2 * delay_s;
+    end->count = whole;
+}
+
+struct smooth smooth_knots(struct knots *knots, struct shape *shape, const struct window_sensor *sensor)
+{
+    struct smooth out = {0};
+    double gain_sd = shape->real ? sensor->agreement_share / 2 : 0;
+    if (sensor->span_max_ns > 0 && shape->real)
+        learn_sensor(knots, shape, sensor, &out);
+    see_all(knots, shape, sensor);
+    find_scale(knots, gain_sd, &out.scale, &out.df);
+    find_gain(knots, gain_sd, &out);
+    smooth_filter(knots, out.scale);
+    smooth_back(knots, out.scale);
+    return out;
+}

@@ -1,0 +1,146 @@
+#include "measure/energy/window_smooth.h"
+
+#include <math.h>
+
+/* The certainty that is lost from one knot to the next. */
+static double lost(const struct knot *from, const struct knot *to, double scale)
+{
+    return scale * (to->sampled_j2 - from->sampled_j2) + (to->gap_j2 - from->gap_j2);
+}
+
+static void filter(struct knot *knots, size_t count, double scale, struct smooth_fit *fit)
+{
+    double product = 1;
+    knots[0].ahead_j = knots[0].seen_j;
+    knots[0].ahead_w = knots[0].power_w;
+    knots[0].ahead_traced_j = knots[0].traced_j;
+    knots[0].ahead_var = knots[0].seen_var;
+    for (size_t i = 1; i < count; i++) {
+        const struct knot *last = &knots[i - 1];
+        double foretold = last->ahead_var + lost(last, &knots[i], scale);
+        double spread = foretold + knots[i].seen_var, gain = foretold / spread;
+        double miss = knots[i].seen_j - last->ahead_j, traced = knots[i].traced_j - last->ahead_traced_j;
+        knots[i].ahead_j = last->ahead_j + gain * miss;
+        knots[i].ahead_w = last->ahead_w + gain * (knots[i].power_w - last->ahead_w);
+        knots[i].ahead_traced_j = last->ahead_traced_j + gain * traced;
+        knots[i].ahead_var = foretold * knots[i].seen_var / spread;
+        fit->miss2 += miss * miss / spread;
+        fit->miss_traced += miss * traced / spread;
+        fit->traced2 += traced * traced / spread;
+        product *= spread;
+        if (i % 4 == 0) { /* a logarithm costs more than all the rest */
+            fit->logarithms += log(product);
+            product = 1;
+        }
+    }
+    fit->logarithms += log(product);
+}
+
+struct smooth_fit smooth_filter(const struct knots *knots, double scale)
+{
+    struct smooth_fit fit = {0};
+    for (size_t s = 0; s < knots->segment_count; s++)
+        if (knots->segments[s].count > 0)
+            filter(knots->items + knots->segments[s].first, knots->segments[s].count, scale, &fit);
+    return fit;
+}
+
+static void look_back(struct knot *knots, size_t count, double scale)
+{
+    for (size_t i = 0; i < count; i++)
+        knots[i].clock = scale * knots[i].sampled_j2 + knots[i].gap_j2;
+    for (size_t i = count - 1; i-- > 0;) {
+        double foretold = knots[i].ahead_var + lost(&knots[i], &knots[i + 1], scale);
+        double link = knots[i].ahead_var / foretold;
+        knots[i].ahead_j += link * (knots[i + 1].ahead_j - knots[i].ahead_j);
+        knots[i].ahead_w += link * (knots[i + 1].ahead_w - knots[i].ahead_w);
+        knots[i].ahead_traced_j += link * (knots[i + 1].ahead_traced_j - knots[i].ahead_traced_j);
+        knots[i].ahead_var += link * link * (knots[i + 1].ahead_var - foretold);
+        knots[i + 1].log_link = log(link);
+    }
+    knots[0].log_link = 0;
+    for (size_t i = 1; i < count; i++)
+        knots[i].log_link += knots[i - 1].log_link;
+}
+
+void smooth_back(struct knots *knots, double scale)
+{
+    for (size_t s = 0; s < knots->segment_count; s++)
+        if (knots->segments[s].count > 0)
+            look_back(knots->items + knots->segments[s].first, knots->segments[s].count, scale);
+}
+
+double smooth_clock(const struct smooth *smooth, const struct shape_sum *sum)
+{
+    return smooth->scale * sum->var_j2 + sum->gap_j2;
+}
+
+struct smooth_place smooth_place(const struct knots *knots, const struct segment *segment, double clock)
+{
+    struct smooth_place place = {.a = segment->first, .b = segment->first, .clock = clock};
+    if (segment->count == 0)
+        return place;
+    size_t low = segment->first, high = segment->first + segment->count; /* first knot after clock */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (knots->items[middle].clock <= clock)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct knot *items = knots->items;
+    if (low == segment->first || low == segment->first + segment->count) {
+        place.side = low == segment->first ? -1 : 1;
+        place.a = place.b = low == segment->first ? low : low - 1;
+        place.ahead_j = items[place.a].ahead_j;
+        place.ahead_w = items[place.a].ahead_w;
+        place.ahead_traced_j = items[place.a].ahead_traced_j;
+        place.own = fabs(clock - items[place.a].clock);
+        return place;
+    }
+    place.a = low - 1;
+    place.b = low;
+    place.length = items[low].clock - items[low - 1].clock;
+    place.share_b = (clock - items[low - 1].clock) / place.length;
+    const struct knot *a = &items[low - 1], *b = &items[low];
+    place.ahead_j = a->ahead_j + place.share_b * (b->ahead_j - a->ahead_j);
+    place.ahead_w = a->ahead_w + place.share_b * (b->ahead_w - a->ahead_w);
+    place.ahead_traced_j = a->ahead_traced_j + place.share_b * (b->ahead_traced_j - a->ahead_traced_j);
+    place.own = place.share_b * (1 - place.share_b) * place.length;
+    return place;
+}
+
+static double knot_covariance(const struct knot *items, size_t first, size_t second)
+{
+    return exp(items[second].log_link - items[first].log_link) * items[second].ahead_var;
+}
+
+static double covariance(const struct knots *knots, const struct smooth_place *first, const struct smooth_place *second)
+{
+    size_t at[2][2] = {{first->a, first->b}, {second->a, second->b}};
+    double share[2][2] = {{1 - first->share_b, first->share_b}, {1 - second->share_b, second->share_b}};
+    double sum = 0;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            size_t low = at[0][i] < at[1][k] ? at[0][i] : at[1][k], high = at[0][i] < at[1][k] ? at[1][k] : at[0][i];
+            sum += share[0][i] * share[1][k] * knot_covariance(knots->items, low, high);
+        }
+    return sum;
+}
+
+/* What two moments between the same knots, or beyond the same end, have in common besides the knots. */
+static double common(const struct smooth_place *first, const struct smooth_place *second)
+{
+    if (first->side != second->side || first->a != second->a)
+        return 0;
+    return first->side ? fmin(first->own, second->own) : first->share_b * (1 - second->share_b) * first->length;
+}
+
+double smooth_variance(const struct knots *knots, const struct segment *segment, const struct smooth_place *first,
+                       const struct smooth_place *second)
+{
+    if (segment->count == 0)
+        return fmax(second->clock - first->clock, 0);
+    double all = covariance(knots, first, first) + first->own + covariance(knots, second, second) + second->own;
+    return fmax(all - 2 * (covariance(knots, first, second) + common(first, second)), 0);
+}

@@ -1,0 +1,162 @@
+/* gauge: all the energy meters of a run together: a meter process for each GPU, and the host's counters. One descriptor
+ * to poll; nothing here ever waits for a driver. What was drawn between two moments is asked for afterwards. */
+#ifndef TARE_MEASURE_GAUGE_H
+#define TARE_MEASURE_GAUGE_H
+
+#include "machine/contain/contain.h"
+#include "measure/calibration/calibration.h"
+#include "measure/marks/epochs.h"
+#include "machine/sensors/host.h"
+#include "machine/sensors/meter.h"
+#include "measure/energy/sensor_gains.h"
+#include "measure/energy/sensor_profile.h"
+#include "measure/energy/window.h"
+
+#include <jansson.h>
+
+struct gauge;
+
+struct gauge_gpu {
+    char *device; /* UUID or the driver's number */
+    char *label;  /* "GPU 0" */
+};
+
+/* Called from gauge_dispatch and gauge_tick; each may be NULL. */
+struct gauge_listener {
+    void (*gap)(void *data, const char *label, const struct meter_gap *gap); /* as meter.h has it */
+    void (*sample)(void *data, const char *label, const struct gpu_sample *sample);
+    /* domain: its place among the host's counters */
+    void (*counter)(void *data, size_t domain, const char *name, const struct counter_reading *reading);
+    void (*unavailable)(void *data, const char *label, const char *reason); /* once for each GPU */
+    void (*lost)(void *data, const char *label, const char *reason); /* it was there before; at every sign of it */
+    /* After gauge_users; where the driver says nothing, an empty list that is not told. */
+    void (*users)(void *data, const char *label, int64_t t_ns, const struct gpu_users *users);
+    void *data;
+};
+
+struct gauge_options {
+    const struct gauge_gpu *gpus;
+    size_t gpu_count;
+    const char *library;              /* of the driver; NULL: the usual one */
+    const char *program;              /* of the meters; NULL: this one */
+    struct host_meter *host;          /* stays the caller's */
+    const struct sensor_gains *gains; /* of single GPUs (NULL: none); stays the caller's, unchanged */
+    const struct calibration
+        *calibrations; /* each replaces what is known of the sensor of its GPU; the caller's, too */
+    size_t calibration_count;
+    bool watches_others; /* host: what other processes use is read at both edges (host_others) */
+    bool shares_host;    /* other gauges have the same: what they read in this second is not read again */
+    bool link;           /* samples tell what goes over the GPUs' PCIe links */
+    double time_scale;   /* 0: 1; of the meters' own timers (machine/sensors/time_scale.h) */
+};
+
+/* Whether there is anything to measure with these. */
+bool gauge_useful(const struct gauge_options *options);
+
+/* Starts the meters. Strings are copied. NULL: no descriptor could be had. */
+struct gauge *gauge_new(const struct gauge_options *options, const struct gauge_listener *listener, struct err *err);
+void gauge_free(struct gauge *gauge); /* NULL: nothing */
+
+int gauge_fd(const struct gauge *gauge); /* readable when gauge_dispatch has something to do */
+void gauge_dispatch(struct gauge *gauge);
+
+/* Some GPU's first meter has not answered yet. */
+bool gauge_starting(const struct gauge *gauge);
+
+/* About once a second while something is measured. */
+void gauge_tick(struct gauge *gauge);
+
+/* A job is about to begin: what was read before is forgotten, but for the last seconds. */
+void gauge_prepare(struct gauge *gauge);
+
+/* Its number among those who read the host's meter. */
+size_t gauge_reader(const struct gauge *gauge);
+
+/* Nothing is measured for a while: what was read of the host is not kept for this gauge. */
+void gauge_rest(struct gauge *gauge);
+
+/* It has begun, and has ended: the moment is read on all sensors. begin: from now on the job is watched (NULL: what is
+ * measured is no job). end: usage as host_meter_end takes it. */
+void gauge_begin(struct gauge *gauge, const struct job_identity *job);
+/* of a process that is no job, and its descendants */
+void gauge_begin_process(struct gauge *gauge, pid_t pid, uint64_t start_time);
+void gauge_edge(struct gauge *gauge);
+void gauge_end(struct gauge *gauge, const struct job_usage *usage);
+
+/* Asks every GPU for the processes on it. */
+void gauge_users(struct gauge *gauge);
+
+/* A job beside the one that is measured: what it uses of the host is not others'. Its number, for the end (usage as
+ * host_meter_end takes it). */
+size_t gauge_beside(struct gauge *gauge, const struct job_identity *job);
+void gauge_beside_end(struct gauge *gauge, size_t number, const struct job_usage *usage);
+
+/* A mark came: the host's counters are read, which costs next to nothing, so that epochs have an edge of their own. GPUs' are not, as a
+ * call takes milliseconds; their trace tells the course between two readings. */
+void gauge_mark(struct gauge *gauge);
+
+/* The job's host memory as it was read last. */
+struct reading gauge_job_memory(const struct gauge *gauge);
+
+/* What all GPUs draw now, by their last samples; not valid when one has none of the last seconds. */
+struct reading gauge_power_w(const struct gauge *gauge);
+
+/* How many answers to gauge_begin and gauge_edge are outstanding; never more will come. */
+size_t gauge_waiting(const struct gauge *gauge);
+
+enum gauge_scope { GAUGE_GPU, GAUGE_PACKAGE, GAUGE_DRAM, GAUGE_PLATFORM, GAUGE_SCOPES };
+const char *gauge_scope_name(enum gauge_scope scope); /* "GPU board", "CPU package", "DRAM", "platform" */
+
+/* Of one device, or of all devices of a scope. Energies are gross. */
+struct gauge_figures {
+    enum gauge_scope scope;
+    const char *name;                     /* "GPU 0", "package-0"; NULL: a sum. Borrowed from the gauge */
+    const char *uuid;                     /* of a GPU, or NULL */
+    const struct gpu_identity *identity;  /* of one GPU, or NULL; borrowed as name is */
+    const struct sensor_profile *profile; /* of one GPU, or NULL: what is taken to be known of its sensor */
+    struct sensor_gain gain;              /* of the sensor, or of all of the sum's together */
+    struct reading power_limit_w;         /* of one GPU: enforced when it was looked at last */
+    size_t devices;                       /* that were added up */
+    struct window_energy window;
+    int64_t energy_mj; /* valid with window.energy_j */
+    /* GPUs, from about one reading a second. */
+    struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
+    struct reading sm_clock_mean_mhz, memory_peak_bytes;
+    unsigned clock_reasons; /* that were ever seen */
+};
+
+struct gauge_missing {
+    enum gauge_scope scope;
+    const char *name, *reason;
+};
+
+/* The part of an epoch (place in the list that was given) in each scope. */
+struct gauge_epoch {
+    struct gauge_figures of[GAUGE_SCOPES];
+    struct reading host_memory_peak_bytes; /* of the job */
+};
+
+struct gauge_result {
+    struct gauge_figures *devices;
+    size_t device_count;
+    struct gauge_figures sums[GAUGE_SCOPES]; /* not valid when a device of that scope is missing, or there is none */
+    struct gauge_missing *missing;
+    size_t missing_count;
+    struct gauge_epoch *epochs; /* as many as were given */
+    size_t epoch_count;
+    struct host_window host;
+    struct host_job_figures job;
+};
+
+/* Between two moments; epochs as epochs_cut gives them for these (may be NULL, 0). */
+void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
+                   size_t epoch_count, struct gauge_result *out);
+void gauge_result_fini(struct gauge_result *result);
+
+/* As docs/energy.md describes it; absent is null. */
+json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs);
+
+/* One line: what is not measured here and why, with the command that mends it where there is one; NULL: all is. */
+char *gauge_missing_text(const struct gauge_options *options);
+
+#endif

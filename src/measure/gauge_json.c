@@ -1,0 +1,241 @@
+/* The figures of a stretch of time as JSON: docs/energy.md. */
+#include "base/json.h"
+#include "base/value.h"
+#include "measure/energy/energy_budget.h"
+#include "measure/gauge.h"
+#include "measure/energy/sensor_profile.h"
+
+/* More digits than these no sensor gives. */
+enum { DIGITS = 6 };
+
+static void set(json_t *json, const char *key, struct reading reading)
+{
+    json_object_set_new(json, key, reading.valid ? json_real(number_round(reading.value, DIGITS)) : json_null());
+}
+
+/* "inf" where it is infinite: JSON has no such number. */
+static void set_freedom(json_t *json, struct reading df)
+{
+    json_set_reading(json, "degrees_of_freedom", (struct reading){number_round(df.value, DIGITS), df.valid});
+}
+
+static void set_bytes(json_t *json, const char *key, struct reading reading)
+{
+    json_object_set_new(json, key, reading.valid ? json_integer((json_int_t)reading.value) : json_null());
+}
+
+static json_t *flags_json(const struct window_energy *window)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } names[] = {
+        {WINDOW_BACKWARDS, "backwards"}, {WINDOW_JUMPED, "jumped"}, {WINDOW_STOOD, "stood"}, {WINDOW_GAP, "gap"},
+        {WINDOW_UNCOVERED, "uncovered"}, {WINDOW_EMPTY, "empty"},
+    };
+    json_t *json = json_array();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (window->flags & names[i].flag)
+            json_array_append_new(json, json_string(names[i].name));
+    if (window->disagrees)
+        json_array_append_new(json, json_string("disagrees"));
+    return json;
+}
+
+static json_t *reasons_json(unsigned reasons)
+{
+    json_t *json = json_array();
+    for (unsigned bit = 1; bit != 0 && bit <= reasons; bit <<= 1)
+        if (reasons & bit) {
+            const char *name = gpu_clock_reason_name(bit);
+            json_array_append_new(json, name ? json_string(name) : json_integer(bit));
+        }
+    return json;
+}
+
+static void add_gpu(const struct gauge_figures *figures, json_t *json)
+{
+    set(json, "temperature_mean_c", figures->temperature_mean_c);
+    set(json, "temperature_max_c", figures->temperature_max_c);
+    set(json, "utilisation_mean_percent", figures->utilisation_mean_percent);
+    set(json, "utilisation_max_percent", figures->utilisation_max_percent);
+    set(json, "sm_clock_mean_mhz", figures->sm_clock_mean_mhz);
+    set_bytes(json, "memory_peak_bytes", figures->memory_peak_bytes);
+    json_object_set_new(json, "clock_reasons", reasons_json(figures->clock_reasons));
+}
+
+static void set_mhz(json_t *json, const char *key, uint32_t mhz)
+{
+    json_object_set_new(json, key, mhz ? json_integer(mhz) : json_null());
+}
+
+/* What makes figures of one GPU comparable with those of another. */
+static void add_kind(const struct gauge_figures *figures, json_t *json)
+{
+    const struct gpu_identity *identity = figures->identity;
+    json_object_set_new(json, "model", json_filled_or_null(identity->name));
+    json_object_set_new(json, "driver", json_filled_or_null(identity->driver));
+    set(json, "power_limit_w", figures->power_limit_w);
+    json_object_set_new(json, "sensor_profile", json_string(figures->profile->label));
+    json_object_set_new(json, "sensor_profile_source", json_string(figures->profile->source));
+    set_mhz(json, "sm_clock_max_mhz", identity->clocks.sm_max_mhz);
+    set_mhz(json, "memory_clock_max_mhz", identity->clocks.memory_max_mhz);
+    set_mhz(json, "sm_clock_application_mhz", identity->clocks.sm_application_mhz);
+    set_mhz(json, "memory_clock_application_mhz", identity->clocks.memory_application_mhz);
+}
+
+/* The guide's own form, each row a component. What cannot be told is null, never 0. */
+static json_t *component_json(const struct budget_component *component)
+{
+    json_t *json = json_object();
+    struct reading u = {component->u, component->known}, contribution = {budget_contribution(component), u.valid};
+    json_object_set_new(json, "component", json_string(component->name));
+    json_object_set_new(json, "type", json_string(component->type == BUDGET_A ? "A" : "B"));
+    set(json, "u", u);
+    json_object_set_new(json, "unit", json_string(component->unit));
+    set(json, "sensitivity", (struct reading){component->sensitivity, true});
+    set(json, "contribution_j", contribution);
+    set_freedom(json, (struct reading){component->df, component->known});
+    json_object_set_new(json, "source", json_string(component->source));
+    return json;
+}
+
+static json_t *sum_json(const struct budget_sum *sum)
+{
+    json_t *json = json_object();
+    set(json, "u_j", (struct reading){sum->u, true});
+    set_freedom(json, (struct reading){sum->df, true});
+    set(json, "k", (struct reading){sum->k, true});
+    set(json, "expanded_j", (struct reading){sum->expanded, true});
+    return json;
+}
+
+static void add_budget(const struct gauge_figures *figures, json_t *json)
+{
+    const struct window_energy *window = &figures->window;
+    struct energy_budget budget;
+    struct reading expanded = {0}, bound = {figures->gain.bound, figures->gain.bound > 0};
+    json_t *out = json_null();
+    if (window->energy_j.valid && window->half_width_j.valid) {
+        json_t *components = json_array();
+        energy_budget(window, &figures->gain, &budget);
+        for (size_t i = 0; i < budget.components.count; i++)
+            json_array_append_new(components, component_json(&budget.components.items[i]));
+        expanded = (struct reading){budget.total.expanded, budget.total.complete};
+        out = json_object();
+        json_object_set_new(out, "components", components);
+        json_object_set_new(out, "read_out", sum_json(&budget.read_out));
+        json_object_set_new(out, "total", budget.total.complete ? sum_json(&budget.total) : json_null());
+    }
+    set(json, "expanded_j", expanded);
+    set(json, "gain_bound", bound);
+    json_object_set_new(json, "budget", out);
+}
+
+static json_t *figures_json(const struct gauge_figures *figures)
+{
+    const struct window_energy *window = &figures->window;
+    json_t *json = json_object();
+    if (figures->name)
+        json_object_set_new(json, "device", json_text_or_null(figures->name));
+    if (figures->uuid)
+        json_object_set_new(json, "uuid", json_text_or_null(figures->uuid));
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(figures->scope)));
+    json_object_set_new(json, "source", json_string(window->energy_j.valid ? window->source : "none"));
+    json_set_reading(json, "joules", window->energy_j);
+    json_set_reading(json, "kwh", window_kwh(window->energy_j));
+    set(json, "half_width_j", window->half_width_j);
+    add_budget(figures, json);
+    json_object_set_new(json, "sensor_uncertainty",
+                        json_string(figures->profile ? figures->profile->accuracy : "unknown"));
+    json_object_set_new(json, "gross", json_true());
+    json_object_set_new(json, "net_of_bare_idle_j", json_null());
+    json_object_set_new(json, "covered_share", json_real(number_round(window->covered_share, DIGITS)));
+    json_object_set_new(json, "longest_gap_s", json_real((double)window->longest_gap_ns / 1e9));
+    set(json, "power_mean_w", window->power_mean_w);
+    set(json, "power_max_w", window->power_max_w);
+    set(json, "power_min_w", window->power_min_w);
+    set(json, "power_cv_within", window->power_cv_within);
+    json_set_reading(json, "integral_j", window->integral_j);
+    set(json, "integral_half_width_j", window->integral_half_width_j);
+    json_object_set_new(json, "flags", flags_json(window));
+    if (figures->scope == GAUGE_GPU)
+        add_gpu(figures, json);
+    if (figures->identity && figures->profile)
+        add_kind(figures, json);
+    return json;
+}
+
+static json_t *missing_json(const struct gauge_missing *missing)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "scope", json_string(gauge_scope_name(missing->scope)));
+    json_object_set_new(json, "device", json_text_or_null(missing->name));
+    json_object_set_new(json, "reason", json_text_or_null(missing->reason));
+    return json;
+}
+
+static json_t *host_json(const struct gauge_result *result)
+{
+    json_t *json = json_object();
+    set(json, "cpu_s", result->job.cpu_s);
+    set(json, "user_s", result->job.user_s);
+    set(json, "system_s", result->job.system_s);
+    set_bytes(json, "memory_peak_bytes", result->job.memory_peak_bytes);
+    set_bytes(json, "read_bytes", result->job.read_bytes);
+    set_bytes(json, "written_bytes", result->job.written_bytes);
+    set(json, "processes_peak", result->job.processes_peak);
+    set(json, "busy_share", result->host.busy_share);
+    set(json, "job_share", result->host.jobs_share);
+    set(json, "own_share", result->host.own_share);
+    set(json, "others_share", result->host.others_share);
+    set(json, "stolen_share", result->host.stolen_share);
+    json_object_set_new(json, "suspended_s", json_real(number_round(result->host.suspended_s, DIGITS)));
+    json_object_set_new(json, "clock_set_s", json_real(number_round(result->host.clock_set_s, DIGITS)));
+    return json;
+}
+
+static void set_epoch(json_t *json, const char *energy, const char *half_width, const struct gauge_figures *figures)
+{
+    const struct window_energy *window = &figures->window;
+    json_object_set_new(json, energy,
+                        window->energy_j.valid ? json_integer((json_int_t)figures->energy_mj) : json_null());
+    set(json, half_width, window->half_width_j);
+}
+
+/* Its name and times tell whose it is, when the marks are cut again from the journal. */
+static json_t *epoch_json(const struct epoch *epoch, const struct gauge_epoch *figures)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(epoch->name));
+    json_object_set_new(json, "start_ns", json_integer(epoch->start_ns));
+    json_object_set_new(json, "end_ns", json_integer(epoch->end_ns));
+    set_epoch(json, "gpu_mj", "gpu_half_width_j", &figures->of[GAUGE_GPU]);
+    set(json, "gpu_power_w", figures->of[GAUGE_GPU].window.power_mean_w);
+    set_bytes(json, "gpu_memory_peak_bytes", figures->of[GAUGE_GPU].memory_peak_bytes);
+    set_epoch(json, "cpu_mj", "cpu_half_width_j", &figures->of[GAUGE_PACKAGE]);
+    set_epoch(json, "dram_mj", "dram_half_width_j", &figures->of[GAUGE_DRAM]);
+    set_bytes(json, "host_memory_peak_bytes", figures->host_memory_peak_bytes);
+    return json;
+}
+
+json_t *gauge_result_json(const struct gauge_result *result, const struct epoch *epochs)
+{
+    static const char *const keys[GAUGE_SCOPES] = {"gpu", "cpu_package", "dram", "platform"};
+    json_t *json = json_object(), *devices = json_array(), *missing = json_array(), *parts = json_array();
+    for (int scope = 0; scope < GAUGE_SCOPES; scope++) {
+        const struct gauge_figures *sum = &result->sums[scope];
+        json_object_set_new(json, keys[scope], sum->devices ? figures_json(sum) : json_null());
+    }
+    for (size_t i = 0; i < result->device_count; i++)
+        json_array_append_new(devices, figures_json(&result->devices[i]));
+    for (size_t i = 0; i < result->missing_count; i++)
+        json_array_append_new(missing, missing_json(&result->missing[i]));
+    for (size_t i = 0; i < result->epoch_count; i++)
+        json_array_append_new(parts, epoch_json(&epochs[i], &result->epochs[i]));
+    json_object_set_new(json, "devices", devices);
+    json_object_set_new(json, "missing", missing);
+    json_object_set_new(json, "host", host_json(result));
+    json_object_set_new(json, "epochs", parts);
+    return json;
+}

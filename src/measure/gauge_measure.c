@@ -1,0 +1,351 @@
+/* What the meters' readings say of a stretch of time. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "measure/energy/energy_budget.h"
+#include "measure/gauge_private.h"
+#include "measure/energy/sensor_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A mark counts when it arrives: so late at most (docs/epochs.md). */
+static const int64_t MARK_HALF_NS = 4 * NS_PER_MS;
+
+/* Boards draw more than their limit for moments; a counter that rose by more than this is wrong. */
+static const double LIMIT_MARGIN = 1.5;
+
+const char *gauge_scope_name(enum gauge_scope scope)
+{
+    static const char *const names[] = {"GPU board", "CPU package", "DRAM", "platform"};
+    return names[scope];
+}
+
+/* The time that is asked for, and how it is to be cut. */
+struct stretch {
+    int64_t start_ns, end_ns;
+    const struct epoch *epochs;
+    size_t epoch_count;
+};
+
+static void add_reading(struct reading *to, struct reading value)
+{
+    if (value.valid)
+        *to = (struct reading){to->value + value.value, true};
+}
+
+static void keep_larger(struct reading *to, struct reading value)
+{
+    if (value.valid && (!to->valid || value.value > to->value))
+        *to = value;
+}
+
+static void mean_of(struct reading *sum, size_t count)
+{
+    if (count > 0)
+        sum->value /= (double)count;
+}
+
+/* The figures that come once a second. */
+static void take_samples(const struct gpu_sample *samples, size_t count, struct gauge_figures *out)
+{
+    size_t temperatures = 0, utilisations = 0, clocks = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct gpu_sample *sample = &samples[i];
+        if (sample->t_ns < out->window.start_ns || sample->t_ns > out->window.end_ns)
+            continue;
+        const struct reading *of = sample->readings.of;
+        add_reading(&out->temperature_mean_c, of[GPU_TEMPERATURE_C]);
+        add_reading(&out->utilisation_mean_percent, of[GPU_UTILISATION_PERCENT]);
+        add_reading(&out->sm_clock_mean_mhz, of[GPU_SM_CLOCK_MHZ]);
+        temperatures += of[GPU_TEMPERATURE_C].valid;
+        utilisations += of[GPU_UTILISATION_PERCENT].valid;
+        clocks += of[GPU_SM_CLOCK_MHZ].valid;
+        keep_larger(&out->temperature_max_c, of[GPU_TEMPERATURE_C]);
+        keep_larger(&out->utilisation_max_percent, of[GPU_UTILISATION_PERCENT]);
+        keep_larger(&out->memory_peak_bytes, of[GPU_MEMORY_USED_BYTES]);
+        if (of[GPU_POWER_LIMIT_W].valid)
+            out->power_limit_w = of[GPU_POWER_LIMIT_W];
+        if (of[GPU_CLOCK_REASONS].valid)
+            out->clock_reasons |= (unsigned)of[GPU_CLOCK_REASONS].value;
+    }
+    mean_of(&out->temperature_mean_c, temperatures);
+    mean_of(&out->utilisation_mean_percent, utilisations);
+    mean_of(&out->sm_clock_mean_mhz, clocks);
+}
+
+/* The samples of a stretch lie side by side: the first of them. */
+static const struct gpu_sample *samples_from(const struct gpu_sample *samples, size_t *count, int64_t start_ns,
+                                             int64_t end_ns)
+{
+    size_t low = 0, high = *count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (samples[middle].t_ns < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t length = 0;
+    while (low + length < *count && samples[low + length].t_ns <= end_ns)
+        length++;
+    *count = length;
+    return samples + low;
+}
+
+static void fill_samples(const struct meter *meter, struct gauge_figures *out)
+{
+    size_t count = 0;
+    const struct gpu_sample *samples = meter ? meter_samples(meter, &count) : NULL;
+    if (count == 0)
+        return;
+    samples = samples_from(samples, &count, out->window.start_ns, out->window.end_ns);
+    take_samples(samples, count, out);
+}
+
+static const struct sensor_profile *find_profile(const struct gauge *gauge, const struct gpu_identity *identity)
+{
+    for (size_t i = 0; i < gauge->calibrated_count; i++) {
+        const struct calibration_profile *found = &gauge->calibrated[i];
+        if (strcmp(found->uuid, identity->uuid) == 0 && strcmp(found->driver, identity->driver) == 0)
+            return &found->of;
+    }
+    return sensor_profile_find(identity->name);
+}
+
+static struct window_sensor gpu_sensor(const struct meter *meter, const struct sensor_profile *profile)
+{
+    struct window_sensor sensor = window_sensor_nvml;
+    sensor_behaviour_apply(&profile->behaviour, &sensor);
+    size_t count;
+    const struct gpu_sample *samples = meter_samples(meter, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct reading limit = samples[i].readings.of[GPU_POWER_LIMIT_W];
+        if (limit.valid && limit.value * LIMIT_MARGIN > sensor.power_limit_w)
+            sensor.power_limit_w = limit.value * LIMIT_MARGIN;
+    }
+    return sensor;
+}
+
+static struct window_sensor rapl_sensor(const struct rapl_domain *domain)
+{
+    struct window_sensor sensor = window_sensor_rapl;
+    sensor.counter_source = rapl_source_name(domain->source);
+    if (domain->update_s.valid && domain->update_s.value > 0)
+        sensor.update_period_ns = llround(domain->update_s.value * NS_PER_S);
+    if (domain->quantum_j.valid && domain->quantum_j.value * 1000 > sensor.quantum_mj)
+        sensor.quantum_mj = domain->quantum_j.value * 1000;
+    return sensor;
+}
+
+/* The sum of a scope's devices: of one alone, all it says. */
+static void add_up(struct gauge_figures *sum, const struct gauge_figures *device)
+{
+    struct gauge_figures before = *sum;
+    if (sum->devices++ == 0) {
+        *sum = *device;
+        sum->name = sum->uuid = NULL;
+        sum->identity = NULL;
+        sum->profile = NULL;
+        sum->devices = 1;
+        return;
+    }
+    struct window_energy *to = &sum->window;
+    const struct window_energy *more = &device->window;
+    bool both = to->energy_j.valid && more->energy_j.valid;
+    energy_budget_add_parts(&to->parts, &more->parts);
+    sum->gain = energy_budget_add_gain(to->energy_j.value, &sum->gain, more->energy_j.value, &device->gain);
+    to->energy_j = (struct reading){to->energy_j.value + more->energy_j.value, both};
+    sum->energy_mj += device->energy_mj;
+    /* Different sensors: their read-outs err independently. */
+    to->half_width_j = (struct reading){hypot(to->half_width_j.value, more->half_width_j.value),
+                                        to->half_width_j.valid && more->half_width_j.valid};
+    to->power_mean_w = (struct reading){to->power_mean_w.value + more->power_mean_w.value,
+                                        to->power_mean_w.valid && more->power_mean_w.valid};
+    to->power_max_w = to->power_min_w = to->power_cv_within = to->integral_j = to->integral_half_width_j =
+        (struct reading){0};
+    to->covered_share = fmin(to->covered_share, more->covered_share);
+    to->longest_gap_ns = to->longest_gap_ns > more->longest_gap_ns ? to->longest_gap_ns : more->longest_gap_ns;
+    to->disagrees |= more->disagrees;
+    to->flags |= more->flags;
+    if (strcmp(to->source, more->source) != 0)
+        to->source = both ? "mixed" : "none";
+    /* Every device counts the same; the highest is that of any one. */
+    double parts = (double)before.devices;
+    struct reading *means[] = {&sum->temperature_mean_c, &sum->utilisation_mean_percent, &sum->sm_clock_mean_mhz};
+    const struct reading *others[] = {&device->temperature_mean_c, &device->utilisation_mean_percent,
+                                      &device->sm_clock_mean_mhz};
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        *means[i] = (struct reading){(means[i]->value * parts + others[i]->value) / (parts + 1),
+                                     means[i]->valid && others[i]->valid};
+    keep_larger(&sum->temperature_max_c, device->temperature_max_c);
+    keep_larger(&sum->utilisation_max_percent, device->utilisation_max_percent);
+    keep_larger(&sum->memory_peak_bytes, device->memory_peak_bytes);
+    sum->clock_reasons |= device->clock_reasons;
+}
+
+/* One name's epochs follow each other without a gap: they are the pieces of one cut. */
+static void cut_name(const struct window_index *index, const struct stretch *stretch, size_t first, size_t count,
+                     const struct gauge_figures *device, const struct meter *meter, struct gauge_epoch *epochs)
+{
+    struct window_mark *marks = mem_array(count, sizeof *marks);
+    struct window_piece *pieces = mem_array(count, sizeof *pieces);
+    for (size_t i = 0; i + 1 < count; i++)
+        marks[i] = (struct window_mark){stretch->epochs[first + i].end_ns, MARK_HALF_NS};
+    window_cut(index, stretch->start_ns, stretch->end_ns, marks, count - 1, pieces);
+    for (size_t i = 0; i < count; i++) {
+        struct gauge_figures part = {.scope = device->scope, .window = pieces[i].window};
+        part.energy_mj = pieces[i].energy_mj;
+        /* What was bridged has an energy, as all pieces add up, but nobody knows how wrong it is. */
+        part.window.energy_j = (struct reading){(double)part.energy_mj / 1000, device->window.energy_j.valid};
+        fill_samples(meter, &part);
+        add_up(&epochs[first + i].of[device->scope], &part);
+    }
+    free(marks);
+    free(pieces);
+}
+
+static void cut_epochs(const struct window_index *index, const struct stretch *stretch,
+                       const struct gauge_figures *device, const struct meter *meter, struct gauge_epoch *epochs)
+{
+    for (size_t first = 0, next; first < stretch->epoch_count; first = next) {
+        next = first + 1;
+        while (next < stretch->epoch_count && strcmp(stretch->epochs[next].name, stretch->epochs[first].name) == 0)
+            next++;
+        cut_name(index, stretch, first, next - first, device, meter, epochs);
+    }
+}
+
+static void measure_device(const struct series *series, const struct window_sensor *sensor,
+                           const struct stretch *stretch, const struct meter *meter, struct gauge_figures *device,
+                           struct gauge_result *out)
+{
+    struct window_index *index = window_index_new(series, sensor);
+    struct window_piece whole;
+    window_cut(index, stretch->start_ns, stretch->end_ns, NULL, 0, &whole);
+    device->window = whole.window;
+    device->energy_mj = whole.energy_mj;
+    /* In whole millijoules, as its epochs are: they add up to it. */
+    if (device->window.energy_j.valid)
+        device->window.energy_j.value = (double)device->energy_mj / 1000;
+    device->devices = 1;
+    fill_samples(meter, device);
+    cut_epochs(index, stretch, device, meter, out->epochs);
+    window_index_free(index);
+    add_up(&out->sums[device->scope], device);
+}
+
+static void add_missing(struct gauge_result *out, enum gauge_scope scope, const char *name, const char *reason)
+{
+    out->missing[out->missing_count++] = (struct gauge_missing){scope, name, reason ? reason : "unknown"};
+}
+
+static void measure_gpu(const struct gauge_meter *meter, const struct stretch *stretch, struct gauge_result *out)
+{
+    const struct meter_description *about = meter->meter ? meter_describe(meter->meter) : NULL;
+    if (!about) {
+        bool starts = meter->meter && meter_state(meter->meter) == METER_STARTING;
+        add_missing(out, GAUGE_GPU, meter->label,
+                    starts         ? "its driver has not answered yet"
+                    : meter->meter ? meter_reason(meter->meter)
+                                   : meter->why.text);
+        return;
+    }
+    if (about->identity.mig == GPU_MIG_ON || about->identity.mig == GPU_MIG_PART) {
+        add_missing(out, GAUGE_GPU, meter->label, "it is divided into parts (MIG), whose energy nobody can tell");
+        return;
+    }
+    const struct sensor_profile *profile = find_profile(meter->gauge, &about->identity);
+    struct window_sensor sensor = gpu_sensor(meter->meter, profile);
+    struct gauge_figures *device = &out->devices[out->device_count++];
+    *device = (struct gauge_figures){.scope = GAUGE_GPU,
+                                     .name = meter->label,
+                                     .uuid = about->identity.uuid,
+                                     .identity = &about->identity,
+                                     .profile = profile,
+                                     .gain = profile->gain};
+    const struct sensor_gain_entry *told =
+        meter->gauge->gains ? sensor_gains_find(meter->gauge->gains, about->identity.uuid) : NULL;
+    if (told)
+        device->gain = (struct sensor_gain){told->bound, told->source};
+    measure_device(meter_series(meter->meter), &sensor, stretch, meter->meter, device, out);
+}
+
+static void measure_host(const struct host_meter *host, const struct stretch *stretch, struct gauge_result *out)
+{
+    static const enum gauge_scope scopes[] = {
+        [RAPL_PACKAGE] = GAUGE_PACKAGE, [RAPL_DRAM] = GAUGE_DRAM, [RAPL_PLATFORM] = GAUGE_PLATFORM};
+    const struct rapl *rapl = host_meter_rapl(host);
+    for (size_t i = 0; i < rapl->count; i++) {
+        const struct rapl_domain *domain = &rapl->domains[i];
+        enum gauge_scope scope = scopes[domain->scope];
+        if (!domain->available) {
+            add_missing(out, scope, domain->name, domain->reason);
+            continue;
+        }
+        struct window_sensor sensor = rapl_sensor(domain);
+        struct gauge_figures *device = &out->devices[out->device_count++];
+        *device = (struct gauge_figures){.scope = scope, .name = domain->name, .gain = sensor_gain_rapl};
+        measure_device(host_meter_series(host, i), &sensor, stretch, NULL, device, out);
+    }
+}
+
+static void take_host_memory(const struct gauge *gauge, const struct stretch *stretch, struct gauge_result *out)
+{
+    for (size_t i = 0; i < stretch->epoch_count; i++) {
+        size_t low = 0, high = gauge->memory_count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (gauge->memory[middle].t_ns < stretch->epochs[i].start_ns)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < gauge->memory_count && gauge->memory[low].t_ns <= stretch->epochs[i].end_ns; low++)
+            keep_larger(&out->epochs[i].host_memory_peak_bytes, (struct reading){gauge->memory[low].bytes, true});
+    }
+}
+
+/* A sum without one of its parts is none. */
+static void spoil(struct gauge_figures *sum)
+{
+    struct window_energy *window = &sum->window;
+    window->energy_j.valid = window->half_width_j.valid = window->power_mean_w.valid = window->power_max_w.valid =
+        window->power_min_w.valid = window->power_cv_within.valid = false;
+    window->source = "none";
+}
+
+void gauge_measure(const struct gauge *gauge, int64_t start_ns, int64_t end_ns, const struct epoch *epochs,
+                   size_t epoch_count, struct gauge_result *out)
+{
+    struct stretch stretch = {start_ns, end_ns, epochs, epoch_count};
+    size_t most = gauge->count + (gauge->host ? host_meter_rapl(gauge->host)->count : 0) + 1;
+    *out = (struct gauge_result){
+        .devices = mem_array(most, sizeof *out->devices),
+        .missing = mem_array(most, sizeof *out->missing),
+        .epochs = mem_array(epoch_count + 1, sizeof *out->epochs),
+        .epoch_count = epoch_count,
+    };
+    for (size_t i = 0; i < gauge->count; i++)
+        measure_gpu(&gauge->meters[i], &stretch, out);
+    if (gauge->host) {
+        measure_host(gauge->host, &stretch, out);
+        take_host_memory(gauge, &stretch, out);
+        host_window_between(&gauge->from, &gauge->to, &out->host);
+        const struct host_job_figures *job = host_meter_job(gauge->host, gauge->job);
+        if (job)
+            out->job = *job;
+    }
+    for (size_t i = 0; i < out->missing_count; i++) {
+        spoil(&out->sums[out->missing[i].scope]);
+        for (size_t k = 0; k < epoch_count; k++)
+            spoil(&out->epochs[k].of[out->missing[i].scope]);
+    }
+}
+
+void gauge_result_fini(struct gauge_result *result)
+{
+    free(result->devices);
+    free(result->missing);
+    free(result->epochs);
+    *result = (struct gauge_result){0};
+}

@@ -1,0 +1,42 @@
+/* gauge_private: what gauge.c and gauge_measure.c share. */
+#ifndef TARE_MEASURE_GAUGE_PRIVATE_H
+#define TARE_MEASURE_GAUGE_PRIVATE_H
+
+#include "measure/gauge.h"
+
+struct gauge_meter {
+    struct gauge *gauge;
+    char *label;
+    struct meter *meter; /* NULL: could not be started */
+    struct err why;      /* there is none */
+    size_t waiting;      /* orders of edges that are not answered */
+    bool told;           /* that it is unavailable */
+    pid_t own_pid;       /* as the host's meter knows it */
+};
+
+struct gauge_memory {
+    int64_t t_ns;
+    double bytes;
+};
+
+struct gauge {
+    struct calibration_profile *calibrated;
+    size_t calibrated_count;
+    struct gauge_meter *meters;
+    size_t count;
+    struct host_meter *host;
+    const struct sensor_gains *gains;
+    size_t reader; /* of the host's series */
+    bool shares_host;
+    struct gauge_listener listener;
+    int epoll;
+    size_t job; /* of the host's meter */
+    bool has_job;
+    int64_t mark_ns; /* when the host's counters were last read for a mark */
+    struct host_edge from, to;
+    struct host_others *others;
+    struct gauge_memory *memory; /* of the job */
+    size_t memory_count, memory_capacity;
+};
+
+#endif

@@ -1,0 +1,181 @@
+#include "measure/guard/who.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "machine/contain/procfs.h"
+#include "machine/state/census.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COMMAND_MAX = 120 };
+
+static double age_of(uint64_t start_time)
+{
+    struct timespec now;
+    double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
+    if (ticks_per_s <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0)
+        return -1;
+    double age_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start_time / ticks_per_s;
+    return age_s > 0 ? age_s : 0;
+}
+
+static bool is_orphan(int proc, pid_t parent)
+{
+    struct proc_stat stat;
+    if (parent == 1)
+        return true;
+    return proc_stat_read(proc, parent, &stat) && strcmp(stat.comm, "systemd") == 0 && stat.ppid == 1;
+}
+
+/* Cut between characters: a byte that continues one has 10 as its highest bits. */
+static void cut(char *text)
+{
+    size_t length = strlen(text), at = COMMAND_MAX;
+    if (length <= COMMAND_MAX)
+        return;
+    while (at > 0 && ((unsigned char)text[at] & 0xC0) == 0x80)
+        at--;
+    memcpy(text + at, "...", 4);
+}
+
+static void take_command(int proc, const char *comm, struct who *out)
+{
+    char path[40], words[4096];
+    snprintf(path, sizeof path, "%d/cmdline", (int)out->pid);
+    ssize_t length = proc_read_at(proc, path, words, sizeof words);
+    out->command = length > 0 ? census_command_text(words, (size_t)length) : NULL;
+    if (!out->command || !out->command[0]) {
+        free(out->command);
+        out->command = mem_printf("[%s]", comm);
+    }
+    /* Room for the dots. */
+    out->command = mem_resize(out->command, strlen(out->command) + 4, 1);
+    cut(out->command);
+}
+
+bool who_look(const char *proc, pid_t pid, struct who *out)
+{
+    struct proc_stat stat;
+    char path[40];
+    *out = (struct who){.pid = pid};
+    AUTO_CLOSE int folder = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || !proc_stat_read(folder, pid, &stat) || !proc_stat_alive(&stat))
+        return false;
+    if (!proc_real_uid(folder, pid, &out->uid))
+        return false;
+    out->start_time = stat.start_time;
+    out->age_s = age_of(stat.start_time);
+    out->orphan = is_orphan(folder, stat.ppid);
+    take_command(folder, stat.comm, out);
+    snprintf(path, sizeof path, "%d/environ", (int)pid);
+    proc_environ_value(folder, path, "TARE_JOB", &out->tag);
+    return true;
+}
+
+/* The flags are the seventh field behind the name, which may hold anything (proc(5)). False: it is gone. */
+static bool flags_read(const char *proc, pid_t pid, unsigned long *out)
+{
+    char path[40], text[2048];
+    struct proc_stat stat;
+    AUTO_CLOSE int folder = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || !proc_stat_read(folder, pid, &stat) || !proc_stat_alive(&stat))
+        return false;
+    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    if (proc_read_at(folder, path, text, sizeof text) <= 0)
+        return false;
+    const char *at = strrchr(text, ')');
+    for (int i = 0; at && i < 7; i++)
+        at = strchr(at + 1, ' ');
+    *out = at ? strtoul(at + 1, NULL, 10) : 0;
+    return at;
+}
+
+/* PF_EXITING and PF_KTHREAD of the kernel's sched.h. */
+static const unsigned long exiting = 0x4, kernel_thread = 0x200000;
+
+bool who_is_going(const char *proc, pid_t pid)
+{
+    unsigned long flags;
+    return !flags_read(proc, pid, &flags) || (flags & exiting);
+}
+
+/* /dev/nvidia0, nvidiactl, nvidia-uvm, ... */
+static bool is_of_driver(const char *dev, const char *path)
+{
+    size_t length = strlen(dev);
+    return strncmp(path, dev, length) == 0 && strncmp(path + length, "/nvidia", 7) == 0;
+}
+
+bool who_may_have_gpu(const char *proc, const char *dev, pid_t pid)
+{
+    unsigned long flags;
+    bool found = false;
+    AUTO_FREE char *control = mem_printf("%s/nvidiactl", dev);
+    AUTO_FREE char *path = mem_printf("%s/%d/fd", proc, (int)pid);
+    if (!flags_read(proc, pid, &flags) || (flags & kernel_thread))
+        return false;
+    DIR *listing = access(control, F_OK) == 0 ? opendir(path) : NULL;
+    if (!listing)
+        return true;
+    for (const struct dirent *entry; !found && (entry = readdir(listing));) {
+        char target[256];
+        ssize_t length = readlinkat(dirfd(listing), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        found = is_of_driver(dev, target);
+    }
+    closedir(listing);
+    return found;
+}
+
+void who_fini(struct who *who)
+{
+    free(who->command);
+    free(who->tag);
+    *who = (struct who){0};
+}
+
+/* False: not in the file. */
+static bool name_of(uid_t uid, const char *passwd, char *out, size_t size)
+{
+    FILE *file = fopen(passwd, "re");
+    bool found = false;
+    if (!file)
+        return false;
+    struct passwd entry, *result = NULL;
+    char buffer[4096];
+    while (!found && fgetpwent_r(file, &entry, buffer, sizeof buffer, &result) == 0)
+        if (entry.pw_uid == uid) {
+            snprintf(out, size, "%s", entry.pw_name);
+            found = true;
+        }
+    fclose(file);
+    return found;
+}
+
+char *who_text(const struct who *who, const char *passwd)
+{
+    struct text text = {0};
+    char name[64], age[32];
+    text_addf(&text, "pid %d of user ", (int)who->pid);
+    if (name_of(who->uid, passwd, name, sizeof name))
+        text_add(&text, name);
+    else
+        text_addf(&text, "%u", (unsigned)who->uid);
+    text_addf(&text, ", '%s'", who->command);
+    if (who->age_s >= 0) {
+        clock_format_duration(who->age_s, age);
+        text_addf(&text, ", %s old", age);
+    }
+    if (who->orphan)
+        text_add(&text, ", an orphan");
+    return text_take(&text);
+}

@@ -1,0 +1,89 @@
+#include "measure/marks/marks.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void marks_fini(struct marks *marks)
+{
+    free(marks->pending);
+    *marks = (struct marks){0};
+}
+
+/* What is known of this name, or the next free place. NULL: no place is left. */
+static struct marks_name *find(struct marks *marks, const char *name)
+{
+    for (size_t i = 0; i < marks->name_count; i++)
+        if (strcmp(marks->names[i].last.name, name) == 0)
+            return &marks->names[i];
+    return marks->name_count < MARKS_NAMES_MAX ? &marks->names[marks->name_count] : NULL;
+}
+
+static bool repeats(const struct marks_name *name, const struct mark *mark)
+{
+    const struct mark *last = &name->last;
+    return name->taken > 0 && mark->label[0] && last->is_end == mark->is_end && strcmp(last->label, mark->label) == 0;
+}
+
+static bool spend(struct marks_source *source, int64_t now_ns)
+{
+    if (source->credit_ns == 0)
+        source->credit = MARKS_BURST;
+    else if (now_ns > source->credit_ns)
+        source->credit += (double)(now_ns - source->credit_ns) / (double)NS_PER_S * MARKS_RATE;
+    source->credit_ns = now_ns;
+    if (source->credit > MARKS_BURST)
+        source->credit = MARKS_BURST;
+    if (source->credit < 1 || source->taken >= MARKS_MOST)
+        return false;
+    source->credit -= 1;
+    source->taken++;
+    return true;
+}
+
+static void note(struct marks *marks, struct marks_name *name, const struct mark *mark)
+{
+    bool log_start = mark->source == MARK_LOG && !mark->is_end;
+    if (name->taken == 0) {
+        *name = (struct marks_name){.first_ns = mark->t_ns, .only_log_starts = true};
+        marks->name_count++;
+    }
+    name->last = *mark;
+    name->taken++;
+    name->only_log_starts = name->only_log_starts && log_start;
+}
+
+enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns)
+{
+    struct marks_name *name = find(marks, mark->name);
+    if (name && repeats(name, mark)) {
+        marks->counts.repeated++;
+        return MARK_REPEATED;
+    }
+    if (!name || !spend(&marks->sources[mark->source], now_ns)) {
+        marks->counts.limited++;
+        return MARK_LIMITED;
+    }
+    note(marks, name, mark);
+    marks->pending = mem_room(marks->pending, marks->pending_count, &marks->pending_capacity, sizeof *marks->pending);
+    marks->pending[marks->pending_count++] = *mark;
+    marks->counts.taken++;
+    return MARK_TAKEN;
+}
+
+void marks_clear(struct marks *marks)
+{
+    marks->pending_count = 0;
+}
+
+bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_ns, int64_t end_ns)
+{
+    const struct marks_name *known = &marks->names[name];
+    if (known->taken < 3 || !known->only_log_starts)
+        return false;
+    double usual_ns = (double)(known->last.t_ns - known->first_ns) / (double)(known->taken - 1);
+    double before_ns = (double)(known->first_ns - start_ns), after_ns = (double)(end_ns - known->last.t_ns);
+    return before_ns >= usual_ns / 2 && after_ns <= usual_ns / 10;
+}

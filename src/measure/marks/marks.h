@@ -1,0 +1,61 @@
+/* marks: the marks of one attempt on their way to the journal: of several ranks that print the same, one counts; a
+ * job that marks without end is held to a rate. Constant memory. Pure. */
+#ifndef TARE_MEASURE_MARKS_MARKS_H
+#define TARE_MEASURE_MARKS_MARKS_H
+
+#include "base/mark.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of each source: how many a second in the long run, at once, and in all. */
+#define MARKS_RATE      100
+#define MARKS_BURST     1000
+#define MARKS_MOST      20000
+#define MARKS_NAMES_MAX 64
+
+enum mark_fate {
+    MARK_TAKEN,
+    MARK_REPEATED, /* the same kind, name and label as the one before of that name: another rank's */
+    MARK_LIMITED   /* over the rate, too many in all, or too many names */
+};
+
+struct marks_counts {
+    uint64_t taken, repeated, limited;
+};
+
+struct marks_name {
+    struct mark last;
+    int64_t first_ns;
+    uint64_t taken;
+    bool only_log_starts; /* every one of them */
+};
+
+struct marks_source {
+    double credit;
+    int64_t credit_ns; /* when it was last counted; 0: never */
+    uint64_t taken;
+};
+
+struct marks {
+    struct marks_name names[MARKS_NAMES_MAX];
+    size_t name_count;
+    struct marks_source sources[2]; /* by enum mark_source */
+    struct marks_counts counts;
+    struct mark *pending; /* taken and not yet handed on */
+    size_t pending_count, pending_capacity;
+};
+
+void marks_fini(struct marks *marks);
+
+/* now_ns: CLOCK_MONOTONIC, for the rate. What is taken is pending until marks_clear. */
+enum mark_fate marks_take(struct marks *marks, const struct mark *mark, int64_t now_ns);
+void marks_clear(struct marks *marks);
+
+/* Whether the log's lines of this name (place in names), taken as beginnings, look as if they had been printed at
+ * the end of what they name: three or more, after the last one hardly anything (a tenth of the usual), before the
+ * first one at least half the usual. start_ns, end_ns: of the attempt. */
+bool marks_look_like_ends(const struct marks *marks, size_t name, int64_t start_ns, int64_t end_ns);
+
+#endif

@@ -1,0 +1,299 @@
+#include "plan/config/field.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "plan/config/size.h"
+#include "base/pattern/pattern.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Longer waits are mistakes, and nanoseconds of more than 292 years do not fit. */
+#define LONGEST_DURATION_S (366.0 * 24 * 3600)
+#define MOST_BYTES         9007199254740992.0
+
+enum { SHOWN_BYTES = 60 };
+
+char *field_shown(const json_t *json)
+{
+    if (json_is_object(json))
+        return mem_strdup(json_object_size(json) ? "an object" : "an empty object");
+    if (json_is_array(json))
+        return json_array_size(json) ? mem_printf("a list of %zu", json_array_size(json)) : mem_strdup("an empty list");
+    AUTO_TEXT struct text printed = {0};
+    json_print(json, &printed);
+    if (printed.length > SHOWN_BYTES) {
+        size_t length = SHOWN_BYTES;
+        while (length && ((unsigned char)printed.data[length] & 0xc0) == 0x80)
+            length--;
+        return mem_printf("%.*s...", (int)length, printed.data);
+    }
+    return text_take(&printed);
+}
+
+static void add_names(struct text *out, const char *const *names)
+{
+    for (size_t i = 0; names[i]; i++)
+        text_addf(out, "%s\"%s\"", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
+}
+
+static char *bounds_text(const char *what, const struct field *row)
+{
+    char low[32], high[32];
+    number_shortest(row->low, low);
+    number_shortest(row->high, high);
+    if (row->kind == FIELD_INT)
+        return mem_printf("%s from %.0f to %.0f", what, row->low, row->high);
+    return mem_printf("%s from %s to %s", what, low, high);
+}
+
+char *field_expected(const struct field *row)
+{
+    switch (row->kind) {
+    case FIELD_OTHER:
+        return mem_strdup(row->expected);
+    case FIELD_TEXT:
+        return mem_strdup("a text that is not empty");
+    case FIELD_NAME: {
+        AUTO_TEXT struct text out = {0};
+        add_names(&out, row->names);
+        return text_take(&out);
+    }
+    case FIELD_INT:
+        return bounds_text("a whole number", row);
+    case FIELD_NUMBER:
+        return bounds_text("a number", row);
+    case FIELD_BOOL:
+    case FIELD_SWITCH:
+        return mem_strdup("true or false");
+    case FIELD_DURATION:
+        return mem_strdup("seconds or a duration such as \"90s\", \"10m\" or \"2h\", at most 366 days");
+    case FIELD_SIZE:
+        return mem_strdup("bytes or a size such as \"500 MB\" or \"1GiB\", at most 2^53 bytes");
+    case FIELD_TEXTS:
+        return mem_strdup("a text or a list of texts");
+    case FIELD_LIST:
+        return mem_strdup("a list of texts");
+    case FIELD_PATTERNS:
+        return mem_strdup("a regular expression or a list of them");
+    case FIELD_NAMES_TO_TEXTS:
+        return mem_strdup("an object of texts");
+    }
+    return mem_strdup("another value");
+}
+
+static bool refuse(const struct source *source, const char *path, const json_t *json, const struct field *row)
+{
+    AUTO_FREE char *expected = field_expected(row);
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", row->key, expected,
+                 shown);
+    return false;
+}
+
+static bool read_name(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                      int *place)
+{
+    if (!json_is_string(json))
+        return refuse(source, path, json, row);
+    size_t count = 0;
+    for (; row->names[count]; count++) {
+        if (strcmp(json_string_value(json), row->names[count]) != 0)
+            continue;
+        *place = (int)count;
+        return true;
+    }
+    AUTO_FREE char *expected = field_expected(row);
+    AUTO_FREE char *shown = field_shown(json);
+    AUTO_FREE char *nearest = problem_nearest(json_string_value(json), row->names, count);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s%s", row->key, expected,
+                 shown, nearest);
+    return false;
+}
+
+static bool is_within(double number, double low, double high)
+{
+    return number >= low && number <= high;
+}
+
+static bool read_duration(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                          double *seconds)
+{
+    double given = -1;
+    if (json_is_string(json)) {
+        if (!clock_parse_duration(json_string_value(json), &given, NULL))
+            return refuse(source, path, json, row);
+    } else if (json_is_number(json)) {
+        given = json_number_value(json);
+    }
+    if (!is_within(given, 0, LONGEST_DURATION_S))
+        return refuse(source, path, json, row);
+    *seconds = given;
+    return true;
+}
+
+static bool read_size(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                      uint64_t *bytes)
+{
+    if (json_is_string(json))
+        return size_parse(json_string_value(json), bytes, NULL) || refuse(source, path, json, row);
+    if (!json_is_integer(json) || !is_within((double)json_integer_value(json), 0, MOST_BYTES))
+        return refuse(source, path, json, row);
+    *bytes = (uint64_t)json_integer_value(json);
+    return true;
+}
+
+bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern)
+{
+    struct err err = {0};
+    if (pattern_check(pattern, &err))
+        return true;
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': bad regular expression: %s", key,
+                 err.text);
+    return false;
+}
+
+static bool read_item(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                      struct strv *list)
+{
+    const char *text = json_string_value(json);
+    /* An empty word is a word of a command like others. */
+    if (!text || (!*text && row->kind != FIELD_LIST))
+        return refuse(source, path, json, row);
+    if (row->kind == FIELD_PATTERNS && !field_check_pattern(source, path, row->key, text))
+        return false;
+    strv_add(list, text);
+    return true;
+}
+
+static bool read_items(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                       struct strv *list)
+{
+    if (json_is_string(json) && row->kind != FIELD_LIST)
+        return read_item(source, path, json, row, list);
+    if (!json_is_array(json))
+        return refuse(source, path, json, row);
+    bool good = true;
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        AUTO_FREE char *item = json_path_index(path, i);
+        good = read_item(source, item, json_array_get(json, i), row, list) && good;
+    }
+    return good;
+}
+
+static bool is_environment_name(const char *name)
+{
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static bool read_environment(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                             struct strv *env)
+{
+    if (!json_is_object(json))
+        return refuse(source, path, json, row);
+    bool good = true;
+    fields_check_repeats(source, path, json);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)json, name, value)
+    {
+        AUTO_FREE char *item = json_path_key(path, name);
+        if (!is_environment_name(name)) {
+            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item,
+                                "'%s': '%s' is no name of an environment variable (letters, digits and _)", row->key,
+                                name);
+            good = false;
+        } else if (!json_is_string(value)) {
+            AUTO_FREE char *shown = field_shown(value);
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'%s': expected a text, not %s", name,
+                         shown);
+            good = false;
+        } else {
+            strv_env_set(env, name, json_string_value(value));
+        }
+    }
+    return good;
+}
+
+bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                void *target)
+{
+    void *member = (char *)target + row->offset;
+    switch (row->kind) {
+    case FIELD_OTHER:
+        return true;
+    case FIELD_TEXT:
+        if (!json_is_string(json) || !*json_string_value(json))
+            return refuse(source, path, json, row);
+        *(char **)member = mem_strdup(json_string_value(json));
+        return true;
+    case FIELD_NAME:
+        return read_name(source, path, json, row, member);
+    case FIELD_INT:
+        if (!json_is_integer(json) || !is_within((double)json_integer_value(json), row->low, row->high))
+            return refuse(source, path, json, row);
+        *(int64_t *)member = json_integer_value(json);
+        return true;
+    case FIELD_NUMBER:
+        if (!json_is_number(json) || !is_within(json_number_value(json), row->low, row->high))
+            return refuse(source, path, json, row);
+        *(double *)member = json_number_value(json);
+        return true;
+    case FIELD_BOOL:
+        if (!json_is_boolean(json))
+            return refuse(source, path, json, row);
+        *(bool *)member = json_is_true(json);
+        return true;
+    case FIELD_SWITCH:
+        if (!json_is_boolean(json))
+            return refuse(source, path, json, row);
+        *(enum setting_switch *)member = json_is_true(json) ? SWITCH_ON : SWITCH_OFF;
+        return true;
+    case FIELD_DURATION:
+        return read_duration(source, path, json, row, member);
+    case FIELD_SIZE:
+        return read_size(source, path, json, row, member);
+    case FIELD_TEXTS:
+    case FIELD_LIST:
+    case FIELD_PATTERNS:
+        return read_items(source, path, json, row, member);
+    case FIELD_NAMES_TO_TEXTS:
+        return read_environment(source, path, json, row, member);
+    }
+    return false;
+}
+
+void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
+                 void *target)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const json_t *json = json_get(object, table->rows[i].key);
+        if (!json)
+            continue;
+        AUTO_FREE char *place = json_path_key(path, table->rows[i].key);
+        field_read(source, place, json, &table->rows[i], target);
+    }
+}
+
+const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
+                           char **path)
+{
+    const json_t *json = json_get(parent, key);
+    if (!json)
+        return NULL;
+    AUTO_FREE char *place = json_path_key(parent_path, key);
+    if (!json_is_object(json)) {
+        AUTO_FREE char *shown = field_shown(json);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, place, "'%s': expected an object, not %s", key,
+                     shown);
+        return NULL;
+    }
+    *path = steal_ptr(place);
+    return json;
+}

@@ -1,0 +1,117 @@
+/* field: JSON objects read by table. A row says a key's type, bounds, default and meaning; reading, the text of an
+ * error and the reference in docs/settings.md all come from the row. Private to config/. */
+#ifndef TARE_PLAN_CONFIG_FIELD_H
+#define TARE_PLAN_CONFIG_FIELD_H
+
+#include "base/json.h"
+#include "base/strv.h"
+#include "base/text.h"
+#include "plan/config/problem.h"
+#include "plan/config/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* In brackets: the type of the member at offset. */
+enum field_kind {
+    FIELD_OTHER,          /* known here, read by its own function; expected says what it is */
+    FIELD_TEXT,           /* char *: not empty */
+    FIELD_NAME,           /* int: place in names */
+    FIELD_INT,            /* int64_t: low to high */
+    FIELD_NUMBER,         /* double: low to high */
+    FIELD_BOOL,           /* bool */
+    FIELD_SWITCH,         /* enum setting_switch */
+    FIELD_DURATION,       /* double, seconds: 0 to a year; a number of seconds or text such as "2h" */
+    FIELD_SIZE,           /* uint64_t, bytes: a number or text such as "1GiB" */
+    FIELD_TEXTS,          /* struct strv: a list of texts, or one text */
+    FIELD_LIST,           /* struct strv: a list of texts, which may be empty: words of a command */
+    FIELD_PATTERNS,       /* struct strv: as FIELD_TEXTS, each a regular expression */
+    FIELD_NAMES_TO_TEXTS, /* struct strv of NAME=VALUE: an object of texts, its keys fit for an environment */
+};
+
+struct field {
+    const char *key;
+    enum field_kind kind;
+    size_t offset;
+    const char *initial; /* the default, as the reference says it; the caller sets it before reading */
+    const char *help;    /* what it is for */
+    double low, high;
+    const char *const *names; /* NULL-terminated */
+    const char *expected;     /* FIELD_OTHER */
+};
+
+struct field_table {
+    const char *title;
+    const struct field *rows;
+    size_t count;
+};
+
+#define FIELD_TABLE(title, rows)                                                                                       \
+    {                                                                                                                  \
+        title, rows, sizeof(rows) / sizeof *(rows)                                                                     \
+    }
+
+/* Where values come from and problems go to. */
+struct source {
+    const struct json_doc *doc;
+    struct problems *problems;
+};
+
+/* Reads every row whose key is there (null counts as not there) into target; a wrong one is reported and leaves
+ * target's member as it was. What a member held before is not freed. */
+void fields_read(const struct source *source, const char *path, const json_t *object, const struct field_table *table,
+                 void *target);
+
+/* One row. False when the value is wrong. */
+bool field_read(const struct source *source, const char *path, const json_t *json, const struct field *row,
+                void *target);
+
+/* The row of this key, or NULL. */
+const struct field *fields_find(const struct field_table *table, const char *key);
+
+enum unknown_keys {
+    UNKNOWN_ARE_ERRORS,
+    UNKNOWN_ARE_WARNINGS, /* but for notes: comment, note, notes, description, _... */
+    UNKNOWN_ARE_FREE,     /* a warning only for what looks like a misspelt key */
+};
+
+/* A key that is known at another place, and the sentence that says so. */
+struct misplaced {
+    const char *key;
+    const char *text;
+};
+
+/* Reports the keys that no row names; elsewhere (may be NULL, ends with a NULL key) is looked at first. Gives the
+ * number of keys that look misspelt. */
+size_t fields_check_keys(const struct source *source, const char *path, const json_t *object,
+                         const struct field_table *table, enum unknown_keys unknown, const struct misplaced *elsewhere);
+
+/* Reports each key of an object that the text has twice there; for objects every key of which means something, as those of
+ * hyperparameters. fields_check_keys does it for the keys that a row names. */
+void fields_check_repeats(const struct source *source, const char *path, const json_t *object);
+
+/* A key that is a note to the reader wherever it stands. */
+bool fields_is_note(const char *key);
+
+/* A warning when the key is there (and not null), as it has no effect. */
+void fields_warn_unused(const struct source *source, const char *path, const json_t *object, const char *key,
+                        const char *why);
+
+/* The object at key of parent with its path in *path (the caller frees it), or NULL: not there, or no object
+ * (reported). */
+const json_t *field_object(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
+                           char **path);
+
+/* A pattern that PCRE2 takes? Else reported. */
+bool field_check_pattern(const struct source *source, const char *path, const char *key, const char *pattern);
+
+/* A value as a message shows it: "adam", 12, a list of 3. The caller frees it. */
+char *field_shown(const json_t *json);
+
+/* "a whole number from 0 to 100": what a row takes. The caller frees it. */
+char *field_expected(const struct field *row);
+
+/* The table in Markdown, a row a line. */
+void fields_describe(const struct field_table *table, struct text *out);
+
+#endif

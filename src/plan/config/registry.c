@@ -1,0 +1,111 @@
+#include "plan/config/registry.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "plan/config/registry_repo.h"
+
+#include <string.h>
+
+enum { LONGEST_FILE = 64 << 20 };
+
+static const struct field top_rows[] = {
+    {.key = "models",
+     .kind = FIELD_OTHER,
+     .expected = "an object of repositories",
+     .initial = "needed",
+     .help = "a repository's name leads to what is known of it"},
+};
+
+static const struct field_table top_table = FIELD_TABLE("The top of the registry", top_rows);
+
+static void read_root(const struct source *source, const char *folder, struct registry *registry)
+{
+    const json_t *root = registry->doc.root;
+    if (!json_is_object(root)) {
+        AUTO_FREE char *shown = field_shown(root);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "expected an object (the registry), not %s",
+                     shown);
+        return;
+    }
+    fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_WARNINGS, NULL);
+    AUTO_FREE char *path = NULL;
+    const json_t *models = field_object(source, "$", root, "models", &path);
+    if (!models) {
+        if (!json_get(root, "models"))
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "'models' is missing: the repositories");
+        return;
+    }
+    if (json_object_size(models) == 0)
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'models': there is no repository in it");
+    registry->repos = mem_array(json_object_size(models), sizeof *registry->repos);
+    fields_check_repeats(source, path, models);
+    const char *name;
+    json_t *json;
+    json_object_foreach((json_t *)models, name, json)
+    {
+        AUTO_FREE char *place = json_path_key(path, name);
+        registry_read_repo(source, place, folder, name, json, &registry->repos[registry->repo_count++]);
+    }
+}
+
+/* Takes the document that stands in registry->doc. */
+static bool read_document(struct registry *registry, struct problems *problems)
+{
+    size_t errors = problems->errors;
+    const struct source source = {&registry->doc, problems};
+    AUTO_FREE char *folder = fs_dirname(registry->file);
+    read_root(&source, folder, registry);
+    return problems->errors == errors;
+}
+
+bool registry_read(const char *path, struct registry *out, struct problems *problems)
+{
+    *out = (struct registry){.file = mem_strdup(path)};
+    struct err err = {0};
+    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
+        return read_document(out, problems);
+    problems_add_unreadable(problems, path, &err);
+    return false;
+}
+
+bool registry_parse(const char *file, const char *text, size_t length, struct registry *out, struct problems *problems)
+{
+    *out = (struct registry){.file = mem_strdup(file)};
+    struct err err = {0};
+    if (json_doc_parse(file, text, length, &out->doc, &err))
+        return read_document(out, problems);
+    problems_add_unreadable(problems, file, &err);
+    return false;
+}
+
+void registry_fini(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->repo_count; i++)
+        registry_repo_fini(&registry->repos[i]);
+    free(registry->repos);
+    free(registry->file);
+    json_doc_fini(&registry->doc);
+    *registry = (struct registry){0};
+}
+
+const struct repo *registry_find(const struct registry *registry, const char *name)
+{
+    for (size_t i = 0; i < registry->repo_count; i++)
+        if (strcmp(registry->repos[i].name, name) == 0)
+            return &registry->repos[i];
+    return NULL;
+}
+
+const struct param *repo_param(const struct repo *repo, const char *name)
+{
+    for (size_t i = 0; i < repo->param_count; i++)
+        if (strcmp(repo->params[i].name, name) == 0)
+            return &repo->params[i];
+    return NULL;
+}
+
+void registry_describe(struct text *out)
+{
+    fields_describe(&top_table, out);
+    registry_repo_describe(out);
+}

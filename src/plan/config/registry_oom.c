@@ -1,0 +1,287 @@
+#include "plan/config/registry_oom.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_STEPS = 20, MOST_TIMES = 20 };
+
+static const double LEAST_FACTOR = 0.001, MOST_FACTOR = 1000;
+
+/* Up to here a double tells every whole number from the next. */
+static const double WHOLE_LIMIT = 9007199254740992.0;
+
+static const struct field step_rows[] = {
+    {.key = "scale",
+     .kind = FIELD_OTHER,
+     .expected = "an object of factors",
+     .initial = "none",
+     .help = "a hyperparameter's name leads to the factor by which its value is multiplied, such as 0.5; whole numbers "
+             "are rounded down"},
+    {.key = "set",
+     .kind = FIELD_OTHER,
+     .expected = "an object of values",
+     .initial = "none",
+     .help = "a hyperparameter's name leads to its new value"},
+    {.key = "bounds",
+     .kind = FIELD_OTHER,
+     .expected = "an object of [low, high]",
+     .initial = "the range of each hyperparameter",
+     .help = "what scaling may lead to; a step that would lead beyond is not taken"},
+    {.key = "args",
+     .kind = FIELD_LIST,
+     .offset = offsetof(struct registry_oom_step, args),
+     .initial = "none",
+     .help = "words added to the command, such as [\"--amp\"]"},
+    {.key = "env",
+     .kind = FIELD_NAMES_TO_TEXTS,
+     .offset = offsetof(struct registry_oom_step, env),
+     .initial = "none",
+     .help = "environment variables that are set"},
+    {.key = "times",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct registry_oom_step, times),
+     .low = 1,
+     .high = MOST_TIMES,
+     .initial = "1",
+     .help = "how often the step may be taken, before the next one comes"},
+};
+
+static const struct field smoke_rows[] = {
+    {.key = "hyperparameters",
+     .kind = FIELD_OTHER,
+     .expected = "an object of values",
+     .initial = "the defaults",
+     .help = "a hyperparameter's name leads to the value that makes a start short, such as 1 epoch"},
+};
+
+const struct field_table registry_smoke_table = FIELD_TABLE("`smoke`", smoke_rows);
+const struct field_table registry_oom_table = FIELD_TABLE("A step of `oom_steps`", step_rows);
+
+static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                   const json_t *json)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
+                 shown);
+}
+
+/* The hyperparameter of this name; NULL: there is none, which is told. */
+static const struct param *find_param(const struct source *source, const char *path, const struct repo *repo,
+                                      const char *name)
+{
+    const struct param *param = repo_param(repo, name);
+    if (param)
+        return param;
+    const char **names = mem_array(repo->param_count + 1, sizeof *names);
+    for (size_t i = 0; i < repo->param_count; i++)
+        names[i] = repo->params[i].name;
+    AUTO_FREE char *nearest = problem_nearest(name, names, repo->param_count);
+    problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
+                        "'%s' is none of the repository's hyperparameters%s", name, nearest);
+    free(names);
+    return NULL;
+}
+
+static struct registry_change *add_change(struct registry_oom_step *step, const char *name)
+{
+    struct registry_change *change = &step->changes[step->change_count++];
+    *change = (struct registry_change){.name = mem_strdup(name)};
+    return change;
+}
+
+static void read_factor(const struct source *source, const char *path, const struct param *param, const json_t *json,
+                        struct registry_oom_step *step)
+{
+    double factor = json_number_value(json);
+    if (param->type == PARAM_CHOICE) {
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path,
+                            "'%s' is a choice: it can be set, not scaled", param->name);
+        return;
+    }
+    if (!json_is_number(json) || factor < LEAST_FACTOR || factor > MOST_FACTOR || factor == 1) {
+        refuse(source, path, param->name, "a factor from 0.001 to 1000 other than 1", json);
+        return;
+    }
+    struct registry_change *change = add_change(step, param->name);
+    change->scales = true;
+    change->factor = factor;
+    change->low = param->has_range ? param->low : param->type == PARAM_INT ? 1 : -HUGE_VAL;
+    change->high = param->has_range ? param->high : param->type == PARAM_INT ? WHOLE_LIMIT : HUGE_VAL;
+    if (param->type == PARAM_INT && fabs(change->high) > WHOLE_LIMIT)
+        change->high = WHOLE_LIMIT;
+}
+
+static bool is_choice(const struct param *param, const struct value *value)
+{
+    AUTO_FREE char *key = value_key(value);
+    bool found = false;
+    for (size_t i = 0; i < param->choice_count && !found; i++) {
+        AUTO_FREE char *choice = value_key(&param->choices[i]);
+        found = strcmp(key, choice) == 0;
+    }
+    return found;
+}
+
+static void read_value(const struct source *source, const char *path, const struct param *param, const json_t *json,
+                       struct registry_oom_step *step)
+{
+    static const char *const expected[] = {
+        [PARAM_INT] = "a whole number", [PARAM_FLOAT] = "a number", [PARAM_CHOICE] = "one of its choices"};
+    struct value value = {0};
+    bool scalar = value_from_json(json, &value);
+    bool fits = scalar && (param->type == PARAM_INT     ? value.kind == VALUE_INT
+                           : param->type == PARAM_FLOAT ? value.kind == VALUE_INT || value.kind == VALUE_FLOAT
+                                                        : is_choice(param, &value));
+    if (!fits) {
+        refuse(source, path, param->name, expected[param->type], json);
+        value_fini(&value);
+        return;
+    }
+    add_change(step, param->name)->value = value;
+}
+
+typedef void read_change(const struct source *source, const char *path, const struct param *param, const json_t *json,
+                         struct registry_oom_step *step);
+
+static void read_changes(const struct source *source, const char *path, const json_t *json, const char *key,
+                         const struct repo *repo, read_change *read, struct registry_oom_step *step)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *rows = field_object(source, path, json, key, &place);
+    fields_check_repeats(source, place, rows);
+    const char *name;
+    json_t *row;
+    json_object_foreach((json_t *)rows, name, row)
+    {
+        AUTO_FREE char *item = json_path_key(place, name);
+        const struct param *param = find_param(source, item, repo, name);
+        bool twice = false;
+        for (size_t i = 0; i < step->change_count; i++)
+            twice |= strcmp(step->changes[i].name, name) == 0;
+        if (twice)
+            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item, "'%s' is both scaled and set",
+                                name);
+        else if (param)
+            read(source, item, param, row, step);
+    }
+}
+
+static void set_bounds(const struct source *source, const char *path, const char *name, const json_t *json,
+                       struct registry_oom_step *step)
+{
+    const json_t *low = json_array_get(json, 0), *high = json_array_get(json, 1);
+    if (json_array_size(json) != 2 || !json_is_number(low) || !json_is_number(high) ||
+        json_number_value(low) > json_number_value(high)) {
+        refuse(source, path, name, "[low, high]", json);
+        return;
+    }
+    for (size_t i = 0; i < step->change_count; i++) {
+        struct registry_change *change = &step->changes[i];
+        if (strcmp(change->name, name) != 0 || !change->scales)
+            continue;
+        change->low = json_number_value(low);
+        change->high = json_number_value(high);
+        return;
+    }
+    problems_add_at_key(source->problems, SEVERITY_WARNING, source->doc, path,
+                        "bounds of '%s', which this step does not scale, have no effect", name);
+}
+
+static void read_bounds(const struct source *source, const char *path, const json_t *json,
+                        struct registry_oom_step *step)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *rows = field_object(source, path, json, "bounds", &place);
+    fields_check_repeats(source, place, rows);
+    const char *name;
+    json_t *row;
+    json_object_foreach((json_t *)rows, name, row)
+    {
+        AUTO_FREE char *item = json_path_key(place, name);
+        set_bounds(source, item, name, row, step);
+    }
+}
+
+static void read_step(const struct source *source, const char *path, const json_t *json, const struct repo *repo,
+                      struct registry_oom_step *out)
+{
+    size_t errors = source->problems->errors;
+    *out = (struct registry_oom_step){.times = 1};
+    if (!json_is_object(json)) {
+        refuse(source, path, "oom_steps", "an object (a step)", json);
+        return;
+    }
+    fields_check_keys(source, path, json, &registry_oom_table, UNKNOWN_ARE_WARNINGS, NULL);
+    fields_read(source, path, json, &registry_oom_table, out);
+    out->changes = mem_array(json_object_size(json_get(json, "scale")) + json_object_size(json_get(json, "set")) + 1,
+                             sizeof *out->changes);
+    read_changes(source, path, json, "scale", repo, read_factor, out);
+    read_changes(source, path, json, "set", repo, read_value, out);
+    read_bounds(source, path, json, out);
+    if (out->change_count + out->args.count + out->env.count == 0 && source->problems->errors == errors)
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "a step that changes nothing: it needs one of scale, set, args and env");
+}
+
+void registry_read_smoke(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *given = field_object(source, path, json, "smoke", &place);
+    if (!given)
+        return;
+    fields_check_keys(source, place, given, &registry_smoke_table, UNKNOWN_ARE_WARNINGS, NULL);
+    out->smoke.changes =
+        mem_array(json_object_size(json_get(given, "hyperparameters")) + 1, sizeof *out->smoke.changes);
+    read_changes(source, place, given, "hyperparameters", out, read_value, &out->smoke);
+}
+
+void registry_read_oom_steps(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    const json_t *steps = json_get(json, "oom_steps");
+    AUTO_FREE char *place = json_path_key(path, "oom_steps");
+    if (!steps)
+        return;
+    if (!json_is_array(steps) || json_array_size(steps) > MOST_STEPS) {
+        refuse(source, place, "oom_steps", "a list of at most 20 steps", steps);
+        return;
+    }
+    out->oom_steps = mem_array(json_array_size(steps) + 1, sizeof *out->oom_steps);
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        AUTO_FREE char *item = json_path_index(place, i);
+        read_step(source, item, json_array_get(steps, i), out, &out->oom_steps[out->oom_step_count++]);
+    }
+}
+
+struct registry_oom_step registry_oom_step_copy(const struct registry_oom_step *step)
+{
+    struct registry_oom_step copy = {.times = step->times, .change_count = step->change_count};
+    copy.changes = mem_array(step->change_count + 1, sizeof *copy.changes);
+    for (size_t i = 0; i < step->change_count; i++) {
+        copy.changes[i] = step->changes[i];
+        copy.changes[i].name = mem_strdup(step->changes[i].name);
+        copy.changes[i].value = value_copy(&step->changes[i].value);
+    }
+    strv_add_all(&copy.args, &step->args);
+    strv_add_all(&copy.env, &step->env);
+    return copy;
+}
+
+void registry_oom_step_fini(struct registry_oom_step *step)
+{
+    for (size_t i = 0; i < step->change_count; i++) {
+        free(step->changes[i].name);
+        value_fini(&step->changes[i].value);
+    }
+    free(step->changes);
+    strv_fini(&step->args);
+    strv_fini(&step->env);
+}
+
+void registry_oom_steps_fini(struct registry_oom_step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        registry_oom_step_fini(&steps[i]);
+    free(steps);
+}

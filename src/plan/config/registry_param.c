@@ -1,0 +1,330 @@
+#include "plan/config/registry_param.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const types[] = {[PARAM_INT] = "int", [PARAM_FLOAT] = "float", [PARAM_CHOICE] = "choice", NULL};
+static const char *const distributions[] = {[DISTRIBUTION_UNIFORM] = "uniform",
+                                            [DISTRIBUTION_LOG_UNIFORM] = "log_uniform",
+                                            [DISTRIBUTION_NORMAL] = "normal",
+                                            NULL};
+
+/* Up to here a double tells every whole number from the next. */
+#define WHOLE_LIMIT 9007199254740992.0
+
+enum { MOST_CHOICES = 1000 };
+
+/* The row as it is written. */
+struct row {
+    char *flag;
+    int type, distribution;
+    double zero_probability;
+    double mean, deviation, std;
+};
+
+static const struct field param_rows[] = {
+    {.key = "flag",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct row, flag),
+     .initial = "none",
+     .help = "the option that hands the value over, such as --epochs; without one the value comes as the environment "
+             "variable TARE_PARAM_NAME, the name in capitals"},
+    {.key = "type",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct row, type),
+     .names = types,
+     .initial = "needed",
+     .help = "whole numbers, numbers, or one of choices"},
+    {.key = "default",
+     .kind = FIELD_OTHER,
+     .expected = "a value of the type",
+     .initial = "needed",
+     .help = "the value of mode default; a mutation never draws it; may lie outside range"},
+    {.key = "range",
+     .kind = FIELD_OTHER,
+     .expected = "[low, high]",
+     .initial = "needed for int and float",
+     .help = "the least and the greatest value that is drawn"},
+    {.key = "choices",
+     .kind = FIELD_OTHER,
+     .expected = "a list of different numbers, texts, true, false or null",
+     .initial = "needed for choice",
+     .help = "the values to draw from; null leaves the flag out"},
+    {.key = "distribution",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct row, distribution),
+     .names = distributions,
+     .initial = "uniform",
+     .help = "how int and float are drawn; log_uniform needs a range above 0"},
+    {.key = "zero_probability",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct row, zero_probability),
+     .high = 1,
+     .initial = "0",
+     .help = "the share of draws that are exactly 0, also where range does not hold it"},
+    {.key = "mean",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct row, mean),
+     .low = -1e300,
+     .high = 1e300,
+     .initial = "the middle of range",
+     .help = "of the normal distribution; within range"},
+    {.key = "deviation",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct row, deviation),
+     .low = 0,
+     .high = 1e300,
+     .initial = "a quarter of range",
+     .help = "standard deviation of the normal distribution; above 0"},
+    {.key = "std",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct row, std),
+     .low = 0,
+     .high = 1e300,
+     .initial = "a quarter of range",
+     .help = "another name for deviation"},
+};
+
+const struct field_table registry_param_table = FIELD_TABLE("A row of `supported_hyperparams`", param_rows);
+
+static bool fail(const struct source *source, const char *path, const char *key, const char *text)
+{
+    AUTO_FREE char *place = key ? json_path_key(path, key) : mem_strdup(path);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, place, "%s", text);
+    return false;
+}
+
+static bool is_whole(const json_t *json)
+{
+    if (json_is_integer(json))
+        return json_integer_value(json) >= -(json_int_t)WHOLE_LIMIT &&
+               json_integer_value(json) <= (json_int_t)WHOLE_LIMIT;
+    double number = json_number_value(json);
+    return fabs(number) <= WHOLE_LIMIT && floor(number) == number;
+}
+
+static bool refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                   const json_t *json)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
+                 shown);
+    return false;
+}
+
+static bool read_bound(const struct source *source, const char *path, const json_t *json, enum param_type type,
+                       double *bound)
+{
+    const char *expected = type != PARAM_INT ? "a number"
+                           : json_is_integer(json)
+                               ? "an integer from -9007199254740992 to 9007199254740992 (\"choices\" take larger ones)"
+                               : "an integer (the type is int)";
+    /* 2^53 + 1 as a double is 2^53: integers are judged as such. */
+    if (!json_is_number(json) || (type == PARAM_INT && !is_whole(json)))
+        return refuse(source, path, "range", expected, json);
+    *bound = json_number_value(json);
+    return true;
+}
+
+static bool check_order(const struct source *source, const char *path, const struct param *param)
+{
+    char low[32], high[32];
+    number_shortest(param->low, low);
+    number_shortest(param->high, high);
+    if (param->low > param->high) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "'range': expected [low, high], but %s is more than %s", low, high);
+        return false;
+    }
+    if (param->distribution == DISTRIBUTION_LOG_UNIFORM && param->low <= 0) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "'range': log_uniform needs a range above 0, but it begins at %s%s", low,
+                     param->low == 0 ? "; \"zero_probability\" draws zeros" : "");
+        return false;
+    }
+    return true;
+}
+
+static bool read_range(const struct source *source, const char *path, const json_t *row, struct param *out)
+{
+    if (!json_get(row, "range"))
+        return fail(source, path, NULL, "'range' is missing: [low, high]");
+    AUTO_FREE char *place = json_path_key(path, "range");
+    const json_t *range = json_object_get(row, "range");
+    if (!json_is_array(range) || json_array_size(range) != 2)
+        return refuse(source, place, "range", "[low, high]", range);
+    AUTO_FREE char *low_place = json_path_index(place, 0);
+    AUTO_FREE char *high_place = json_path_index(place, 1);
+    bool low = read_bound(source, low_place, json_array_get(range, 0), out->type, &out->low);
+    bool high = read_bound(source, high_place, json_array_get(range, 1), out->type, &out->high);
+    if (!low || !high)
+        return false;
+    out->has_range = check_order(source, place, out);
+    return out->has_range;
+}
+
+static bool has_choice(const struct param *param, const struct value *value)
+{
+    AUTO_FREE char *key = value_key(value);
+    for (size_t i = 0; i < param->choice_count; i++) {
+        AUTO_FREE char *other = value_key(&param->choices[i]);
+        if (strcmp(key, other) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_choice(const struct source *source, const char *path, const json_t *json, struct param *out)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    AUTO(value_fini) struct value value = {0};
+    if (!value_from_json(json, &value)) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "'choices': expected a number, a text, true, false or null, not %s", shown);
+        return false;
+    }
+    if (has_choice(out, &value)) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'choices': %s stands there twice", shown);
+        return false;
+    }
+    out->choices[out->choice_count++] = value;
+    value = (struct value){0};
+    return true;
+}
+
+static bool read_choices(const struct source *source, const char *path, const json_t *row, struct param *out)
+{
+    if (!json_get(row, "choices"))
+        return fail(source, path, NULL, "'choices' is missing: the values to draw from");
+    AUTO_FREE char *place = json_path_key(path, "choices");
+    const json_t *choices = json_object_get(row, "choices");
+    if (!json_is_array(choices) || json_array_size(choices) == 0 || json_array_size(choices) > MOST_CHOICES)
+        return refuse(source, place, "choices", "a list of 1 to 1000 values", choices);
+    out->choices = mem_array(json_array_size(choices), sizeof *out->choices);
+    bool good = true;
+    for (size_t i = 0; i < json_array_size(choices); i++) {
+        AUTO_FREE char *item = json_path_index(place, i);
+        good = read_choice(source, item, json_array_get(choices, i), out) && good;
+    }
+    return good;
+}
+
+/* A default that is no choice is allowed, but most likely a slip. */
+static void check_default_choice(const struct source *source, const char *path, const struct param *param)
+{
+    if (param->choice_count == 0 || has_choice(param, &param->default_value))
+        return;
+    char **names = mem_array(param->choice_count, sizeof *names);
+    for (size_t i = 0; i < param->choice_count; i++)
+        names[i] = value_format(&param->choices[i]);
+    AUTO_FREE char *given = value_format(&param->default_value);
+    AUTO_FREE char *nearest = problem_nearest(given, (const char *const *)names, param->choice_count);
+    problems_add(source->problems, SEVERITY_WARNING, source->doc, path, "'default': '%s' is none of the choices%s",
+                 given, nearest);
+    for (size_t i = 0; i < param->choice_count; i++)
+        free(names[i]);
+    free(names);
+}
+
+static bool read_default(const struct source *source, const char *path, const json_t *row, struct param *out)
+{
+    if (out->type == PARAM_CHOICE ? !json_object_get(row, "default") : !json_get(row, "default"))
+        return fail(source, path, NULL, "'default' is missing");
+    AUTO_FREE char *place = json_path_key(path, "default");
+    const json_t *json = json_object_get(row, "default");
+    switch (out->type) {
+    case PARAM_INT:
+        if (!json_is_integer(json))
+            return refuse(source, place, "default", "an integer (the type is int)", json);
+        out->default_value = value_int(json_integer_value(json));
+        return true;
+    case PARAM_FLOAT:
+        if (!json_is_number(json))
+            return refuse(source, place, "default", "a number (the type is float)", json);
+        out->default_value = value_float(json_number_value(json));
+        return true;
+    case PARAM_CHOICE:
+        if (!value_from_json(json, &out->default_value))
+            return refuse(source, place, "default", "a number, a text, true, false or null", json);
+        check_default_choice(source, place, out);
+        return true;
+    }
+    return false;
+}
+
+static void warn_unused(const struct source *source, const char *path, const json_t *row, const char *const *keys,
+                        const char *why)
+{
+    for (; *keys; keys++)
+        fields_warn_unused(source, path, row, *keys, why);
+}
+
+static bool read_normal(const struct source *source, const char *path, const json_t *json, const struct row *row,
+                        struct param *out)
+{
+    if (json_get(json, "std") && json_get(json, "deviation"))
+        return fail(source, path, "std", "'std' and 'deviation' mean the same: keep one of them");
+    const char *deviation_key = json_get(json, "std") ? "std" : "deviation";
+    bool has_mean = json_get(json, "mean");
+    bool has_deviation = json_get(json, deviation_key);
+    out->has_normal = has_mean || has_deviation;
+    out->mean = has_mean ? row->mean : out->low / 2 + out->high / 2;
+    out->deviation = json_get(json, "std") ? row->std : has_deviation ? row->deviation : (out->high - out->low) / 4;
+    if (has_deviation && !(out->deviation > 0)) {
+        AUTO_FREE char *place = json_path_key(path, deviation_key);
+        return refuse(source, place, deviation_key, "a number above 0", json_object_get(json, deviation_key));
+    }
+    if (out->has_range && !(out->mean >= out->low && out->mean <= out->high))
+        return fail(source, path, "mean", "'mean': expected a number within the range");
+    return true;
+}
+
+static bool read_numeric(const struct source *source, const char *path, const json_t *json, const struct row *row,
+                         struct param *out)
+{
+    static const char *const choice_keys[] = {"choices", NULL};
+    static const char *const normal_keys[] = {"mean", "deviation", "std", NULL};
+    warn_unused(source, path, json, choice_keys, "the type is not 'choice'");
+    bool good = read_range(source, path, json, out);
+    if (out->distribution == DISTRIBUTION_NORMAL)
+        return read_normal(source, path, json, row, out) && good;
+    warn_unused(source, path, json, normal_keys, "the distribution is not 'normal'");
+    return good;
+}
+
+bool registry_read_param(const struct source *source, const char *path, const char *name, const json_t *json,
+                         struct param *out)
+{
+    static const char *const number_keys[] = {"range", "distribution", "zero_probability", "mean", "deviation", "std",
+                                              NULL};
+    size_t errors = source->problems->errors;
+    *out = (struct param){.name = mem_strdup(name)};
+    if (!json_is_object(json)) {
+        AUTO_FREE char *shown = field_shown(json);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path,
+                     "expected an object (a hyperparameter), not %s", shown);
+        return false;
+    }
+    struct row row = {.type = -1, .distribution = DISTRIBUTION_UNIFORM};
+    fields_read(source, path, json, &registry_param_table, &row);
+    fields_check_keys(source, path, json, &registry_param_table, UNKNOWN_ARE_WARNINGS, NULL);
+    out->flag = row.flag;
+    if (!json_get(json, "type"))
+        return fail(source, path, NULL, "'type' is missing: \"int\", \"float\" or \"choice\"");
+    if (row.type < 0)
+        return false;
+    out->type = (enum param_type)row.type;
+    out->distribution = (enum distribution)row.distribution;
+    out->zero_probability = row.zero_probability;
+    if (out->type == PARAM_CHOICE) {
+        warn_unused(source, path, json, number_keys, "the type is 'choice'");
+        out->zero_probability = 0;
+        read_choices(source, path, json, out);
+    } else {
+        read_numeric(source, path, json, &row, out);
+    }
+    read_default(source, path, json, out);
+    return source->problems->errors == errors;
+}

@@ -1,0 +1,497 @@
+#include "plan/config/registry_repo.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "plan/config/registry_mark.h"
+#include "plan/config/registry_needs.h"
+#include "plan/config/registry_oom.h"
+#include "plan/config/registry_param.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 100, MOST_MODELS = 10000 };
+
+/* The head of a Python traceback: where a line begins, or as the end of a line right behind what a progress bar left
+ * there without ending it ("... 1.1it/s]Traceback ...", padded with blanks where it had been longer), or behind a
+ * launcher's prefix ("[rank0]: "). Behind other words it is quoted: a program that logs an exception which it handled
+ * goes on. */
+#define DEFAULT_ERROR_PATTERN                                                                                          \
+    "^(?:  \\+ Exception Group )?Traceback \\(most recent call last\\)|"                                               \
+    "(?:\\]:?\\s*|[^\\s\"'(])Traceback \\(most recent call last\\):\\s*$"
+
+static const char *const exit_codes[] = {"required", "ignored", NULL};
+
+/* The entry as it is written. */
+struct row {
+    char *path;
+    int exit_code; /* place in exit_codes */
+    struct strv path_prepend;
+    struct repo *repo;
+};
+
+/* Read into struct row, and into struct repo: two tables, so that offsets belong to one struct each. */
+static const struct field row_rows[] = {
+    {.key = "path",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct row, path),
+     .initial = "needed",
+     .help = "the repository's folder: relative to the registry's folder, then to the working folder; ~/ is the home"},
+    {.key = "path_prepend",
+     .kind = FIELD_TEXTS,
+     .offset = offsetof(struct row, path_prepend),
+     .initial = "none",
+     .help = "folders put before PATH: relative to the registry's folder, then to the repository"},
+    {.key = "exit_code",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct row, exit_code),
+     .names = exit_codes,
+     .initial = "required",
+     .help = "required: a training that exits with anything but 0 has failed; ignored: only the patterns decide"},
+};
+
+static const struct field repo_rows[] = {
+    {.key = "train_script",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct repo, train_script),
+     .initial = "needed",
+     .help = "what is started: a path in the repository, or a name found on PATH"},
+    {.key = "model_flag",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct repo, model_flag),
+     .initial = "none: the model's name is not passed",
+     .help = "the option before the model's name, such as -n"},
+    {.key = "python",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct repo, python),
+     .initial = "none",
+     .help = "interpreter that runs train_script: a path seen from the repository, or a name found on PATH"},
+    {.key = "venv",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct repo, venv),
+     .initial = "none",
+     .help = "folder of a Python virtual environment, seen from the repository; its interpreter runs train_script"},
+    {.key = "conda_env",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct repo, conda_env),
+     .initial = "none",
+     .help = "name or folder of a conda environment; its interpreter runs train_script"},
+    {.key = "command_prefix",
+     .kind = FIELD_LIST,
+     .offset = offsetof(struct repo, command_prefix),
+     .initial = "none",
+     .help = "words before the command, such as [\"nice\", \"-n\", \"5\"]"},
+    {.key = "env",
+     .kind = FIELD_NAMES_TO_TEXTS,
+     .offset = offsetof(struct repo, env),
+     .initial = "none",
+     .help = "environment variables of the training"},
+    {.key = "memory_snapshot",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct repo, memory_snapshot),
+     .initial = "false",
+     .help = "ask the training for a snapshot of its GPU memory when that runs out: its path stands in "
+             "TARE_MEMORY_SNAPSHOT; see docs/oom.md"},
+    {.key = "success",
+     .kind = FIELD_PATTERNS,
+     .offset = offsetof(struct repo, success),
+     .initial = "none",
+     .help = "patterns that must all match a line of the output"},
+    {.key = "errors",
+     .kind = FIELD_PATTERNS,
+     .offset = offsetof(struct repo, errors),
+     .initial = "the head of a Python traceback",
+     .help = "patterns none of which may match a line of the output; [] for none"},
+};
+
+static const struct field other_rows[] = {
+    {.key = "models",
+     .kind = FIELD_OTHER,
+     .expected = "a list of names",
+     .initial = "needed",
+     .help = "the models the repository trains"},
+    {.key = "supported_hyperparams",
+     .kind = FIELD_OTHER,
+     .expected = "an object of hyperparameters",
+     .initial = "none",
+     .help = "what can be set and mutated, in the order of the command line"},
+    {.key = "required_args",
+     .kind = FIELD_OTHER,
+     .expected = "an object of texts or lists of texts",
+     .initial = "none",
+     .help = "words that every command gets; a text is split at blanks; the names are free"},
+    {.key = "performance_metrics",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "numbers to take from the output"},
+    {.key = "marks",
+     .kind = FIELD_OTHER,
+     .expected = "an object of regular expressions or objects",
+     .initial = "none",
+     .help = "lines that part a training into epochs: a mark's name leads to the pattern of the line that begins one, "
+             "or to an object with start and end"},
+    {.key = "oom_steps",
+     .kind = FIELD_OTHER,
+     .expected = "a list of steps",
+     .initial = "none: no retry when the GPU is too small",
+     .help = "what a retry may change after the GPU's memory ran out, in this order; see docs/oom.md"},
+};
+
+static const struct field needs_rows[] = {
+    {.key = "source",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "not said",
+     .help = "where the repository comes from"},
+    {.key = "data",
+     .kind = FIELD_OTHER,
+     .expected = "a list of objects",
+     .initial = "none",
+     .help = "files and folders that a training reads"},
+    {.key = "requires",
+     .kind = FIELD_OTHER,
+     .expected = "a list of objects",
+     .initial = "none",
+     .help = "Python modules that a training imports"},
+    {.key = "smoke",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what makes the short start of `list --check=run` short"},
+};
+
+static const struct field metrics_rows[] = {
+    {.key = "log_patterns",
+     .kind = FIELD_OTHER,
+     .expected = "an object of regular expressions",
+     .initial = "none",
+     .help = "a metric's name leads to a pattern; the last match counts, its first group or else all of it"},
+};
+
+/* A metric that is more than a pattern. */
+struct metric_row {
+    char *pattern;
+    int goal; /* place in goal_names; -1: not said */
+};
+
+static const struct field metric_rows[] = {
+    {.key = "pattern",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct metric_row, pattern),
+     .initial = "required",
+     .help = "the regular expression"},
+    {.key = "goal",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct metric_row, goal),
+     .names = goal_names,
+     .initial = "what its name says",
+     .help = "whether less or more of the metric is better"},
+};
+
+static const struct field_table row_table = FIELD_TABLE("An entry of `models`: where, and what success is", row_rows);
+static const struct field_table repo_table = FIELD_TABLE("An entry of `models`: the command", repo_rows);
+static const struct field_table other_table = FIELD_TABLE("An entry of `models`: what it trains", other_rows);
+static const struct field_table needs_table = FIELD_TABLE("An entry of `models`: what a machine must have", needs_rows);
+static const struct field_table metrics_table = FIELD_TABLE("`performance_metrics`", metrics_rows);
+static const struct field_table metric_table = FIELD_TABLE("A metric of `log_patterns`", metric_rows);
+
+enum {
+    ROW_ROWS = sizeof row_rows / sizeof *row_rows,
+    REPO_ROWS = sizeof repo_rows / sizeof *repo_rows,
+    OTHER_ROWS = sizeof other_rows / sizeof *other_rows,
+    NEEDS_ROWS = sizeof needs_rows / sizeof *needs_rows,
+    RULES_MAX = 8
+};
+
+static void check_keys(const struct source *source, const char *path, const json_t *json)
+{
+    struct field all[ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS + RULES_MAX];
+    memcpy(all, row_rows, sizeof row_rows);
+    memcpy(all + ROW_ROWS, repo_rows, sizeof repo_rows);
+    memcpy(all + ROW_ROWS + REPO_ROWS, other_rows, sizeof other_rows);
+    memcpy(all + ROW_ROWS + REPO_ROWS + OTHER_ROWS, needs_rows, sizeof needs_rows);
+    size_t count = ROW_ROWS + REPO_ROWS + OTHER_ROWS + NEEDS_ROWS;
+    for (size_t i = 0; i < registry_rules_table.count && i < RULES_MAX; i++)
+        all[count++] = registry_rules_table.rows[i];
+    const struct field_table table = {NULL, all, count};
+    fields_check_keys(source, path, json, &table, UNKNOWN_ARE_WARNINGS, NULL);
+}
+
+/* Repository and model make the name of an experiment's folder, where the planner puts '_' for what does not fit. */
+static bool check_name(const struct source *source, const char *path, const char *what, const char *name)
+{
+    const char *wrong = NULL;
+    if (!*name)
+        wrong = "is empty";
+    else if (strlen(name) > LONGEST_NAME)
+        wrong = "is longer than 100 bytes";
+    if (!wrong && !utf8_is_printable(name))
+        wrong = "holds a control character";
+    if (wrong)
+        problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);
+    return !wrong;
+}
+
+/* The folder that given means, seen from the first base where it is there, else from bases[0]; ends with NULL, "" is
+ * the working folder. */
+static char *find_folder(const char *const *bases, const char *given, bool *exists)
+{
+    char *first = NULL;
+    *exists = false;
+    for (; *bases; bases++) {
+        char *path = fs_resolve(**bases ? *bases : NULL, given, getenv("HOME"));
+        if (fs_is_folder(path)) {
+            free(first);
+            *exists = true;
+            return path;
+        }
+        if (first)
+            free(path);
+        else
+            first = path;
+    }
+    return first;
+}
+
+static void find_folders(const char *registry_folder, const struct row *row, struct repo *out)
+{
+    AUTO_FREE char *base = fs_resolve(NULL, registry_folder, NULL);
+    const char *const bases[] = {base, "", NULL};
+    out->path = find_folder(bases, row->path ? row->path : ".", &out->path_exists);
+    const char *const more_bases[] = {base, out->path, "", NULL};
+    for (size_t i = 0; i < row->path_prepend.count; i++) {
+        bool exists;
+        strv_add_owned(&out->path_prepend, find_folder(more_bases, row->path_prepend.items[i], &exists));
+    }
+}
+
+static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                   const json_t *json)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
+                 shown);
+}
+
+static void read_models(const struct source *source, const char *path, const json_t *json, struct strv *models)
+{
+    const json_t *list = json_object_get(json, "models");
+    if (!list) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'models' is missing: a list of names");
+        return;
+    }
+    AUTO_FREE char *place = json_path_key(path, "models");
+    if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > MOST_MODELS) {
+        refuse(source, place, "models", "a list of 1 to 10000 names", list);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        AUTO_FREE char *item = json_path_index(place, i);
+        const json_t *name = json_array_get(list, i);
+        if (!json_is_string(name))
+            refuse(source, item, "models", "a name", name);
+        else if (strv_has(models, json_string_value(name)))
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, item, "'models': '%s' stands there twice",
+                         json_string_value(name));
+        else if (check_name(source, item, "model", json_string_value(name)))
+            strv_add(models, json_string_value(name));
+    }
+}
+
+static void read_params(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *rows = field_object(source, path, json, "supported_hyperparams", &place);
+    if (!rows)
+        return;
+    out->params = mem_array(json_object_size(rows), sizeof *out->params);
+    fields_check_repeats(source, place, rows);
+    const char *name;
+    json_t *row;
+    json_object_foreach((json_t *)rows, name, row)
+    {
+        AUTO_FREE char *item = json_path_key(place, name);
+        if (strcmp(name, "all") == 0)
+            problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, item,
+                                "a hyperparameter cannot be called 'all': \"mutate\": \"all\" means every one");
+        registry_read_param(source, item, name, row, &out->params[out->param_count++]);
+    }
+}
+
+static void split_words(const char *text, struct strv *words)
+{
+    static const char blanks[] = " \t\r\n";
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        size_t length = strcspn(text, blanks);
+        strv_add_owned(words, mem_strndup(text, length));
+        text += length;
+    }
+}
+
+static void read_required_args(const struct source *source, const char *path, const json_t *json, struct strv *words)
+{
+    AUTO_FREE char *place = NULL;
+    const json_t *args = field_object(source, path, json, "required_args", &place);
+    fields_check_repeats(source, place, args);
+    const char *name;
+    json_t *arg;
+    json_object_foreach((json_t *)args, name, arg)
+    {
+        AUTO_FREE char *item = json_path_key(place, name);
+        if (json_is_string(arg)) {
+            split_words(json_string_value(arg), words);
+        } else if (json_is_array(arg)) {
+            const struct field row = {.key = name, .kind = FIELD_LIST};
+            field_read(source, item, arg, &row, words);
+        } else {
+            refuse(source, item, name, "a text or a list of texts", arg);
+        }
+    }
+}
+
+static void read_metric(const struct source *source, const char *path, const char *name, const json_t *json,
+                        struct repo *out)
+{
+    struct metric_row row = {.goal = -1};
+    AUTO_FREE char *inside = NULL;
+    if (json_is_object(json)) {
+        fields_check_keys(source, path, json, &metric_table, UNKNOWN_ARE_WARNINGS, NULL);
+        fields_read(source, path, json, &metric_table, &row);
+        inside = json_path_key(path, "pattern");
+        if (!json_get(json, "pattern"))
+            problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': 'pattern' is missing", name);
+    } else if (json_is_string(json) && *json_string_value(json)) {
+        row.pattern = mem_strdup(json_string_value(json));
+    } else {
+        refuse(source, path, name, "a regular expression", json);
+    }
+    if (row.pattern && field_check_pattern(source, inside ? inside : path, name, row.pattern))
+        out->metrics[out->metric_count++] =
+            (struct registry_metric){.name = mem_strdup(name), .pattern = steal_ptr(row.pattern)};
+    free(row.pattern);
+    if (row.goal >= 0 && out->metric_count && strcmp(out->metrics[out->metric_count - 1].name, name) == 0)
+        goal_parse(goal_names[row.goal], &out->metrics[out->metric_count - 1].goal);
+}
+
+static void read_metrics(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    AUTO_FREE char *metrics_path = NULL;
+    const json_t *metrics = field_object(source, path, json, "performance_metrics", &metrics_path);
+    if (!metrics)
+        return;
+    fields_check_keys(source, metrics_path, metrics, &metrics_table, UNKNOWN_ARE_WARNINGS, NULL);
+    AUTO_FREE char *patterns_path = NULL;
+    const json_t *patterns = field_object(source, metrics_path, metrics, "log_patterns", &patterns_path);
+    if (!patterns)
+        return;
+    out->metrics = mem_array(json_object_size(patterns), sizeof *out->metrics);
+    fields_check_repeats(source, patterns_path, patterns);
+    const char *name;
+    json_t *pattern;
+    json_object_foreach((json_t *)patterns, name, pattern)
+    {
+        AUTO_FREE char *item = json_path_key(patterns_path, name);
+        read_metric(source, item, name, pattern, out);
+    }
+}
+
+static void check_interpreters(const struct source *source, const char *path, const struct repo *repo)
+{
+    const char *first = repo->python ? "python" : repo->venv ? "venv" : NULL;
+    const char *second = repo->conda_env ? "conda_env" : repo->python && repo->venv ? "venv" : NULL;
+    if (!first || !second)
+        return;
+    AUTO_FREE char *place = json_path_key(path, second);
+    problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, place,
+                        "'%s' and '%s' exclude each other: at most one of python, venv and conda_env", first, second);
+}
+
+static void check_needed(const struct source *source, const char *path, const json_t *json, const char *key)
+{
+    if (!json_get(json, key))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s' is missing", key);
+}
+
+static void read_rows(const struct source *source, const char *path, const char *folder, const json_t *json,
+                      struct repo *out)
+{
+    struct row row = {0};
+    fields_read(source, path, json, &row_table, &row);
+    fields_read(source, path, json, &repo_table, out);
+    out->exit_code_required = row.exit_code == 0;
+    find_folders(folder, &row, out);
+    out->located = row.path && out->train_script;
+    strv_fini(&row.path_prepend);
+    out->path_given = row.path;
+    if (!json_get(json, "errors"))
+        strv_add(&out->errors, DEFAULT_ERROR_PATTERN);
+}
+
+void registry_read_repo(const struct source *source, const char *path, const char *folder, const char *name,
+                        const json_t *json, struct repo *out)
+{
+    size_t errors = source->problems->errors;
+    *out = (struct repo){.name = mem_strdup(name), .json_path = mem_strdup(path), .exit_code_required = true};
+    check_name(source, path, "repository", name);
+    if (json_is_object(json)) {
+        check_keys(source, path, json);
+        check_needed(source, path, json, "path");
+        check_needed(source, path, json, "train_script");
+        read_rows(source, path, folder, json, out);
+        check_interpreters(source, path, out);
+        read_models(source, path, json, &out->models);
+        read_params(source, path, json, out);
+        read_required_args(source, path, json, &out->required_args);
+        read_metrics(source, path, json, out);
+        registry_read_marks(source, path, json, out);
+        registry_read_oom_steps(source, path, json, out);
+        registry_read_smoke(source, path, json, out);
+        registry_read_needs(source, path, json, out);
+        registry_read_rules(source, path, json, out);
+    } else {
+        AUTO_FREE char *shown = field_shown(json);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "expected an object (a repository), not %s",
+                     shown);
+        out->path = mem_strdup("");
+    }
+    if (!out->train_script)
+        out->train_script = mem_strdup("");
+    out->broken = source->problems->errors > errors;
+}
+
+void registry_repo_fini(struct repo *repo)
+{
+    char *const texts[] = {repo->name,       repo->json_path, repo->path, repo->path_given, repo->train_script,
+                           repo->model_flag, repo->python,    repo->venv, repo->conda_env};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        free(texts[i]);
+    struct strv *const lists[] = {&repo->models,         &repo->required_args, &repo->env,   &repo->path_prepend,
+                                  &repo->command_prefix, &repo->success,       &repo->errors};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        strv_fini(lists[i]);
+    for (size_t i = 0; i < repo->param_count; i++)
+        param_fini(&repo->params[i]);
+    free(repo->params);
+    for (size_t i = 0; i < repo->metric_count; i++) {
+        free(repo->metrics[i].name);
+        free(repo->metrics[i].pattern);
+    }
+    free(repo->metrics);
+    registry_marks_fini(repo->marks, repo->mark_count);
+    registry_oom_steps_fini(repo->oom_steps, repo->oom_step_count);
+    registry_oom_step_fini(&repo->smoke);
+    registry_needs_fini(repo);
+    registry_rules_fini(repo);
+}
+
+void registry_repo_describe(struct text *out)
+{
+    const struct field_table *const tables[] = {
+        &other_table,           &row_table,           &registry_rules_table,  &repo_table,          &needs_table,
+        &registry_param_table,  &metrics_table,       &metric_table,          &registry_mark_table, &registry_oom_table,
+        &registry_source_table, &registry_data_table, &registry_modules_table, &registry_smoke_table};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        fields_describe(tables[i], out);
+}

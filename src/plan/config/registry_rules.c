@@ -1,0 +1,183 @@
+/* When a training of a repository has succeeded, besides its exit code and the patterns. */
+#include "base/mem.h"
+#include "plan/config/registry_repo.h"
+
+#include <string.h>
+
+static const char *const metrics_names[] = {
+    [METRICS_OPTIONAL] = "optional", [METRICS_ANY] = "any", [METRICS_REQUIRED] = "required", NULL};
+
+static const struct {
+    const char *name;
+    unsigned flag;
+} causes[] = {
+    {"shell_message", FAIL_ON_SHELL_MESSAGE}, {"oom_kill", FAIL_ON_OOM_KILL}, {"member_signal", FAIL_ON_MEMBER_SIGNAL}};
+
+#define CAUSES (sizeof causes / sizeof *causes)
+
+static const struct field rows[] = {
+    {.key = "metrics",
+     .kind = FIELD_OTHER,
+     .expected = "\"any\", \"required\" or \"optional\", or an object that leads from models to one of these",
+     .initial = "any",
+     .help =
+         "which of `log_patterns` must have matched for a success: any: at least one, where there are any; required: "
+         "all; optional: none"},
+    {.key = "fail_on",
+     .kind = FIELD_OTHER,
+     .expected = "a list of \"shell_message\", \"oom_kill\" and \"member_signal\"",
+     .initial = "all three",
+     .help = "what fails a training that exits with 0: a shell's line that a signal ended a program of it; a kill for "
+             "want of memory in its cgroup; an orphan of it that a signal ended"},
+    {.key = "cpu_models",
+     .kind = FIELD_LIST,
+     .offset = offsetof(struct repo, cpu_models),
+     .initial = "none",
+     .help = "models that use no GPU: that they did not is no evidence"},
+    {.key = "reads_checkpoints",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct repo, reads_checkpoints),
+     .initial = "false",
+     .help = "the training is meant to read checkpoints that are older than itself (pretrained weights): they are not "
+             "named"},
+};
+
+const struct field_table registry_rules_table = FIELD_TABLE("An entry of `models`: what else success is", rows);
+
+static void refuse(const struct source *source, const char *path, const char *key, const char *expected,
+                   const json_t *json)
+{
+    AUTO_FREE char *shown = field_shown(json);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': expected %s, not %s", key, expected,
+                 shown);
+}
+
+static void check_model(const struct source *source, const char *path, const char *key, const char *model,
+                        const struct repo *repo)
+{
+    if (strv_has(&repo->models, model))
+        return;
+    AUTO_FREE char *nearest = problem_nearest(model, (const char *const *)repo->models.items, repo->models.count);
+    problems_add(source->problems, SEVERITY_ERROR, source->doc, path, "'%s': '%s' is none of the repository's models%s",
+                 key, model, nearest);
+}
+
+static void read_rule(const struct source *source, const char *path, const json_t *json, enum metrics_rule *out)
+{
+    const char *name = json_string_value(json);
+    for (int i = 0; name && metrics_names[i]; i++)
+        if (strcmp(metrics_names[i], name) == 0) {
+            *out = (enum metrics_rule)i;
+            return;
+        }
+    refuse(source, path, "metrics", "\"any\", \"required\" or \"optional\"", json);
+}
+
+static void read_metrics_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    const json_t *given = json_get(json, "metrics");
+    AUTO_FREE char *place = json_path_key(path, "metrics");
+    if (!json_is_object(given)) {
+        if (given)
+            read_rule(source, place, given, &out->metrics_rule);
+        return;
+    }
+    out->model_rules = mem_array(json_object_size(given) + 1, sizeof *out->model_rules);
+    fields_check_repeats(source, place, given);
+    const char *model;
+    json_t *rule;
+    json_object_foreach((json_t *)given, model, rule)
+    {
+        AUTO_FREE char *item = json_path_key(place, model);
+        struct registry_model_rule *to = &out->model_rules[out->model_rule_count++];
+        *to = (struct registry_model_rule){.model = mem_strdup(model), .metrics = METRICS_ANY};
+        check_model(source, item, "metrics", model, out);
+        read_rule(source, item, rule, &to->metrics);
+    }
+}
+
+static void read_fail_on(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    const json_t *given = json_get(json, "fail_on");
+    AUTO_FREE char *place = json_path_key(path, "fail_on");
+    if (!given)
+        return;
+    out->fail_on = 0;
+    if (!json_is_array(given))
+        refuse(source, place, "fail_on", rows[1].expected, given);
+    for (size_t i = 0; i < json_array_size(given); i++) {
+        const char *name = json_string_value(json_array_get(given, i));
+        unsigned flag = 0;
+        for (size_t k = 0; name && k < CAUSES; k++)
+            flag |= strcmp(causes[k].name, name) == 0 ? causes[k].flag : 0;
+        if (!flag)
+            refuse(source, place, "fail_on", rows[1].expected, json_array_get(given, i));
+        out->fail_on |= flag;
+    }
+}
+
+void registry_read_rules(const struct source *source, const char *path, const json_t *json, struct repo *out)
+{
+    out->metrics_rule = METRICS_ANY;
+    out->fail_on = FAIL_ON_ALL;
+    fields_read(source, path, json, &registry_rules_table, out);
+    read_metrics_rules(source, path, json, out);
+    read_fail_on(source, path, json, out);
+    AUTO_FREE char *place = json_path_key(path, "cpu_models");
+    for (size_t i = 0; i < out->cpu_models.count; i++)
+        check_model(source, place, "cpu_models", out->cpu_models.items[i], out);
+}
+
+void registry_rules_fini(struct repo *repo)
+{
+    for (size_t i = 0; i < repo->model_rule_count; i++)
+        free(repo->model_rules[i].model);
+    free(repo->model_rules);
+    strv_fini(&repo->cpu_models);
+}
+
+struct success_rules repo_rules(const struct repo *repo, const char *model)
+{
+    struct success_rules rules = {.metrics = repo->metrics_rule,
+                                  .fail_on = repo->fail_on,
+                                  .cpu_only = strv_has(&repo->cpu_models, model),
+                                  .reads_checkpoints = repo->reads_checkpoints};
+    for (size_t i = 0; i < repo->model_rule_count; i++)
+        if (strcmp(repo->model_rules[i].model, model) == 0)
+            rules.metrics = repo->model_rules[i].metrics;
+    return rules;
+}
+
+json_t *success_rules_to_json(const struct success_rules *rules)
+{
+    json_t *json = json_object(), *fail_on = json_array();
+    for (size_t i = 0; i < CAUSES; i++)
+        if (rules->fail_on & causes[i].flag)
+            json_array_append_new(fail_on, json_string(causes[i].name));
+    json_object_set_new(json, "metrics", json_string(metrics_names[rules->metrics]));
+    json_object_set_new(json, "fail_on", fail_on);
+    if (rules->cpu_only)
+        json_object_set_new(json, "cpu_only", json_true());
+    if (rules->reads_checkpoints)
+        json_object_set_new(json, "reads_checkpoints", json_true());
+    return json;
+}
+
+struct success_rules success_rules_from_json(const json_t *json)
+{
+    /* Plans made before there were rules hold none, and keep to none. */
+    struct success_rules rules = {.cpu_only = !json || json_is_true(json_object_get(json, "cpu_only")),
+                                  .reads_checkpoints =
+                                      !json || json_is_true(json_object_get(json, "reads_checkpoints"))};
+    const char *metrics = json_get_text(json, "metrics");
+    const json_t *fail_on = json_object_get(json, "fail_on");
+    for (int i = 0; metrics && metrics_names[i]; i++)
+        if (strcmp(metrics_names[i], metrics) == 0)
+            rules.metrics = (enum metrics_rule)i;
+    for (size_t i = 0; i < json_array_size(fail_on); i++)
+        for (size_t k = 0; k < CAUSES; k++) {
+            const char *name = json_string_value(json_array_get(fail_on, i));
+            rules.fail_on |= name && strcmp(causes[k].name, name) == 0 ? causes[k].flag : 0;
+        }
+    return rules;
+}

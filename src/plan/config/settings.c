@@ -1,0 +1,255 @@
+#include "plan/config/settings.h"
+
+#include "base/mem.h"
+#include "plan/config/settings_entry.h"
+#include "plan/config/settings_tare.h"
+
+enum { LONGEST_FILE = 64 << 20 };
+
+static const char *const global_modes[] = {"mutation", "nonparallel", "default", "parallel", "mixed", NULL};
+
+/* The top of the file, before it goes into struct settings. */
+struct top {
+    struct level global;
+    char *name;
+    bool deduplicate;
+    struct strv historical_csvs;
+    int64_t seed;
+    char *registry;
+};
+
+static const struct field top_rows[] = {
+    {.key = "experiment_name",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct top, name),
+     .initial = "none",
+     .help = "a name for the run"},
+    {.key = "mode",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct top, global.mode),
+     .names = global_modes,
+     .initial = "mutation",
+     .help = "the mode of entries that say none; mixed: each entry says its own"},
+    {.key = "runs_per_config",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct top, global.runs),
+     .high = 1000000,
+     .initial = "1",
+     .help = "how many experiments an entry makes that says none; 0: none"},
+    {.key = "max_retries",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct top, global.max_retries),
+     .high = 1000,
+     .initial = "2",
+     .help = "how often a failed experiment is tried again"},
+    {.key = "governor",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct top, global.governor),
+     .initial = "left alone",
+     .help = "CPU frequency governor during an experiment, such as performance"},
+    {.key = "timeout",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct top, global.timeout_s),
+     .initial = "0",
+     .help = "longest time of one attempt; 0: no limit"},
+    {.key = "gpu_memory_limit",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct top, global.gpu_limit),
+     .initial = "none",
+     .help = "how much of each GPU's memory a training may hold, such as \"8GiB\" or \"50%\": the CUDA driver refuses "
+             "more, and shows a GPU of that size"},
+    {.key = "track_gpu_memory",
+     .kind = FIELD_SWITCH,
+     .offset = offsetof(struct top, global.track_gpu_memory),
+     .initial = "where it can be",
+     .help =
+         "count every byte that a training allocates on its GPUs: true demands it, false leaves the driver's samples; "
+         "a limit counts in any case"},
+    {.key = "seed",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct top, seed),
+     .high = 9007199254740991.0,
+     .initial = "a fresh one, recorded",
+     .help = "the seed of all drawing: the same seed gives the same plan on every machine"},
+    {.key = "use_deduplication",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct top, deduplicate),
+     .initial = "false",
+     .help = "never draw what a row of historical_csvs has for the same repository, model and mode"},
+    {.key = "historical_csvs",
+     .kind = FIELD_TEXTS,
+     .offset = offsetof(struct top, historical_csvs),
+     .initial = "none",
+     .help = "summary.csv files of earlier runs, relative to the settings file, then to the working folder"},
+    {.key = "registry",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct top, registry),
+     .initial = "`models_config.json` or `registry.json`, looked for as below",
+     .help = "the registry, relative to the settings file, then to the working folder; --config goes over it"},
+    {.key = "experiments",
+     .kind = FIELD_OTHER,
+     .expected = "a list of objects",
+     .initial = "needed",
+     .help = "what to run, in this order"},
+    {.key = "tare",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what the study's format does not have"},
+};
+
+static const struct field_table top_table = FIELD_TABLE("The top of the file", top_rows);
+#define IN_AN_ENTRY "it belongs into an entry of 'experiments'"
+
+static const struct misplaced not_at_top[] = {{"repo", IN_AN_ENTRY},
+                                              {"model", IN_AN_ENTRY},
+                                              {"mutate", IN_AN_ENTRY},
+                                              {"mutate_params", IN_AN_ENTRY},
+                                              {"hyperparameters", IN_AN_ENTRY},
+                                              {"foreground", IN_AN_ENTRY},
+                                              {"background", IN_AN_ENTRY},
+                                              {"timing", "it belongs under 'tare'"},
+                                              {"parallel", "it belongs under 'tare'"},
+                                              {"preflight", "it belongs under 'tare'"},
+                                              {"cooldown", "it belongs under 'tare'"},
+                                              {"environment", "it belongs under 'tare'"},
+                                              {"limits", "it belongs under 'tare'"},
+                                              {"gpus", "it belongs under 'tare'"},
+                                              {"gpus_per_experiment", "it belongs under 'tare'"},
+                                              {"log_cap", "it belongs under 'tare'"},
+                                              {NULL, NULL}};
+
+static void read_entries(const struct source *source, const json_t *root, const struct level *global,
+                         struct settings *settings)
+{
+    const json_t *list = json_object_get(root, "experiments");
+    if (!list) {
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$",
+                     "'experiments' is missing: a list of what to run");
+        return;
+    }
+    if (!json_is_array(list)) {
+        AUTO_FREE char *shown = field_shown(list);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.experiments",
+                     "'experiments': expected a list of objects, not %s", shown);
+        return;
+    }
+    size_t count = json_array_size(list);
+    settings->entries = mem_array(count, sizeof *settings->entries);
+    size_t errors = source->problems->errors;
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *path = json_path_index("$.experiments", i);
+        settings_read_entry(source, path, json_array_get(list, i), i, global, settings);
+    }
+    if (settings->entry_count == 0 && source->problems->errors == errors)
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.experiments",
+                     "'experiments': nothing to run: %s", count ? "every entry is a comment" : "the list is empty");
+}
+
+static void take_top(struct top *top, struct settings *settings)
+{
+    settings->name = steal_ptr(top->name);
+    settings->deduplicate = top->deduplicate;
+    settings->historical_csvs = top->historical_csvs;
+    settings->has_seed = top->seed != UNSAID;
+    settings->seed = settings->has_seed ? top->seed : 0;
+}
+
+/* Once, and not by every entry that inherits it. */
+static void check_gpu_limit(const struct source *source, struct level *global)
+{
+    struct gpu_limit limit = {0};
+    settings_read_gpu_limit(source, "$", global->gpu_limit, &limit);
+    if (!gpu_limit_is_set(&limit))
+        free(steal_ptr(global->gpu_limit));
+}
+
+static void read_root(const struct source *source, const json_t *root, struct settings *settings)
+{
+    if (!json_is_object(root)) {
+        AUTO_FREE char *shown = field_shown(root);
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$", "expected an object (the settings), not %s",
+                     shown);
+        return;
+    }
+    if (json_is_object(json_object_get(root, "models")) && !json_object_get(root, "experiments")) {
+        problems_add(
+            source->problems, SEVERITY_ERROR, source->doc, "$",
+            "this is a registry, not settings: it says what can be run, by 'models', and nothing of what to run, "
+            "by 'experiments'");
+        return;
+    }
+    struct top top = {.global = {.mode = WRITTEN_NONE, .runs = 1, .max_retries = 2}, .seed = UNSAID};
+    fields_read(source, "$", root, &top_table, &top);
+    fields_check_keys(source, "$", root, &top_table, UNKNOWN_ARE_FREE, not_at_top);
+    if (top.global.governor)
+        settings_check_governor(source, "$.governor", top.global.governor);
+    check_gpu_limit(source, &top.global);
+    settings_read_tare(source, root, settings);
+    read_entries(source, root, &top.global, settings);
+    take_top(&top, settings);
+    free(top.global.governor);
+    free(top.global.gpu_limit);
+    free(top.registry); /* the command line looks for it before the settings are read */
+}
+
+/* Takes the document that stands in settings->doc. */
+static bool read_document(struct settings *settings, struct problems *problems)
+{
+    size_t errors = problems->errors;
+    const struct source source = {&settings->doc, problems};
+    read_root(&source, settings->doc.root, settings);
+    return problems->errors == errors;
+}
+
+bool settings_read(const char *path, struct settings *out, struct problems *problems)
+{
+    settings_set_defaults(out);
+    out->file = mem_strdup(path);
+    struct err err = {0};
+    if (json_doc_read(path, LONGEST_FILE, &out->doc, &err))
+        return read_document(out, problems);
+    problems_add_unreadable(problems, path, &err);
+    return false;
+}
+
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems)
+{
+    settings_set_defaults(out);
+    out->file = mem_strdup(file);
+    struct err err = {0};
+    if (json_doc_parse(file, text, length, &out->doc, &err))
+        return read_document(out, problems);
+    problems_add_unreadable(problems, file, &err);
+    return false;
+}
+
+void settings_fini(struct settings *settings)
+{
+    for (size_t i = 0; i < settings->entry_count; i++)
+        settings_entry_fini(&settings->entries[i]);
+    free(settings->entries);
+    free(settings->file);
+    free(settings->name);
+    free(settings->pool.gpus);
+    strv_fini(&settings->historical_csvs);
+    strv_fini(&settings->environment);
+    json_doc_fini(&settings->doc);
+    *settings = (struct settings){0};
+}
+
+const char *mode_name(enum mode mode)
+{
+    static const char *const names[] = {
+        [MODE_MUTATION] = "mutation", [MODE_DEFAULT] = "default", [MODE_PARALLEL] = "parallel"};
+    return names[mode];
+}
+
+void settings_describe(struct text *out)
+{
+    const struct field_table *const tables[] = {&top_table, &settings_entry_table, &settings_foreground_table,
+                                                &settings_background_table};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        fields_describe(tables[i], out);
+    settings_tare_describe(out);
+}

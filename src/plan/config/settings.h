@@ -1,0 +1,166 @@
+/* settings: the JSON file that says what to run, in the study's format unchanged, and tare's additions under one key
+ * "tare". Names of repositories, models and hyperparameters are checked against the registry by the planner (plan/),
+ * not here. */
+#ifndef TARE_PLAN_CONFIG_SETTINGS_H
+#define TARE_PLAN_CONFIG_SETTINGS_H
+
+#include "base/json.h"
+#include "base/strv.h"
+#include "base/text.h"
+#include "base/value.h"
+#include "plan/config/problem.h"
+#include "machine/gpu/ledger.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum mode { MODE_MUTATION, MODE_DEFAULT, MODE_PARALLEL };
+
+struct setting_param {
+    char *name;
+    struct value value;
+};
+
+/* true or false, or nothing is said. */
+enum setting_switch { SWITCH_UNSAID, SWITCH_OFF, SWITCH_ON };
+
+/* What one side of an experiment trains. */
+struct job_settings {
+    char *json_path; /* of the object that said it */
+    char *repo;
+    char *model;
+    enum mode mode;               /* MUTATION or DEFAULT */
+    struct strv mutate;           /* names, or "all"; empty in mutation mode: all */
+    struct setting_param *params; /* "hyperparameters" */
+    size_t param_count;
+    struct gpu_limit gpu_limit;           /* of each GPU's memory: its own over the entry's over the file's */
+    enum setting_switch track_gpu_memory; /* followed, also without a limit; unsaid: where it can be */
+};
+
+/* One entry of "experiments" that runs something; entries that hold only comments are left out. */
+struct entry_settings {
+    size_t index; /* in the file, from 0 */
+    char *json_path;
+    bool parallel;
+    struct job_settings foreground; /* the job itself when not parallel */
+    struct job_settings background; /* parallel only */
+    int64_t runs;                 /* experiment over foreground over global; default 1; 0 is allowed: nothing to run */
+    int64_t max_retries;          /* entry over global; default 2 */
+    char *governor;               /* entry over global; NULL: left alone */
+    double timeout_s;             /* entry over global; 0: none */
+    double expected_s;            /* how long one of its experiments is expected to take; 0: nothing is said */
+    bool exclusive;               /* entry over global: no other experiment of the run goes on meanwhile */
+    struct reading start_after_s; /* parallel only: the foreground starts so long after the background, loaded or not */
+};
+
+enum plan_order { ORDER_FILE, ORDER_BLOCKS, ORDER_LONGEST };
+
+struct timing {
+    double between_runs_s;           /* 60 */
+    double between_configurations_s; /* 60 */
+    double before_retry_s;           /* 30 */
+    double stop_grace_s;             /* 10: TERM to KILL */
+};
+
+/* How a parallel experiment's background is started, and started again. */
+struct parallel_timing {
+    double wait_s;          /* 30: it runs alone at least so long */
+    double hold_s;          /* 5: its load must have held so long, where that can be seen */
+    double limit_s;         /* 120: it is waited for no longer than that */
+    double restart_delay_s; /* 2: between the end of a loop and the start of the next */
+};
+
+/* What the guard asks of a GPU before an attempt, and what it does when that is not so. */
+enum preflight_policy { PREFLIGHT_WAIT, PREFLIGHT_REFUSE, PREFLIGHT_GO_ON };
+struct preflight_settings {
+    int policy;                 /* enum preflight_policy */
+    double wait_s;              /* 600: so long for a GPU that is not free; then the attempt begins all the same */
+    double baseline_s;          /* 2: so long the idle GPU is measured before each attempt; 0: not */
+    uint64_t memory_bytes;      /* 64 MiB: so much above the empty GPU's own use is empty still */
+    double utilisation_percent; /* 5 */
+    double band_c;              /* 10: so far above the coolest start of the run an attempt may begin */
+    double temperature_c;       /* 0: no limit of its own */
+    double memory_wait_s;       /* 10: so long after a job for its memory to come back */
+};
+
+/* The pause between trainings, on a GPU. */
+enum cooldown_mode { COOLDOWN_FIXED, COOLDOWN_ADAPTIVE };
+struct cooldown_settings {
+    int mode;     /* enum cooldown_mode */
+    double min_s; /* 5 */
+    double max_s; /* 300 */
+};
+
+struct guard_settings {
+    struct preflight_settings preflight;
+    struct cooldown_settings cooldown;
+};
+
+/* Which GPUs a run takes, and how many of them an experiment. */
+enum isolation { ISOLATION_SHARED, ISOLATION_EXCLUSIVE };
+enum cpu_sets_wish { CPU_SETS_NEAR, CPU_SETS_NONE };
+struct pool_settings {
+    char *gpus;             /* "all", "none", or numbers and UUIDs by commas; NULL: those that jobs would see */
+    int64_t per_experiment; /* 1; 0: all of them */
+    int isolation;          /* enum isolation, of entries that say nothing */
+    int cpu_sets;           /* enum cpu_sets_wish: which processors the jobs of several lanes get */
+};
+
+/* Limits of one job; 0: none. The wall time is the entry's timeout. */
+struct limits {
+    double cpu_time_s;
+    uint64_t memory_bytes;
+    struct {
+        bool shm, ipc, tmp;
+    } own;              /* "private": what it does not share with the machine */
+    uint64_t log_bytes; /* "log_cap"; default 1 GiB: what is over is matched but not kept */
+};
+
+struct settings {
+    char *file;
+    char *name; /* "experiment_name"; NULL: none */
+    struct entry_settings *entries;
+    size_t entry_count;
+    bool deduplicate;
+    struct strv historical_csvs; /* as given: relative to the settings file, then to the working folder */
+    bool has_seed;
+    int64_t seed;
+    struct timing timing;
+    struct parallel_timing parallel;
+    enum plan_order order;
+    int64_t warmup_entries; /* order blocks: the runs of so many entries, by index, come first, in their own blocks */
+    struct limits limits;
+    struct guard_settings guard;
+    struct pool_settings pool;
+    struct strv environment; /* NAME=VALUE for every job */
+    struct json_doc doc;
+};
+
+bool settings_read(const char *path, struct settings *out, struct problems *problems);
+bool settings_parse(const char *file, const char *text, size_t length, struct settings *out, struct problems *problems);
+
+/* Settings made of flags: -r REPO -m MODEL -mt PARAMS -n RUNS ... : entry 0 only. mutate NULL: default mode. file is
+ * NULL, doc holds the settings file that says the same (its file is NULL too: problems then name no place). */
+void settings_from_flags(const char *repo, const char *model, const char *mutate, int64_t runs, struct settings *out);
+void settings_fini(struct settings *settings);
+
+/* The reference of every key in Markdown: a heading and a table an object. docs/settings.md holds it word for word. */
+void settings_describe(struct text *out);
+
+/* What holds where nothing is said of it. */
+extern const struct parallel_timing parallel_timing_default;
+
+/* What holds where nothing is said of the guard. */
+extern const struct guard_settings guard_settings_default;
+
+/* Their names in the settings, in the order of the enums; NULL-terminated. */
+extern const char *const preflight_policies[], *const cooldown_modes[], *const isolations[];
+extern const char *const cpu_sets_wishes[], *const plan_orders[];
+
+/* "all", "none", or numbers and UUIDs by commas, none of them empty. */
+bool settings_gpus_are_list(const char *text);
+
+const char *mode_name(enum mode mode); /* "mutation", "default", "parallel" */
+
+#endif

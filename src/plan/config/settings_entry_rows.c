@@ -1,0 +1,152 @@
+#include "plan/config/settings_entry.h"
+
+#include <stddef.h>
+
+static const char *const entry_modes[] = {"mutation", "nonparallel", "default", "parallel", NULL};
+static const char *const job_modes[] = {"mutation", "nonparallel", "default", NULL};
+
+#define JOB_ROWS                                                                                                       \
+    {.key = "repo",                                                                                                    \
+     .kind = FIELD_OTHER,                                                                                              \
+     .expected = "a text",                                                                                             \
+     .initial = "needed",                                                                                              \
+     .help = "a repository of the registry"},                                                                          \
+    {                                                                                                                  \
+        .key = "model", .kind = FIELD_OTHER, .expected = "a text", .initial = "needed",                                \
+        .help = "one of the repository's models"                                                                       \
+    }
+
+#define HYPERPARAMETERS_ROW                                                                                            \
+    {                                                                                                                  \
+        .key = "hyperparameters", .kind = FIELD_OTHER, .expected = "an object of numbers, texts, true, false or null", \
+        .initial = "the registry's defaults",                                                                          \
+        .help = "fixed values; a hyperparameter not named here keeps its default, one that is also mutated is mutated" \
+    }
+
+#define MUTATE_ROWS                                                                                                    \
+    {.key = "mutate",                                                                                                  \
+     .kind = FIELD_OTHER,                                                                                              \
+     .expected = "\"all\", a name, or a list of names",                                                                \
+     .initial = "all",                                                                                                 \
+     .help = "mode mutation: the hyperparameters that get new values; \"a,b\" is two names"},                          \
+    {                                                                                                                  \
+        .key = "mutate_params", .kind = FIELD_OTHER, .expected = "as mutate", .initial = "all",                        \
+        .help = "another name for mutate"                                                                              \
+    }
+
+#define RUNS_ROW(fallback)                                                                                             \
+    {                                                                                                                  \
+        .key = "runs_per_config", .kind = FIELD_INT, .offset = offsetof(struct level, runs), .high = 1000000,          \
+        .initial = fallback, .help = "how many experiments this entry makes"                                           \
+    }
+
+#define GPU_LIMIT_ROW(fallback)                                                                                        \
+    {                                                                                                                  \
+        .key = "gpu_memory_limit", .kind = FIELD_TEXT, .offset = offsetof(struct level, gpu_limit),                    \
+        .initial = fallback,                                                                                           \
+        .help = "how much of each GPU's memory the training may hold, such as \"8GiB\" or \"50%\": the CUDA driver "   \
+                "refuses more, and shows a GPU of that size"                                                           \
+    }
+
+#define MODE_ROW(modes, fallback, meaning)                                                                             \
+    {                                                                                                                  \
+        .key = "mode", .kind = FIELD_NAME, .offset = offsetof(struct level, mode), .names = modes,                     \
+        .initial = fallback, .help = meaning                                                                           \
+    }
+
+static const struct field entry_rows[] = {
+    JOB_ROWS,
+    MODE_ROW(entry_modes, "the file's mode", "what the entry does; nonparallel is another name for mutation"),
+    MUTATE_ROWS,
+    HYPERPARAMETERS_ROW,
+    {.key = "foreground",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "needed in mode parallel",
+     .help = "the training that is measured"},
+    {.key = "background",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "needed in mode parallel",
+     .help = "the training that loads the GPU meanwhile, started again until the foreground is done"},
+    RUNS_ROW("the foreground's, else the file's"),
+    {.key = "max_retries",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct level, max_retries),
+     .high = 1000,
+     .initial = "the file's",
+     .help = "how often a failed experiment is tried again"},
+    {.key = "governor",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct level, governor),
+     .initial = "the file's",
+     .help = "CPU frequency governor during the experiment"},
+    {.key = "timeout",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct level, timeout_s),
+     .initial = "the file's",
+     .help = "longest time of one attempt; 0: no limit"},
+    {.key = "expected_duration",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct level, expected_s),
+     .initial = "from `historical_csvs`",
+     .help = "how long one of its experiments will take, for order longest-first"},
+    {.key = "start_after",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct level, start_after_s),
+     .initial = "when the background's load has held",
+     .help = "mode parallel: the foreground starts so long after the background, whether that loads the GPU or not; "
+             "`wait`, `hold` and `limit` of `tare.parallel` are ignored"},
+    {.key = "isolation",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct level, isolation),
+     .names = isolations,
+     .initial = "that of `tare`",
+     .help = "exclusive: while one of its experiments runs, no other of the run does"},
+    GPU_LIMIT_ROW("the file's"),
+    {.key = "track_gpu_memory",
+     .kind = FIELD_SWITCH,
+     .offset = offsetof(struct level, track_gpu_memory),
+     .initial = "the file's",
+     .help = "count every byte that the training allocates on its GPUs"},
+};
+
+static const struct field foreground_rows[] = {
+    JOB_ROWS,
+    MODE_ROW(job_modes, "mutation", "nonparallel is another name for mutation"),
+    MUTATE_ROWS,
+    HYPERPARAMETERS_ROW,
+    RUNS_ROW("the file's"),
+    GPU_LIMIT_ROW("the entry's"),
+};
+
+static const struct field background_rows[] = {
+    JOB_ROWS,
+    MODE_ROW(job_modes, "default", "a background is never mutated: anything but default is ignored with a warning"),
+    HYPERPARAMETERS_ROW,
+    GPU_LIMIT_ROW("the entry's"),
+};
+
+const struct field_table settings_entry_table = FIELD_TABLE("An entry of `experiments`", entry_rows);
+const struct field_table settings_foreground_table = FIELD_TABLE("`foreground`", foreground_rows);
+const struct field_table settings_background_table = FIELD_TABLE("`background`", background_rows);
+
+#define AT_THE_TOP   "it belongs at the top of the file"
+#define IN_THE_ENTRY "it belongs beside 'foreground', in the entry itself"
+
+const struct misplaced settings_not_in_entry[] = {{"use_deduplication", AT_THE_TOP},
+                                                  {"historical_csvs", AT_THE_TOP},
+                                                  {"tare", AT_THE_TOP},
+                                                  {"experiments", AT_THE_TOP},
+                                                  {"seed", "the seed of the plan stands at the top of the file, the "
+                                                           "seed of a training under 'hyperparameters'"},
+                                                  {NULL, NULL}};
+const struct misplaced settings_not_in_foreground[] = {
+    {"max_retries", IN_THE_ENTRY}, {"governor", IN_THE_ENTRY}, {"timeout", IN_THE_ENTRY}, {NULL, NULL}};
+const struct misplaced settings_not_in_background[] = {{"mutate", "a background is never mutated"},
+                                                       {"mutate_params", "a background is never mutated"},
+                                                       {"runs_per_config", IN_THE_ENTRY},
+                                                       {"max_retries", IN_THE_ENTRY},
+                                                       {"governor", IN_THE_ENTRY},
+                                                       {"timeout", IN_THE_ENTRY},
+                                                       {NULL, NULL}};

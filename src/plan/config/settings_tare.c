@@ -1,0 +1,342 @@
+#include "plan/config/settings_tare.h"
+
+#include <string.h>
+
+const char *const plan_orders[] = {
+    [ORDER_FILE] = "file", [ORDER_BLOCKS] = "blocks", [ORDER_LONGEST] = "longest-first", NULL};
+
+const char *const preflight_policies[] = {
+    [PREFLIGHT_WAIT] = "wait", [PREFLIGHT_REFUSE] = "refuse", [PREFLIGHT_GO_ON] = "go-on", NULL};
+const char *const cooldown_modes[] = {[COOLDOWN_FIXED] = "fixed", [COOLDOWN_ADAPTIVE] = "adaptive", NULL};
+
+const char *const isolations[] = {[ISOLATION_SHARED] = "shared", [ISOLATION_EXCLUSIVE] = "exclusive", NULL};
+const char *const cpu_sets_wishes[] = {[CPU_SETS_NEAR] = "near", [CPU_SETS_NONE] = "none", NULL};
+
+static const struct field tare_rows[] = {
+    {.key = "timing",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "pauses between trainings"},
+    {.key = "parallel",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "the background of parallel experiments"},
+    {.key = "preflight",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "what a GPU must be like before a training begins"},
+    {.key = "cooldown",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "see below",
+     .help = "how long the pauses are on a GPU"},
+    {.key = "gpus",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct settings, pool.gpus),
+     .initial = "those that the trainings would see",
+     .help = "the GPUs of the run: all, none, or numbers and UUIDs by commas; --gpus goes over it"},
+    {.key = "gpus_per_experiment",
+     .kind = FIELD_OTHER,
+     .expected = "a whole number from 1, or \"all\"",
+     .initial = "1",
+     .help = "how many GPUs an experiment gets; with more of them several experiments run at the same time"},
+    {.key = "isolation",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, pool.isolation),
+     .names = isolations,
+     .initial = "shared",
+     .help = "shared: experiments on other GPUs go on meanwhile; exclusive: each is alone on the machine"},
+    {.key = "cpu_sets",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, pool.cpu_sets),
+     .names = cpu_sets_wishes,
+     .initial = "near",
+     .help =
+         "of several lanes: near: each gets as many CPUs near its GPUs, which no other lane uses; none: all share all"},
+    {.key = "order",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct settings, order),
+     .names = plan_orders,
+     .initial = "file",
+     .help = "file: entry by entry; blocks: each block holds one run of every entry, shuffled by the seed; "
+             "longest-first: by the time each is expected to take, so that no lane has a long one left at the end"},
+    {.key = "warmup_entries",
+     .kind = FIELD_INT,
+     .offset = offsetof(struct settings, warmup_entries),
+     .high = 1000000,
+     .initial = "0",
+     .help =
+         "order blocks: the runs of so many entries, from the first, come before all others, in blocks of their own"},
+    {.key = "log_cap",
+     .kind = FIELD_SIZE,
+     .offset = offsetof(struct settings, limits.log_bytes),
+     .initial = "1GiB",
+     .help = "how much of a training's output is kept; what is over is still matched; 0: all"},
+    {.key = "limits",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what one training may use"},
+    {.key = "private",
+     .kind = FIELD_OTHER,
+     .expected = "an object",
+     .initial = "none",
+     .help = "what a training does not share with the machine, and what is gone with it; needs a pid namespace"},
+    {.key = "environment",
+     .kind = FIELD_NAMES_TO_TEXTS,
+     .offset = offsetof(struct settings, environment),
+     .initial = "none",
+     .help = "environment variables of every training"},
+};
+
+static const struct field timing_rows[] = {
+    {.key = "between_runs",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct timing, between_runs_s),
+     .initial = "60",
+     .help = "pause between two experiments of one entry"},
+    {.key = "between_configurations",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct timing, between_configurations_s),
+     .initial = "60",
+     .help = "pause between two experiments of different entries"},
+    {.key = "before_retry",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct timing, before_retry_s),
+     .initial = "30",
+     .help = "pause before a failed experiment is tried again"},
+    {.key = "stop_grace",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct timing, stop_grace_s),
+     .initial = "10",
+     .help = "time between SIGTERM and SIGKILL when a training is stopped"},
+};
+
+static const struct field parallel_rows[] = {
+    {.key = "wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, wait_s),
+     .initial = "30",
+     .help = "the background runs alone at least so long before the foreground starts"},
+    {.key = "hold",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, hold_s),
+     .initial = "5",
+     .help = "its load on the GPU must have held so long, where it can be seen"},
+    {.key = "limit",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, limit_s),
+     .initial = "120",
+     .help = "the foreground starts after that at the latest, load or not"},
+    {.key = "restart_delay",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct parallel_timing, restart_delay_s),
+     .initial = "2",
+     .help = "time between the end of the background and its next start"},
+};
+
+static const struct field preflight_rows[] = {
+    {.key = "policy",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct preflight_settings, policy),
+     .names = preflight_policies,
+     .initial = "wait",
+     .help = "when a GPU is not free, empty, idle and cool: wait, then go on; refuse: the run ends; or go on at once"},
+    {.key = "wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, wait_s),
+     .initial = "10m",
+     .help = "the longest wait of the policy wait"},
+    {.key = "baseline",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, baseline_s),
+     .initial = "2",
+     .help = "how long the idle GPU is measured before each training, within the pause where there is one; 0: not"},
+    {.key = "memory",
+     .kind = FIELD_SIZE,
+     .offset = offsetof(struct preflight_settings, memory_bytes),
+     .initial = "64MiB",
+     .help = "how much more than an empty GPU's own use still counts as empty"},
+    {.key = "utilisation",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, utilisation_percent),
+     .high = 100,
+     .initial = "5",
+     .help = "up to how many per cent an idle GPU may be busy"},
+    {.key = "temperature_band",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, band_c),
+     .high = 200,
+     .initial = "10",
+     .help = "how many degrees above the coolest start of the run a training may begin"},
+    {.key = "temperature_max",
+     .kind = FIELD_NUMBER,
+     .offset = offsetof(struct preflight_settings, temperature_c),
+     .high = 200,
+     .initial = "0",
+     .help = "the highest temperature (degrees Celsius) at which a training may begin; 0: the band decides alone"},
+    {.key = "memory_wait",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct preflight_settings, memory_wait_s),
+     .initial = "10",
+     .help = "how long a GPU may take to give its memory back when a training is gone"},
+};
+
+static const struct field cooldown_rows[] = {
+    {.key = "mode",
+     .kind = FIELD_NAME,
+     .offset = offsetof(struct cooldown_settings, mode),
+     .names = cooldown_modes,
+     .initial = "fixed",
+     .help = "fixed: the pauses of timing; adaptive: until the GPUs are idle and cool again, between min and max"},
+    {.key = "min",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct cooldown_settings, min_s),
+     .initial = "5",
+     .help = "adaptive: no pause is shorter"},
+    {.key = "max",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct cooldown_settings, max_s),
+     .initial = "5m",
+     .help = "adaptive: no pause is longer"},
+};
+
+static const struct field limits_rows[] = {
+    {.key = "cpu_time",
+     .kind = FIELD_DURATION,
+     .offset = offsetof(struct limits, cpu_time_s),
+     .initial = "0",
+     .help = "CPU time of all the training's processes together; 0: no limit"},
+    {.key = "memory",
+     .kind = FIELD_SIZE,
+     .offset = offsetof(struct limits, memory_bytes),
+     .initial = "0",
+     .help = "memory of all the training's processes together, where cgroups can limit it; 0: no limit"},
+};
+
+static const struct field private_rows[] = {
+    {.key = "shm",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.shm),
+     .initial = "false",
+     .help = "an empty /dev/shm of its own, as large as the machine's may become"},
+    {.key = "ipc",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.ipc),
+     .initial = "false",
+     .help = "System V shared memory, semaphores and message queues of its own"},
+    {.key = "tmp",
+     .kind = FIELD_BOOL,
+     .offset = offsetof(struct limits, own.tmp),
+     .initial = "false",
+     .help = "an empty /tmp of its own, in memory; not where the run's folder or the training's is below /tmp"},
+};
+
+static const struct field_table tare_table = FIELD_TABLE("`tare`", tare_rows);
+static const struct field_table timing_table = FIELD_TABLE("`tare.timing`", timing_rows);
+static const struct field_table parallel_table = FIELD_TABLE("`tare.parallel`", parallel_rows);
+static const struct field_table preflight_table = FIELD_TABLE("`tare.preflight`", preflight_rows);
+static const struct field_table cooldown_table = FIELD_TABLE("`tare.cooldown`", cooldown_rows);
+static const struct field_table limits_table = FIELD_TABLE("`tare.limits`", limits_rows);
+static const struct field_table private_table = FIELD_TABLE("`tare.private`", private_rows);
+
+const struct parallel_timing parallel_timing_default = {
+    .wait_s = 30, .hold_s = 5, .limit_s = 120, .restart_delay_s = 2};
+
+const struct guard_settings guard_settings_default = {
+    .preflight = {.policy = PREFLIGHT_WAIT,
+                  .wait_s = 600,
+                  .baseline_s = 2,
+                  .memory_bytes = 64 << 20,
+                  .utilisation_percent = 5,
+                  .band_c = 10,
+                  .memory_wait_s = 10},
+    .cooldown = {.mode = COOLDOWN_FIXED, .min_s = 5, .max_s = 300},
+};
+
+void settings_set_defaults(struct settings *settings)
+{
+    *settings = (struct settings){
+        .timing = {.between_runs_s = 60, .between_configurations_s = 60, .before_retry_s = 30, .stop_grace_s = 10},
+        .parallel = parallel_timing_default,
+        .order = ORDER_FILE,
+        .limits = {.log_bytes = UINT64_C(1) << 30},
+        .guard = guard_settings_default,
+        .pool = {.per_experiment = 1},
+    };
+}
+
+static void read_section(const struct source *source, const char *parent_path, const json_t *parent, const char *key,
+                         const struct field_table *table, void *target)
+{
+    AUTO_FREE char *path = NULL;
+    const json_t *object = field_object(source, parent_path, parent, key, &path);
+    if (!object)
+        return;
+    fields_read(source, path, object, table, target);
+    fields_check_keys(source, path, object, table, UNKNOWN_ARE_ERRORS, NULL);
+}
+
+/* What each key allows alone, but not both together. */
+static void check_cooldown(const struct source *source, const struct cooldown_settings *cooldown)
+{
+    if (cooldown->min_s > cooldown->max_s)
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.cooldown",
+                     "'cooldown': min (%g s) is more than max (%g s)", cooldown->min_s, cooldown->max_s);
+}
+
+bool settings_gpus_are_list(const char *text)
+{
+    if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0)
+        return true;
+    for (const char *word = text;; word++) {
+        size_t length = strcspn(word, ",");
+        bool is_number = length > 0 && length < 4 && strspn(word, "0123456789") == length;
+        if (!is_number && (length < 5 || strncmp(word, "GPU-", 4) != 0))
+            return false;
+        word += length;
+        if (!*word)
+            return true;
+    }
+}
+
+static void read_pool(const struct source *source, const json_t *tare, struct pool_settings *pool)
+{
+    const json_t *count = json_get(tare, "gpus_per_experiment");
+    const char *word = count ? json_string_value(count) : NULL;
+    if (word && strcmp(word, "all") == 0) {
+        pool->per_experiment = 0;
+    } else if (count) {
+        const struct field row = {.key = "gpus_per_experiment", .kind = FIELD_INT, .low = 1, .high = 1024};
+        field_read(source, "$.tare.gpus_per_experiment", count, &row, &pool->per_experiment);
+    }
+    if (pool->gpus && !settings_gpus_are_list(pool->gpus))
+        problems_add(source->problems, SEVERITY_ERROR, source->doc, "$.tare.gpus",
+                     "'gpus': expected \"all\", \"none\", or numbers and UUIDs by commas (\"0,2\"), not \"%s\"",
+                     pool->gpus);
+}
+
+void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings)
+{
+    read_section(source, "$", root, "tare", &tare_table, settings);
+    const json_t *tare = json_object_get(root, "tare");
+    read_pool(source, tare, &settings->pool);
+    read_section(source, "$.tare", tare, "timing", &timing_table, &settings->timing);
+    read_section(source, "$.tare", tare, "parallel", &parallel_table, &settings->parallel);
+    read_section(source, "$.tare", tare, "preflight", &preflight_table, &settings->guard.preflight);
+    read_section(source, "$.tare", tare, "cooldown", &cooldown_table, &settings->guard.cooldown);
+    check_cooldown(source, &settings->guard.cooldown);
+    read_section(source, "$.tare", tare, "limits", &limits_table, &settings->limits);
+    read_section(source, "$.tare", tare, "private", &private_table, &settings->limits);
+}
+
+void settings_tare_describe(struct text *out)
+{
+    const struct field_table *const tables[] = {&tare_table,     &timing_table, &parallel_table, &preflight_table,
+                                                &cooldown_table, &limits_table, &private_table};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        fields_describe(tables[i], out);
+}

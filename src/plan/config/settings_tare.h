@@ -1,0 +1,17 @@
+/* settings_tare: the key "tare" of the settings, what the study's format does not have. Private to config/. */
+#ifndef TARE_PLAN_CONFIG_SETTINGS_TARE_H
+#define TARE_PLAN_CONFIG_SETTINGS_TARE_H
+
+#include "plan/config/field.h"
+#include "plan/config/settings.h"
+
+/* Settings that say nothing. */
+void settings_set_defaults(struct settings *settings);
+
+/* root: the settings' object, with the key "tare" or without. */
+void settings_read_tare(const struct source *source, const json_t *root, struct settings *settings);
+
+/* Its part of the reference. */
+void settings_tare_describe(struct text *out);
+
+#endif

@@ -1,0 +1,61 @@
+#include "plan/config/size.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} units[] = {
+    {"", 1},
+    {"B", 1},
+    {"kB", 1000},
+    {"MB", UINT64_C(1000) * 1000},
+    {"GB", UINT64_C(1000) * 1000 * 1000},
+    {"TB", UINT64_C(1000) * 1000 * 1000 * 1000},
+    {"KiB", UINT64_C(1) << 10},
+    {"MiB", UINT64_C(1) << 20},
+    {"GiB", UINT64_C(1) << 30},
+    {"TiB", UINT64_C(1) << 40},
+};
+
+/* Digits and at most one point, read by hand: strtod would follow the locale and take "inf" and "0x10". */
+static const char *read_decimal(const char *at, double *number)
+{
+    double whole = 0;
+    double scale = 1;
+    bool point = false;
+    const char *start = at;
+    for (; isdigit((unsigned char)*at) || (*at == '.' && !point && at > start); at++) {
+        if (*at == '.') {
+            point = true;
+            continue;
+        }
+        whole = whole * 10 + (*at - '0');
+        if (point)
+            scale *= 10;
+    }
+    *number = whole / scale;
+    return at > start && at[-1] != '.' ? at : NULL;
+}
+
+bool size_parse(const char *text, uint64_t *bytes, struct err *err)
+{
+    double number = 0;
+    const char *unit = read_decimal(text, &number);
+    if (!unit)
+        return err_set(err, "'%s' does not begin with a number", text);
+    while (*unit == ' ')
+        unit++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcasecmp(unit, units[i].name) != 0)
+            continue;
+        double total = number * (double)units[i].bytes;
+        if (!(total <= (double)(UINT64_C(1) << 53)))
+            return err_set(err, "'%s' is more than 2^53 bytes", text);
+        *bytes = (uint64_t)total;
+        return true;
+    }
+    return err_set(err, "'%s' is no unit of memory (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)", unit);
+}

@@ -1,0 +1,14 @@
+/* size: amounts of memory as people write them. */
+#ifndef TARE_PLAN_CONFIG_SIZE_H
+#define TARE_PLAN_CONFIG_SIZE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "500 MB", "1GiB", "1.5 TiB", "4096" (bytes): kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024, B or
+ * nothing is bytes; upper and lower case are the same. Up to 2^53 bytes. */
+bool size_parse(const char *text, uint64_t *bytes, struct err *err);
+
+#endif

@@ -1,0 +1,442 @@
+#include "report/live/progress_private.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { END_TIMEOUT_MS = 5000 };
+
+struct progress *progress_new(const struct progress_options *options)
+{
+    struct progress *progress = mem_alloc(sizeof *progress);
+    progress->options = *options;
+    progress->output.fd = options->fd;
+    estimate_init(&progress->estimate, options->plan);
+    progress->lanes = mem_array(1, sizeof *progress->lanes);
+    progress->lane_count = 1;
+    progress->lane = progress->lanes;
+    return progress;
+}
+
+static void shown_fini(struct shown *shown)
+{
+    free(shown->metric_name);
+    free(shown->attempt_error);
+    free(shown->gpus);
+}
+
+int progress_free(struct progress *progress)
+{
+    if (!progress)
+        return 0;
+    if (!progress->detached)
+        progress_erase(progress);
+    output_fini(&progress->output, END_TIMEOUT_MS);
+    int code = progress->detached || progress->output.broken == EPIPE ? 0 : progress->output.broken;
+    estimate_fini(&progress->estimate);
+    for (size_t i = 0; i < progress->lane_count; i++)
+        shown_fini(&progress->lanes[i]);
+    shown_fini(&progress->other);
+    free(progress->lanes);
+    free(progress);
+    return code;
+}
+
+void progress_skip(struct progress *progress, size_t number)
+{
+    estimate_done(&progress->estimate, number, -1);
+    progress->done++;
+}
+
+bool progress_detached(const struct progress *progress)
+{
+    return progress->detached;
+}
+
+static double number_of(const struct event *event, const char *key, double absent)
+{
+    double number;
+    return json_get_number(event->data, key, &number) ? number : absent;
+}
+
+static void begin_experiment(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    if (!experiment)
+        return;
+    progress->lane->current = experiment->number;
+    progress->lane->ended = false;
+    progress->lane->attempt = 1;
+    progress->lane->experiment_ns = progress->lane->attempt_ns = progress_now_ns(progress);
+    progress->lane->pause_end_ns = progress->lane->stop_end_ns = 0;
+    progress->lane->from_first = false;
+    progress->lane->of_experiment = progress->lane->of_attempt = VERDICT_CLEAN;
+    free(steal_ptr(progress->lane->metric_name));
+    free(steal_ptr(progress->lane->attempt_error));
+    progress->lane->drawn_by = (struct drawn){0};
+    progress->lane->power_w = (struct reading){0};
+    if (progress->options.style != PROGRESS_PLAIN)
+        return;
+    AUTO_TEXT struct text line = {0};
+    progress_add_head(progress, experiment, &line);
+    text_add(&line, " started");
+    if (progress->lane->gpus)
+        text_addf(&line, " on %s", progress->lane->gpus);
+    progress_say(progress, &line, NULL, line.length);
+}
+
+static void begin_attempt(struct progress *progress, const struct event *event)
+{
+    progress->lane->attempt = event->attempt;
+    progress->lane->from_first = progress->lane->from_first || event->attempt == 1;
+    progress->lane->attempt_ns = progress_now_ns(progress);
+    progress->lane->pause_end_ns = 0;
+    progress->lane->power_w = (struct reading){0};
+    progress->lane->alone = false;
+}
+
+/* The first loop of a background: until the foreground starts, nothing else shows that something happens. */
+static void begin_background(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    const char *role = json_get_text(event->data, "role");
+    json_int_t number;
+    bool first = role && strcmp(role, "background") == 0 && json_get_int(event->data, "number", &number) && number == 1;
+    if (!experiment || !first)
+        return;
+    progress->lane->alone = true;
+    progress->lane->attempt_ns = progress_now_ns(progress);
+    if (progress->options.style != PROGRESS_PLAIN)
+        return;
+    AUTO_TEXT struct text line = {0};
+    progress_add_head(progress, experiment, &line);
+    text_addf(&line, " background started (%s %s); the foreground follows ", experiment->background.repo,
+              experiment->background.model);
+    if (experiment->start_after_s.valid)
+        text_addf(&line, "after %g s", experiment->start_after_s.value);
+    else
+        text_add(&line, "when its load has held");
+    progress_say(progress, &line, NULL, line.length);
+}
+
+/* A job that has ended by itself is gone at once, most often. */
+static void begin_stop(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    const char *reason = json_get_text(event->data, "reason");
+    if (!experiment || !reason || strcmp(reason, "exited") == 0)
+        return;
+    double grace_s = progress->options.plan->timing.stop_grace_s;
+    progress->lane->stop_end_ns = progress_now_ns(progress) + (int64_t)(grace_s * (double)NS_PER_S);
+    progress->lane->interrupted = strcmp(reason, "interrupted") == 0;
+    if (progress->options.style != PROGRESS_PLAIN || !progress->lane->interrupted)
+        return;
+    AUTO_TEXT struct text line = {0};
+    progress_add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_add(&line, " is being stopped, which may take ");
+    progress_add_seconds(&line, ceil(grace_s));
+    progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
+}
+
+static bool is_interrupted(const struct event *event)
+{
+    const char *outcome = json_get_text(event->data, "outcome");
+    return !outcome || strcmp(outcome, outcome_name(OUTCOME_INTERRUPTED)) == 0;
+}
+
+static void begin_pause(struct progress *progress, const struct event *event, bool retry)
+{
+    double seconds = number_of(event, "seconds", 0);
+    progress->lane->pause_end_ns = progress_now_ns(progress) + (int64_t)(seconds * (double)NS_PER_S);
+    progress->lane->pause_is_retry = retry;
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    if (!retry || !experiment)
+        return;
+    AUTO_TEXT struct text line = {0};
+    progress_add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_addf(&line, " attempt %lld %s", (long long)progress->lane->attempt,
+              progress->lane->attempt_interrupted ? "was interrupted" : "failed");
+    if (progress->lane->attempt_error)
+        text_addf(&line, ": %s", progress->lane->attempt_error);
+    text_add(&line, "; retry in ");
+    progress_add_seconds(&line, ceil(seconds));
+    progress_say(progress, &line, PROGRESS_YELLOW, coloured_from);
+}
+
+/* What makes a person look at a row twice. */
+static void add_verdict(const struct progress *progress, struct text *out)
+{
+    enum verdict verdict = progress->lane->of_attempt > progress->lane->of_experiment ? progress->lane->of_attempt
+                                                                                      : progress->lane->of_experiment;
+    if (verdict > VERDICT_CLEAN)
+        text_addf(out, ", %s", verdict_name(verdict));
+}
+
+static void add_metrics(struct text *out, const json_t *metrics)
+{
+    void *at;
+    for (at = json_object_iter((json_t *)(uintptr_t)metrics); at;
+         at = json_object_iter_next((json_t *)(uintptr_t)metrics, at)) {
+        double value;
+        text_addf(out, ", %s ", json_object_iter_key(at));
+        if (json_to_reading(json_object_iter_value(at), &value))
+            progress_add_number(out, value);
+        else
+            text_add(out, "not found");
+    }
+}
+
+static void end_experiment(struct progress *progress, const struct event *event)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    if (!experiment)
+        return;
+    const char *outcome = json_get_text(event->data, "outcome");
+    const char *error = json_get_text(event->data, "error");
+    bool succeeded = outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
+    double retries = number_of(event, "retries", 0);
+    char duration[32];
+    clock_format_duration(number_of(event, "duration_s", 0), duration);
+    progress->lane->ended = true;
+    /* What was interrupted because its GPU was lost is still to be done. */
+    if (!outcome || !is_interrupted(event)) {
+        estimate_done(&progress->estimate, experiment->number,
+                      progress_seconds_since(progress, progress->lane->experiment_ns));
+        progress->done++;
+    }
+
+    AUTO_TEXT struct text line = {0};
+    progress_add_head(progress, experiment, &line);
+    size_t coloured_from = line.length;
+    text_addf(&line, " %s %s %s", outcome ? outcome : "ended", succeeded ? "in" : "after", duration);
+    if (retries > 0)
+        text_addf(&line, ", %.0f %s", retries, retries > 1 ? "retries" : "retry");
+    drawn_add(&progress->lane->drawn_by, &line);
+    add_verdict(progress, &line);
+    if (succeeded)
+        add_metrics(&line, json_object_get(event->data, "metrics"));
+    else if (error && !(outcome && strcmp(error, outcome) == 0))
+        text_addf(&line, ": %s", error);
+    progress_say(progress, &line, succeeded ? PROGRESS_GREEN : PROGRESS_RED, coloured_from);
+}
+
+static bool says_detached(const struct event *event)
+{
+    const char *text = event->type == EVENT_NOTE ? json_get_text(event->data, "text") : NULL;
+    return text && strcmp(text, "detached") == 0;
+}
+
+/* A text that begins with the experiment's name, which stands in the head already. */
+static const char *without_id(const char *text, const char *id)
+{
+    size_t length = strlen(id);
+    bool named = text && strncmp(text, id, length) == 0 && strncmp(text + length, ": ", 2) == 0;
+    return named ? text + length + 2 : text;
+}
+
+static void say_text(struct progress *progress, const struct event *event, const char *kind)
+{
+    const struct plan_experiment *experiment = progress_experiment_at(progress, event->experiment);
+    const char *text =
+        says_detached(event) ? "the terminal is gone; the run goes on" : json_get_text(event->data, "text");
+    AUTO_TEXT struct text line = {0};
+    if (experiment) {
+        progress_add_head(progress, experiment, &line);
+        text_add_char(&line, ' ');
+        text = without_id(text, experiment->id);
+    }
+    size_t coloured_from = line.length;
+    text_addf(&line, "%s%s", kind, text ? text : "");
+    progress_say(progress, &line, *kind ? PROGRESS_YELLOW : NULL, coloured_from);
+}
+
+/* Said with what it weighs: a leftover that was ended is no reason to get up at night. */
+static void take_evidence(struct progress *progress, const struct event *event)
+{
+    const char *kind = json_get_text(event->data, "kind");
+    enum verdict *verdict = event->attempt > 0 ? &progress->lane->of_attempt : &progress->lane->of_experiment;
+    AUTO_FREE char *head = mem_printf("evidence (%s): ", evidence_weight_name(evidence_weight(kind)));
+    *verdict = verdict_with(*verdict, kind);
+    /* That the machine has none is so for every experiment: the note before the first says it once. */
+    if (!kind || (strcmp(kind, "governor_not_set") != 0 && strcmp(kind, "gpu_lock_unshared") != 0))
+        say_text(progress, event, head);
+}
+
+/* What the GPUs draw now: told beside the metrics, as it moves as they do. */
+static bool is_power(const struct event *event)
+{
+    return event->type == EVENT_METRIC && json_get_text(event->data, "sensor") != NULL;
+}
+
+static void take_metric(struct progress *progress, const struct event *event)
+{
+    const char *name = json_get_text(event->data, "name");
+    double value;
+    if (is_power(event)) {
+        progress->lane->power_w.valid = json_get_number(event->data, "value", &progress->lane->power_w.value);
+        return;
+    }
+    if (!name || !json_to_reading(json_object_get(event->data, "value"), &value))
+        return;
+    free(progress->lane->metric_name);
+    progress->lane->metric_name = mem_strdup(name);
+    progress->lane->metric_value = value;
+}
+
+static void begin_session(struct progress *progress, const struct event *event)
+{
+    if (!json_is_false(json_object_get(event->data, "kernel_backed")))
+        return;
+    AUTO_TEXT struct text line = {0};
+    text_add(&line, "containment: best effort on this machine: a process that hides may outlive its experiment, "
+                    "and one experiment may write to the results of another");
+    progress_say(progress, &line, PROGRESS_YELLOW, 0);
+}
+
+static void print_json(struct progress *progress, const struct event *event)
+{
+    AUTO_TEXT struct text line = {0};
+    json_t *json = event_to_json(event);
+    json_print(json, &line);
+    json_decref(json);
+    text_add_char(&line, '\n');
+    output_add(&progress->output, text_get(&line), line.length);
+}
+
+/* "GPU 2", or "GPU 2, GPU 3" */
+static char *gpus_of(const struct event *event)
+{
+    struct text text = {0};
+    size_t at;
+    json_t *label;
+    json_array_foreach(json_object_get(event->data, "gpus"), at, label)
+        text_addf(&text, "%s%s", text.length ? ", " : "", json_string_value(label) ? json_string_value(label) : "");
+    return text_take(&text);
+}
+
+enum { LANES_MAX = 1024 };
+
+/* The lane that says so, or that has the experiment. */
+static struct shown *lane_of(struct progress *progress, const struct event *event)
+{
+    json_int_t number = 0;
+    if (json_get_int(event->data, "lane", &number) && number >= 1 && number <= LANES_MAX) {
+        size_t place = (size_t)number - 1, count = progress->lane_count;
+        if (place >= count) {
+            progress->lanes = mem_resize(progress->lanes, place + 1, sizeof *progress->lanes);
+            memset(progress->lanes + count, 0, (place + 1 - count) * sizeof *progress->lanes);
+            progress->lane_count = place + 1;
+        }
+        if (!progress->lanes[place].gpus)
+            progress->lanes[place].gpus = gpus_of(event);
+        return &progress->lanes[place];
+    }
+    if (progress->lane_count == 1)
+        return progress->lanes;
+    for (size_t i = 0; i < progress->lane_count; i++)
+        if (progress->lanes[i].current > 0 && (int64_t)progress->lanes[i].current == event->experiment)
+            return &progress->lanes[i];
+    return &progress->other;
+}
+
+static void take_event(struct progress *progress, const struct event *event)
+{
+    progress->lane = lane_of(progress, event);
+    switch (event->type) {
+    case EVENT_SESSION_STARTED:
+        begin_session(progress, event);
+        break;
+    case EVENT_EXPERIMENT_STARTED:
+        begin_experiment(progress, event);
+        break;
+    case EVENT_ATTEMPT_PREPARED:
+        progress->lane->of_attempt = VERDICT_CLEAN;
+        begin_attempt(progress, event);
+        break;
+    case EVENT_ATTEMPT_STARTED:
+        begin_attempt(progress, event);
+        break;
+    case EVENT_METRIC:
+        take_metric(progress, event);
+        break;
+    case EVENT_ATTEMPT_STOPPING:
+        begin_stop(progress, event);
+        break;
+    case EVENT_ATTEMPT_ENDED:
+        progress->lane->stop_end_ns = 0;
+        progress->lane->alone = false;
+        free(progress->lane->attempt_error);
+        progress->lane->attempt_error = mem_strdup(json_get_text(event->data, "error"));
+        progress->lane->attempt_interrupted = is_interrupted(event);
+        progress->lane->drawn_by = drawn_read(json_object_get(event->data, "energy"));
+        progress->lane->power_w = (struct reading){0};
+        break;
+    case EVENT_RETRY_PAUSE:
+        begin_pause(progress, event, true);
+        break;
+    case EVENT_PAUSE:
+        begin_pause(progress, event, false);
+        break;
+    case EVENT_EXPERIMENT_ENDED:
+        end_experiment(progress, event);
+        break;
+    case EVENT_EVIDENCE:
+        take_evidence(progress, event);
+        break;
+    case EVENT_GUARD:
+        if (json_get_text(event->data, "text"))
+            say_text(progress, event, "");
+        break;
+    case EVENT_NOTE:
+        /* That a metric was not found stands in the line of the experiment's end. */
+        if (!json_get_text(event->data, "metric"))
+            say_text(progress, event, "");
+        break;
+    case EVENT_JOB_BORN:
+        begin_background(progress, event);
+        break;
+    case EVENT_MARK:
+    case EVENT_JOB_EXITED:
+    case EVENT_JOB_PROVEN:
+    case EVENT_SESSION_ENDED:
+    case EVENT_EXPERIMENT_AGAIN:
+    case EVENT_FILES_WRITTEN:
+    case EVENT_RECORDS_CLOSED:
+    case EVENT_TYPES:
+        break;
+    }
+}
+
+void progress_event(void *context, const struct event *event)
+{
+    struct progress *progress = context;
+    if (says_detached(event) && progress->options.style == PROGRESS_LIVE)
+        progress->detached = true, progress->output.broken = EPIPE;
+    if (progress->detached)
+        return;
+    if (progress->options.style == PROGRESS_JSON) {
+        if (!is_power(event)) /* the readings are in energy/gpu.csv */
+            print_json(progress, event);
+        return;
+    }
+    take_event(progress, event);
+    if (event->type != EVENT_METRIC)
+        progress_draw(progress);
+}
+
+bool progress_tick(void *context)
+{
+    struct progress *progress = context;
+    bool live = progress->options.style == PROGRESS_LIVE && !progress->detached;
+    if (live)
+        progress_draw(progress);
+    return !output_push(&progress->output) || live;
+}

@@ -1,0 +1,249 @@
+#include "base/mem.h"
+#include "report/memory.h"
+#include "report/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define STACK_COLUMNS 44
+
+static void add_figure(struct text *out, const char *name, uint64_t bytes, const char *what)
+{
+    AUTO_FREE char *size = memory_size_text(bytes);
+    text_addf(out, "  %-13s %10s  %s\n", name, size, what);
+}
+
+static void add_head(const struct memory_report *report, struct text *out)
+{
+    const struct snapshot_device *trace = &report->snapshot->devices[report->device];
+    AUTO_FREE char *conf = memory_conf_text(&report->snapshot->settings);
+    text_addf(out, "%s: PyTorch memory snapshot, GPU %zu\n", report->question->path, report->device);
+    text_addf(out, "Recorded under: %s\n", conf);
+    if (!report->has_trace) {
+        text_wrap(
+            out,
+            "There is no trace in it, only the state at the end: torch.cuda.memory._record_memory_history() at the "
+            "start of the training records one.",
+            0, 78);
+        return;
+    }
+    double seconds = (double)(trace->events[trace->count - 1].time_us - trace->events[0].time_us) / 1e6;
+    text_addf(out, "Trace: %zu events", trace->count);
+    if (seconds > 0 && seconds < 1e9)
+        text_addf(out, " over %.1f s", seconds);
+    text_add_char(out, '\n');
+    AUTO_FREE char *check = memory_check_text(report);
+    AUTO_FREE char *line = mem_printf("Self-check: %s", check);
+    text_wrap(out, line, 0, 78);
+}
+
+static void add_state(const struct memory_report *report, struct text *out)
+{
+    const struct usage_sum *sum = &report->layout.total;
+    text_add(out, "\nAt the end\n");
+    AUTO_FREE char *segments = mem_printf("in %zu segment%s", sum->segments, sum->segments == 1 ? "" : "s");
+    add_figure(out, "allocated", sum->allocated, "by tensors");
+    if (sum->active != sum->allocated)
+        add_figure(out, "awaited", sum->active - sum->allocated, "freed, but another stream may still use it");
+    add_figure(out, "reserved", sum->reserved, segments);
+    add_figure(out, "free, split", sum->inactive_split, "beside tensors: cannot be given back");
+    add_figure(out, "free, whole", sum->inactive_whole, "torch.cuda.empty_cache() gives it back");
+    add_figure(out, "largest free", sum->largest_free, "the largest request that fits without more memory");
+    text_addf(out, "  %-13s %8.1f %%  of what is reserved is free and cannot be given back\n", "fragmentation",
+              100 * usage_fragmentation(sum));
+    if (report->has_trace) {
+        text_add(out, "At the peak\n");
+        uint64_t allocated = report->check.exact ? report->check.stats.allocated.peak : report->curve.peak_allocated;
+        AUTO_FREE char *event = mem_printf("by tensors, after event %" PRIu32, report->curve.peak_event);
+        add_figure(out, "allocated", allocated, event);
+        add_figure(out, "reserved", report->curve.peak_reserved, "the most at any time");
+    }
+}
+
+static void add_oom(const struct memory_report *report, struct text *out)
+{
+    AUTO_FREE char *line = memory_oom_text(report);
+    if (!line)
+        return;
+    text_add(out, "\nOut of memory\n");
+    text_wrap(out, line, 2, 78);
+}
+
+/* Short: the table has to fit. */
+static char *pool_name(const struct usage_pool *pool)
+{
+    const char *kind = pool->small ? "small" : "large";
+    if (pool->pool_id[0] || pool->pool_id[1])
+        return mem_printf("%s %" PRIu64 ".%" PRIu64, kind, pool->pool_id[0], pool->pool_id[1]);
+    return mem_printf("%s%s", kind, pool->expandable ? " exp." : "");
+}
+
+/* The default stream is 0; others are addresses, which say nothing to anybody: they are numbered. */
+static char *stream_name(const struct memory_report *report, uint16_t stream)
+{
+    uint64_t number = report->snapshot->streams[stream];
+    return number < 1000 ? mem_printf("%" PRIu64, number) : mem_printf("#%u", (unsigned)stream);
+}
+
+void memory_size_cell(struct table *table, uint64_t bytes)
+{
+    AUTO_FREE char *size = memory_size_text(bytes);
+    table_add_cell(table, size, NULL);
+}
+
+void memory_count_cell(struct table *table, uint64_t count)
+{
+    AUTO_FREE char *text = mem_printf("%" PRIu64, count);
+    table_add_cell(table, text, NULL);
+}
+
+static void add_pools(const struct memory_report *report, struct text *out)
+{
+    static const char *const titles[] = {"RESERVED", "ALLOCATED", "SPLIT", "WHOLE", "LARGEST"};
+    if (report->layout.pool_count == 0)
+        return;
+    text_add(out, "\nBy pool and stream\n");
+    struct table *table = table_new(false);
+    table_add_column(table, "POOL", false);
+    table_add_column(table, "STREAM", true);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], true);
+    for (size_t i = 0; i < report->layout.pool_count && i < report->question->rows; i++) {
+        const struct usage_pool *pool = &report->layout.pools[i];
+        AUTO_FREE char *name = pool_name(pool);
+        table_add_row(table);
+        table_add_cell(table, name, NULL);
+        AUTO_FREE char *stream = stream_name(report, pool->stream);
+        table_add_cell(table, stream, NULL);
+        memory_size_cell(table, pool->sum.reserved);
+        memory_size_cell(table, pool->sum.allocated);
+        memory_size_cell(table, pool->sum.inactive_split);
+        memory_size_cell(table, pool->sum.inactive_whole);
+        memory_size_cell(table, pool->sum.largest_free);
+    }
+    table_print(table, out);
+    table_free(table);
+}
+
+static char *stack_cell(const struct memory_report *report, uint32_t stack)
+{
+    AUTO_FREE char *text = memory_stack_text(report->snapshot, stack, STACK_COLUMNS);
+    if (!text)
+        return mem_strdup("-");
+    return strlen(text) <= STACK_COLUMNS ? steal_ptr(text) : mem_printf("%.*s...", STACK_COLUMNS - 3, text);
+}
+
+static void add_groups(const struct memory_report *report, const char *title, const struct usage_group *groups,
+                       size_t count, struct text *out)
+{
+    uint64_t bytes = 0;
+    size_t allocations = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += groups[i].bytes;
+        allocations += groups[i].count;
+    }
+    AUTO_FREE char *sum = memory_size_text(bytes);
+    text_addf(out, "\n%s: %s in %zu allocations\n", title, sum, allocations);
+    struct table *table = table_new(false);
+    table_add_column(table, "BYTES", true);
+    table_add_column(table, "COUNT", true);
+    table_add_column(table, "EACH", true);
+    table_add_column(table, "FROM", false);
+    for (size_t i = 0; i < count && i < report->question->rows; i++) {
+        AUTO_FREE char *stack = stack_cell(report, groups[i].stack);
+        table_add_row(table);
+        memory_size_cell(table, groups[i].bytes);
+        memory_count_cell(table, groups[i].count);
+        memory_size_cell(table, groups[i].size_bytes);
+        table_add_cell(table, stack, NULL);
+    }
+    if (count > 0)
+        table_print(table, out);
+    table_free(table);
+}
+
+static bool has_stacks(const struct memory_report *report)
+{
+    return report->snapshot->stack_count > 1;
+}
+
+static char *spans_text(const struct growth *growth)
+{
+    switch (growth->source) {
+    case GROWTH_EPOCHS:
+        return mem_printf("%zu epochs", growth->span_count);
+    case GROWTH_STEPS:
+        return mem_printf("%zu spans of %zu optimizer steps", growth->span_count, growth->steps_per_span);
+    default:
+        return mem_printf("%zu equal parts of the trace (no epochs or steps are marked in it)", growth->span_count);
+    }
+}
+
+static void add_suspects(const struct memory_report *report, struct text *out)
+{
+    const struct growth *growth = &report->growth;
+    if (growth->suspect_count == 0)
+        return;
+    text_add(out, "What stays behind, span after span\n");
+    struct table *table = table_new(false);
+    static const char *const titles[] = {"BYTES", "COUNT", "SPANS", "FROM SIZE", "TO SIZE"};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        table_add_column(table, titles[i], true);
+    table_add_column(table, "FROM", false);
+    for (size_t i = 0; i < growth->suspect_count && i < report->question->rows; i++) {
+        const struct growth_suspect *suspect = &growth->suspects[i];
+        AUTO_FREE char *stack = stack_cell(report, suspect->stack);
+        table_add_row(table);
+        memory_size_cell(table, suspect->bytes);
+        memory_count_cell(table, suspect->count);
+        memory_count_cell(table, suspect->spans);
+        memory_size_cell(table, suspect->size_low);
+        memory_size_cell(table, suspect->size_high);
+        table_add_cell(table, stack, NULL);
+    }
+    table_print(table, out);
+    table_free(table);
+}
+
+static void add_growth(const struct memory_report *report, struct text *out)
+{
+    const struct growth *growth = &report->growth;
+    text_add(out, "\nGrowth\n");
+    if (growth->span_count < 2) {
+        text_add(out, "  The trace is too short to tell.\n");
+        return;
+    }
+    AUTO_FREE char *spans = spans_text(growth);
+    AUTO_FREE char *slope = memory_size_text(growth->slope_bytes > 0 ? (uint64_t)growth->slope_bytes : 0);
+    AUTO_FREE char *line =
+        growth->grows
+            ? mem_printf("Yes: over %s the least that is alive grows by %s each (the median, the first %zu left out).",
+                         spans, slope, growth->warm_up)
+            : mem_printf("None over %s: what is alive between steps comes back to the same.", spans);
+    text_wrap(out, line, 2, 78);
+    add_suspects(report, out);
+    if (growth->grows)
+        text_wrap(out, "Often: a running sum of a loss without .item() or .detach(), outputs kept in a list.", 2, 78);
+}
+
+void memory_text(const struct memory_report *report, struct text *out)
+{
+    add_head(report, out);
+    add_state(report, out);
+    add_oom(report, out);
+    add_pools(report, out);
+    if (report->has_trace) {
+        text_add(out, "\nOver the trace (█ allocated, ░ reserved beside it)\n");
+        memory_add_curve(&report->curve, out);
+        add_groups(report, "Alive at the peak", report->at_peak, report->at_peak_count, out);
+        add_groups(report, "Alive at the end", report->at_end, report->at_end_count, out);
+        if (!has_stacks(report))
+            text_wrap(
+                out,
+                "No stacks were recorded: _record_memory_history(stacks='python') says where allocations come from.", 2,
+                78);
+        add_growth(report, out);
+    }
+    memory_text_tries(report, out);
+    memory_text_advice(report, out);
+}

@@ -1,0 +1,184 @@
+/* What other settings would have come to, and which are worth it. */
+#include "base/mem.h"
+#include "report/memory.h"
+#include "report/table.h"
+
+#include <string.h>
+
+#define SHOWN_CONF 40
+
+static char *short_text(const char *text, size_t columns)
+{
+    return strlen(text) <= columns ? mem_strdup(text) : mem_printf("%.*s...", (int)columns - 3, text);
+}
+
+static char *try_name(const struct memory_try *try)
+{
+    AUTO_FREE char *conf = memory_conf_text(&try->settings);
+    AUTO_FREE char *name = try->conf ? mem_strdup(try->conf) : mem_printf("as recorded (%s)", conf);
+    return short_text(*name ? name : "default", SHOWN_CONF);
+}
+
+static struct table *tries_table(const struct memory_report *report)
+{
+    struct table *table = table_new(false);
+    table_add_column(table, "SETTING", false);
+    table_add_column(table, "PEAK", true);
+    table_add_column(table, "RETRIES", true);
+    table_add_column(table, "OUTCOME", false);
+    for (size_t i = 0; i < report->try_count; i++) {
+        const struct memory_try *try = &report->tries[i];
+        AUTO_FREE char *name = try_name(try);
+        table_add_row(table);
+        table_add_cell(table, name, NULL);
+        memory_size_cell(table, try->replay.stats.reserved.peak);
+        memory_count_cell(table, try->replay.stats.retries);
+        table_add_cell(table, replay_outcome_text(try->replay.outcome), NULL);
+    }
+    return table;
+}
+
+/* What the table has no room for. */
+static void add_notes(const struct memory_report *report, struct text *out)
+{
+    for (size_t i = 0; i < report->try_count; i++) {
+        const struct memory_try *try = &report->tries[i];
+        const struct replay *replay = &try->replay;
+        AUTO_FREE char *name = try_name(try);
+        if (replay->outcome != REPLAY_FITS || replay->beyond) {
+            AUTO_FREE char *outcome = memory_outcome_text(try);
+            AUTO_FREE char *stack = memory_stack_text(report->snapshot, replay->refusal.stack, 0);
+            AUTO_FREE char *line = mem_printf("%s: %s%s%s", name, outcome, stack ? "; from " : "", stack ? stack : "");
+            text_wrap(out, line, 2, 78);
+        }
+        if (replay->outcome != REPLAY_FAILS && replay->peak_low_bytes != replay->peak_high_bytes) {
+            AUTO_FREE char *low = memory_size_text(replay->peak_low_bytes),
+                           *high = memory_size_text(replay->peak_high_bytes);
+            AUTO_FREE char *line =
+                mem_printf("%s: the peak is between %s and %s, by where the driver puts segments", name, low, high);
+            text_wrap(out, line, 2, 78);
+        }
+        if (try->settings.gc_threshold > 0 && try->cap_bytes == MODEL_NO_CAP) {
+            AUTO_FREE char *line = mem_printf("%s: garbage is collected only under a cap (--cap)", name);
+            text_wrap(out, line, 2, 78);
+        }
+    }
+}
+
+void memory_text_tries(const struct memory_report *report, struct text *out)
+{
+    if (report->try_count == 0)
+        return;
+    AUTO_FREE char *cap = memory_size_text(report->question->cap_bytes);
+    if (report->question->cap_bytes == MODEL_NO_CAP)
+        text_add(out, "\nWhat if\n");
+    else
+        text_addf(out, "\nWhat if, with at most %s for PyTorch\n", cap);
+    struct table *table = tries_table(report);
+    table_print(table, out);
+    table_free(table);
+    add_notes(report, out);
+}
+
+static struct table *advice_table(const struct memory_report *report)
+{
+    struct table *table = table_new(false);
+    table_add_column(table, "SETTING", false);
+    table_add_column(table, "NEEDS", true);
+    table_add_column(table, "RETRIES", true);
+    table_add_column(table, "UNBOUNDED", true);
+    table_add_column(table, "GPU", true);
+    for (size_t i = 0; i < report->recommendation.count; i++) {
+        const struct advice *advice = &report->recommendation.advices[i];
+        const struct gpu_size *gpu = gpu_size_for(advice->least_bytes);
+        AUTO_FREE char *conf = memory_conf_text(&advice->settings);
+        AUTO_FREE char *name = short_text(conf, SHOWN_CONF - 4);
+        AUTO_FREE char *shown = mem_printf("%s%s", name, advice->recorded ? " *" : "");
+        AUTO_FREE char *size =
+            gpu ? mem_printf("%u GB%s", gpu->gib, report->oom_count > 0 ? "+" : "") : mem_strdup("none");
+        table_add_row(table);
+        table_add_cell(table, shown, NULL);
+        memory_size_cell(table, advice->least_bytes);
+        memory_count_cell(table, advice->retries);
+        memory_size_cell(table, advice->free_run.stats.reserved.peak);
+        table_add_cell(table, size, NULL);
+    }
+    return table;
+}
+
+/* The first that is no garbage collection: that works only where the program bounds itself. */
+static const struct advice *best_advice(const struct recommendation *recommendation)
+{
+    for (size_t i = 0; i < recommendation->count; i++)
+        if (recommendation->advices[i].settings.gc_threshold <= 0)
+            return &recommendation->advices[i];
+    return NULL;
+}
+
+static const struct advice *recorded_advice(const struct recommendation *recommendation)
+{
+    for (size_t i = 0; i < recommendation->count; i++)
+        if (recommendation->advices[i].recorded)
+            return &recommendation->advices[i];
+    return NULL;
+}
+
+/* Where memory ran out, what is enough for the record is not enough for the training: that run failed with as much. */
+static bool add_lower_bound(const struct memory_report *report, const struct advice *best, const struct advice *now,
+                            struct text *out)
+{
+    AUTO_FREE char *beyond = memory_beyond_text(report);
+    if (!beyond)
+        return false;
+    AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
+    AUTO_FREE char *conf = memory_conf_text(&best->settings);
+    AUTO_FREE char *line =
+        best == now || best->least_bytes + best->step_bytes >= now->least_bytes
+            ? mem_printf("Up to there no setting needs noticeably less than its %s.", had)
+            : mem_printf("Up to there PYTORCH_CUDA_ALLOC_CONF=%s needs %s, and it needs %s as it is set now.", conf,
+                         need, had);
+    text_wrap(out, beyond, 2, 78);
+    text_wrap(out, line, 2, 78);
+    return true;
+}
+
+static void add_verdict(const struct memory_report *report, struct text *out)
+{
+    const struct advice *best = best_advice(&report->recommendation), *now = recorded_advice(&report->recommendation);
+    if (!best || !now || add_lower_bound(report, best, now, out))
+        return;
+    const struct gpu_size *gpu = gpu_size_for(best->least_bytes);
+    AUTO_FREE char *need = memory_size_text(best->least_bytes), *had = memory_size_text(now->least_bytes);
+    AUTO_FREE char *conf = memory_conf_text(&best->settings);
+    AUTO_FREE char *line =
+        best == now || best->least_bytes + best->step_bytes >= now->least_bytes
+            ? mem_printf("Keep the setting: none needs noticeably less than its %s.", had)
+            : mem_printf("Set PYTORCH_CUDA_ALLOC_CONF=%s: it fits in %s, and needs %s as it is set now.", conf, need,
+                         had);
+    text_wrap(out, line, 2, 78);
+    AUTO_FREE char *size =
+        gpu ? mem_printf("The smallest GPU that it fits on: %u GB (such as %s).", gpu->gib, gpu->examples)
+            : mem_strdup("No single GPU is large enough.");
+    text_wrap(out, size, 2, 78);
+}
+
+void memory_text_advice(const struct memory_report *report, struct text *out)
+{
+    if (report->recommendation.count == 0)
+        return;
+    text_add(out, "\nRecommended\n");
+    add_verdict(report, out);
+    text_add_char(out, '\n');
+    struct table *table = advice_table(report);
+    table_print(table, out);
+    table_free(table);
+    text_wrap(
+        out,
+        "NEEDS: the smallest cap that it fits under; RETRIES: how often the cache must be emptied for that, each a "
+        "wait for the GPU; UNBOUNDED: what it reserves when nothing stops it; * as recorded. GPU: nine tenths of "
+        "the nominal size, less 0.7 GiB for the CUDA context and libraries. garbage_collection_threshold works "
+        "only under torch.cuda.set_per_process_memory_fraction().",
+        2, 78);
+    if (report->oom_count > 0)
+        text_wrap(out, "+: at least; the record ends where memory ran out, or goes on another way from there.", 2, 78);
+}

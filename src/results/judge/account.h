@@ -1,0 +1,53 @@
+/* account: a judged dataset counted: totals, before and after a moment, by repository, model, cause and time. */
+#ifndef TARE_RESULTS_JUDGE_ACCOUNT_H
+#define TARE_RESULTS_JUDGE_ACCOUNT_H
+
+#include "results/judge/dataset.h"
+#include "stats/compare.h"
+
+struct account_row {
+    char *name;
+    int64_t from_local_ns; /* timeline: where the span begins */
+    size_t total, succeeded, failed; /* the rest of total: not known or not ended */
+    size_t verdicts[VERDICTS]; /* by enum verdict */
+    double energy_j;       /* of those whose energy is known */
+    size_t with_energy;
+    double duration_s;
+};
+
+struct account_table {
+    struct account_row *rows;
+    size_t count;
+};
+
+/* Experiments on both sides of a moment. Its name: "ended before", "overlapping", "started after"; in that order. */
+struct account_split {
+    bool asked, found;
+    bool automatic;
+    int64_t at_local_ns;
+    char *series;  /* automatic: what changed, "success" or "power" */
+    double p;      /* automatic: of its test, corrected for two series */
+    struct account_row rows[3];
+    size_t unknown; /* when they ended is not known */
+};
+
+struct account_integrity {
+    size_t rows, folders, without_row, without_folder, duplicate_ids, malformed_ids, damaged_files, without_end;
+};
+
+struct account {
+    struct account_row all;
+    struct account_table repositories, models, failures, evidence, timeline;
+    int64_t timeline_step_s; /* an hour or a day */
+    struct account_split split;
+    struct account_integrity integrity;
+};
+
+/* split_at: a time, "auto", or NULL. False: it is no time (err). */
+bool account_make(const struct dataset *dataset, const char *split_at, struct account *out, struct err *err);
+void account_fini(struct account *account);
+
+/* succeeded / (succeeded + failed); not valid without any. */
+struct reading account_success_rate(const struct account_row *row);
+
+#endif

@@ -1,0 +1,248 @@
+#include "results/judge/bench.h"
+
+#include "results/judge/judge.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const bench_quantities[BENCH_QUANTITIES] = {"duration_s", "gpu_energy_j", "gpu_power_w", "cpu_energy_j"};
+
+const char *const bench_uses[BENCH_USES] = {"user_s", "system_s", "memory_peak_bytes"};
+
+struct reading bench_use_of(const struct dataset_experiment *experiment, size_t use)
+{
+    const struct reading values[BENCH_USES] = {experiment->user_s, experiment->system_s, experiment->memory_peak_bytes};
+    return values[use];
+}
+
+const struct figure *bench_figure(const struct bench_command *command, const char *quantity)
+{
+    for (size_t i = 0; command->group && i < command->group->figure_count; i++)
+        if (strcmp(command->group->figures[i].name, quantity) == 0)
+            return &command->group->figures[i];
+    return NULL;
+}
+
+const struct versus_quantity *bench_ratio(const struct bench_command *command, const char *quantity)
+{
+    for (size_t i = 0; command->compared && i < VERSUS_MEASURED; i++) {
+        const struct versus_quantity *found = &command->versus.quantities[i];
+        if (strcmp(found->name, quantity) == 0)
+            return found->ratio.valid ? found : NULL;
+    }
+    return NULL;
+}
+
+bool bench_is_of(const struct bench *bench, const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (strcmp(bench->commands[i].name, experiment->repo) == 0)
+            return true;
+    return false;
+}
+
+static struct reading mean_of(double sum, size_t n)
+{
+    return n ? (struct reading){sum / (double)n, true} : (struct reading){0};
+}
+
+static void take_half_widths(const struct dataset *dataset, struct bench_command *command)
+{
+    double gpu = 0, cpu = 0;
+    size_t gpus = 0, cpus = 0;
+    for (size_t i = 0; i < command->group->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[command->group->items[i]];
+        if (experiment->gpu.half_width_j.valid) {
+            gpu += experiment->gpu.half_width_j.value;
+            gpus++;
+        }
+        if (experiment->cpu_half_width_j.valid) {
+            cpu += experiment->cpu_half_width_j.value;
+            cpus++;
+        }
+    }
+    command->gpu_half_width_j = mean_of(gpu, gpus);
+    command->cpu_half_width_j = mean_of(cpu, cpus);
+}
+
+static void take_use(const struct dataset *dataset, struct bench_command *command, size_t use)
+{
+    size_t count = command->group->count;
+    struct bench_use *out = &command->uses[use];
+    AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        struct reading value = bench_use_of(&dataset->items[command->group->items[i]], use);
+        if (!value.valid)
+            return;
+        values[i] = value.value;
+    }
+    if (count == 0)
+        return;
+    out->mean = stats_mean(values, count);
+    out->deviation = stats_deviation(values, count);
+    stats_sort(values, count);
+    out->highest = (struct reading){values[count - 1], true};
+}
+
+static void take_command(struct bench *bench, struct bench_command *command)
+{
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (strcmp(experiment->repo, command->name) != 0)
+            continue;
+        command->planned++;
+        command->ran += experiment->judged;
+        command->failed += experiment->judged && !experiment->success;
+        command->unverified += experiment->success && experiment->verdict == VERDICT_UNVERIFIED;
+        command->suspect += experiment->success && experiment->verdict == VERDICT_SUSPECT;
+        command->contaminated += experiment->success && experiment->verdict == VERDICT_CONTAMINATED;
+    }
+    for (size_t g = 0; g < bench->figures.count; g++)
+        if (strcmp(bench->figures.groups[g].like->repo, command->name) == 0)
+            command->group = &bench->figures.groups[g];
+    if (!command->group)
+        return;
+    take_half_widths(&bench->dataset, command);
+    for (size_t use = 0; use < BENCH_USES; use++)
+        take_use(&bench->dataset, command, use);
+}
+
+/* Of those of which anything is known; else the first. */
+static size_t find_fastest(const struct bench *bench)
+{
+    const struct figure *best = NULL;
+    size_t found = 0;
+    for (size_t i = 0; i < bench->count; i++) {
+        const struct figure *figure = bench_figure(&bench->commands[i], "duration_s");
+        if (figure && (!best || figure->mean.value < best->mean.value)) {
+            best = figure;
+            found = i;
+        }
+    }
+    return found;
+}
+
+static bool choose_reference(struct bench *bench, const char *wanted, struct err *err)
+{
+    for (size_t i = 0; i < bench->count; i++)
+        if (strcmp(bench->commands[i].name, wanted) == 0) {
+            bench->reference = i;
+            return true;
+        }
+    if (strcmp(wanted, "fastest") == 0)
+        bench->reference = find_fastest(bench);
+    return strcmp(wanted, "fastest") == 0 || strcmp(wanted, "first") == 0 ||
+           err_set(err, "there is no command '%s' to compare with", wanted);
+}
+
+static void make_side(const struct bench *bench, size_t which, const char *dir, struct versus_side *out)
+{
+    const char *name = bench->commands[which].name;
+    *out = (struct versus_side){.text = mem_strdup(name), .path = mem_strdup(dir)};
+    strv_add(&out->keys, "repo");
+    strv_add(&out->values, name);
+}
+
+static void compare(struct bench *bench, size_t which, const struct bench_options *options)
+{
+    struct bench_command *command = &bench->commands[which];
+    struct versus *versus = &command->versus;
+    if (which == bench->reference)
+        return;
+    make_side(bench, bench->reference, options->dir, &versus->sides[0]);
+    make_side(bench, which, options->dir, &versus->sides[1]);
+    versus->dataset = bench->dataset; /* lent */
+    versus->clean_only = options->clean_only;
+    versus->all_verdicts = options->all_verdicts;
+    command->compared = versus_make(versus, NULL);
+}
+
+static size_t count_blocks(const struct bench *bench)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (experiment->judged && bench_is_of(bench, experiment) && experiment->block > most)
+            most = experiment->block;
+    }
+    return most;
+}
+
+/* The values of those that count, by block and command; NAN where there is none. Blocks from 0. */
+static double *make_blocks(const struct bench *bench, size_t blocks, const char *quantity)
+{
+    double *values = mem_array(blocks * bench->count + 1, sizeof *values);
+    for (size_t i = 0; i < blocks * bench->count; i++)
+        values[i] = NAN;
+    for (size_t c = 0; c < bench->count; c++) {
+        const struct figures_group *group = bench->commands[c].group;
+        for (size_t i = 0; group && i < group->count; i++) {
+            const struct dataset_experiment *experiment = &bench->dataset.items[group->items[i]];
+            struct reading value = figures_value(experiment, quantity);
+            if (value.valid && experiment->block > 0 && experiment->block <= blocks)
+                values[(experiment->block - 1) * bench->count + c] = value.value;
+        }
+    }
+    return values;
+}
+
+static void follow_sequence(struct bench *bench, size_t quantity, const struct bench_options *options)
+{
+    bool fastest = strcmp(options->reference, bench->commands[bench->reference].name) != 0 &&
+                   strcmp(options->reference, "fastest") == 0;
+    struct bench_until until;
+    AUTO_FREE double *values = make_blocks(bench, bench->blocks, bench_quantities[quantity]);
+    bench_until_init(&until, bench->count, fastest ? BENCH_UNTIL_FASTEST : bench->reference);
+    for (size_t block = 0; block < bench->blocks; block++)
+        bench_until_block(&until, values + block * bench->count);
+    for (size_t c = 0; c < bench->count; c++)
+        if (c != bench->reference)
+            bench->commands[c].sequences[quantity] = bench_until_ratio(&until, bench->reference, c);
+    if (quantity == options->until->quantity)
+        bench->reached = bench_until_enough(&until, options->until);
+    bench_until_fini(&until);
+}
+
+bool bench_read(const struct bench_options *options, struct bench *out, struct err *err)
+{
+    struct figures_options how = {.clean_only = options->clean_only,
+                                  .all_verdicts = options->all_verdicts,
+                                  .seed = options->seed,
+                                  .precision = 0.05};
+    *out = (struct bench){0};
+    if (!dataset_read(&out->dataset, options->dir, err))
+        return false;
+    audit_judge(&out->dataset);
+    figures_make(&out->dataset, &how, &out->figures);
+    out->count = options->names->count;
+    out->commands = mem_array(out->count + 1, sizeof *out->commands);
+    for (size_t i = 0; i < out->count; i++) {
+        out->commands[i].name = options->names->items[i];
+        out->commands[i].command = options->commands->items[i];
+        take_command(out, &out->commands[i]);
+    }
+    if (!choose_reference(out, options->reference, err))
+        return false;
+    for (size_t i = 0; i < out->count; i++)
+        compare(out, i, options);
+    out->until = options->until != NULL;
+    out->blocks = count_blocks(out);
+    for (size_t q = 0; out->until && q < BENCH_QUANTITIES; q++)
+        follow_sequence(out, q, options);
+    return true;
+}
+
+void bench_fini(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->count; i++) {
+        bench->commands[i].versus.dataset = (struct dataset){0}; /* was lent */
+        versus_fini(&bench->commands[i].versus);
+    }
+    free(bench->commands);
+    figures_fini(&bench->figures);
+    dataset_fini(&bench->dataset);
+    *bench = (struct bench){0};
+}

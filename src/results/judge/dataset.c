@@ -1,0 +1,356 @@
+#include "results/judge/dataset.h"
+
+#include "results/judge/read.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const recorded_names[RECORDED_COUNT] = {
+    "energy_cpu_pkg_joules",       "energy_cpu_ram_joules",       "energy_cpu_total_joules",
+    "energy_gpu_avg_watts",        "energy_gpu_max_watts",        "energy_gpu_min_watts",
+    "energy_gpu_total_joules",     "energy_gpu_temp_avg_celsius", "energy_gpu_temp_max_celsius",
+    "energy_gpu_util_avg_percent", "energy_gpu_util_max_percent"};
+
+const char *dataset_recorded_name(enum dataset_recorded column)
+{
+    return recorded_names[column];
+}
+
+struct dataset_experiment *dataset_add(struct dataset *dataset)
+{
+    dataset->items = mem_room(dataset->items, dataset->count, &dataset->room, sizeof *dataset->items);
+    struct dataset_experiment *experiment = &dataset->items[dataset->count++];
+    *experiment = (struct dataset_experiment){0};
+    return experiment;
+}
+
+static char *__attribute__((format(printf, 1, 0))) format_text(const char *format, va_list args)
+{
+    char text[1000];
+    vsnprintf(text, sizeof text, format, args);
+    return mem_strdup(text);
+}
+
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
+                      struct reading to_s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    experiment->evidence = mem_room(experiment->evidence, experiment->evidence_count, &experiment->evidence_room,
+                                    sizeof *experiment->evidence);
+    experiment->evidence[experiment->evidence_count++] = (struct dataset_evidence){
+        .kind = mem_strdup(kind), .text = format_text(format, args), .from_s = from_s, .to_s = to_s};
+    va_end(args);
+}
+
+void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities)
+{
+    experiment->evidence[experiment->evidence_count - 1].quantities = quantities;
+}
+
+/* Failed before not made before passed before not needed. */
+static int badness(enum check_outcome outcome)
+{
+    static const int order[CHECK_OUTCOMES] = {
+        [CHECK_FAILED] = 3, [CHECK_NOT_MADE] = 2, [CHECK_PASSED] = 1, [CHECK_NOT_NEEDED] = 0};
+    return order[outcome];
+}
+
+void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
+                   const char *format, ...)
+{
+    struct check_result *result = NULL;
+    for (size_t i = 0; i < experiment->check_count && !result; i++)
+        if (experiment->checks[i].check == check)
+            result = &experiment->checks[i];
+    if (result && badness(outcome) <= badness(result->outcome))
+        return;
+    if (!result)
+        result = &experiment->checks[experiment->check_count++];
+    free(result->text);
+    va_list args;
+    va_start(args, format);
+    *result = (struct check_result){check, outcome, format_text(format, args)};
+    va_end(args);
+}
+
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check)
+{
+    for (size_t i = 0; i < experiment->check_count; i++)
+        if (experiment->checks[i].check == check)
+            return experiment->checks[i].outcome == CHECK_PASSED;
+    return false;
+}
+
+bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++)
+        if (strcmp(experiment->evidence[i].kind, kind) == 0)
+            return true;
+    return false;
+}
+
+void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dataset->problems =
+        mem_room(dataset->problems, dataset->problem_count, &dataset->problem_room, sizeof *dataset->problems);
+    dataset->problems[dataset->problem_count++] =
+        (struct dataset_problem){.folder = folder, .text = format_text(format, args)};
+    va_end(args);
+}
+
+static void experiment_fini(struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < DATASET_FACTS; i++)
+        free(experiment->facts[i]);
+    for (size_t i = 0; i < experiment->board_count; i++)
+        free(experiment->boards[i].uuid);
+    free(experiment->boards);
+    free(experiment->id);
+    free(experiment->repo);
+    free(experiment->model);
+    free(experiment->background);
+    json_decref(experiment->background_job);
+    free(experiment->error);
+    for (size_t i = 0; i < experiment->param_count; i++) {
+        free(experiment->params[i].name);
+        value_fini(&experiment->params[i].value);
+    }
+    free(experiment->params);
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        free(experiment->metrics[i].name);
+    free(experiment->metrics);
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        free(experiment->evidence[i].kind);
+        free(experiment->evidence[i].text);
+    }
+    free(experiment->evidence);
+    for (size_t i = 0; i < experiment->check_count; i++)
+        free(experiment->checks[i].text);
+    json_decref(experiment->attempts);
+    json_decref(experiment->epochs);
+}
+
+void dataset_fini(struct dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        experiment_fini(&dataset->items[i]);
+    free(dataset->items);
+    for (size_t i = 0; i < dataset->problem_count; i++)
+        free(dataset->problems[i].text);
+    free(dataset->problems);
+    for (size_t i = 0; i < dataset->spelling_count; i++) {
+        free(dataset->spellings[i].name);
+        free(dataset->spellings[i].other);
+    }
+    free(dataset->spellings);
+    for (size_t i = 0; i < dataset->folder_count; i++) {
+        free(dataset->folders[i].path);
+        if (dataset->folders[i].records)
+            text_fini(&dataset->folders[i].records->changed);
+        free(dataset->folders[i].records);
+    }
+    free(dataset->folders);
+    *dataset = (struct dataset){0};
+}
+
+static char *without_end_slashes(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return mem_strndup(path, length);
+}
+
+/* What the database says of itself does not tell which of several folders it is in. */
+static bool names_the_folder(const char *path, struct err *err)
+{
+    return err && strncmp(err->text, path, strlen(path)) == 0 ? false : err_wrap(err, "%s", path);
+}
+
+bool dataset_read(struct dataset *dataset, const char *path, struct err *err)
+{
+    AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return errno == ENOTDIR ? read_no_folder(path, err) : err_sys(err, "open %s", path);
+    size_t folder = dataset->folder_count++;
+    dataset->folders = mem_resize(dataset->folders, dataset->folder_count, sizeof *dataset->folders);
+    dataset->folders[folder] = (struct dataset_folder){.path = without_end_slashes(path)};
+    bool own = faccessat(dir, "run.db", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    dataset->folders[folder].layout = own ? DATASET_TARE : DATASET_STUDY;
+    if (!own)
+        return read_study(dataset, folder, dir, err);
+    return read_own(dataset, folder, err) || names_the_folder(path, err);
+}
+
+const char *dataset_mode(const struct dataset_experiment *experiment)
+{
+    return experiment->parallel ? "parallel" : experiment->mode ? experiment->mode : "sequential";
+}
+
+enum goal dataset_goal(const struct dataset *dataset, const char *metric)
+{
+    enum goal said = GOAL_UNKNOWN;
+    for (size_t i = 0; i < dataset->count && said == GOAL_UNKNOWN; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            if (strcmp(dataset->items[i].metrics[m].name, metric) == 0)
+                said = dataset->items[i].metrics[m].goal;
+    return goal_of(said, metric);
+}
+
+size_t dataset_not_finite(const struct dataset *dataset, const char *metric)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct reading value = dataset_metric(&dataset->items[i], metric);
+        count += value.valid && !isfinite(value.value);
+    }
+    return count;
+}
+
+void dataset_metrics(const struct dataset *dataset, struct strv *out)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t m = 0; m < dataset->items[i].metric_count; m++)
+            strv_add_once(out, dataset->items[i].metrics[m].name);
+}
+
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++)
+        if (strcmp(experiment->metrics[i].name, name) == 0)
+            return experiment->metrics[i].value;
+    return (struct reading){0};
+}
+
+const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name)
+{
+    for (size_t i = 0; i < experiment->param_count; i++)
+        if (strcmp(experiment->params[i].name, name) == 0)
+            return &experiment->params[i].value;
+    return NULL;
+}
+
+struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name)
+{
+    const struct value *value = dataset_param(experiment, name);
+    if (value && value->kind == VALUE_INT)
+        return (struct reading){(double)value->integer, true};
+    if (value && value->kind == VALUE_FLOAT && isfinite(value->real))
+        return (struct reading){value->real, true};
+    if (value && value->kind == VALUE_BOOL)
+        return (struct reading){value->truth, true};
+    return (struct reading){0};
+}
+
+struct reading dataset_energy(const struct dataset_experiment *experiment)
+{
+    if (experiment->gpu.energy_j.valid || experiment->gpu.source)
+        return experiment->gpu.energy_j;
+    return experiment->recorded[RECORDED_GPU_TOTAL];
+}
+
+struct reading dataset_power(const struct dataset_experiment *experiment)
+{
+    if (experiment->gpu.power_mean_w.valid || experiment->gpu.source)
+        return experiment->gpu.power_mean_w;
+    return experiment->recorded[RECORDED_GPU_MEAN];
+}
+
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    const struct dataset_folder *folder = &dataset->folders[experiment->folder];
+    int64_t offset_s = experiment->has_utc_offset ? experiment->utc_offset_s : folder->has_zone ? folder->zone_s : 0;
+    return experiment->end_local_ns - offset_s * NS_PER_S;
+}
+
+char *dataset_zone_text(const struct dataset *dataset, size_t folder)
+{
+    const struct dataset_folder *of = &dataset->folders[folder];
+    AUTO_STRV struct strv zones = {0};
+    char offset[16];
+    clock_format_offset(of->zone_s, offset);
+    if (of->layout == DATASET_STUDY)
+        return of->has_zone ? mem_printf("times as written; by its samples they are UTC%s", offset)
+                            : mem_strdup("times as written, their zone is not recorded");
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->folder != folder || !experiment->has_end)
+            continue;
+        clock_format_offset(experiment->utc_offset_s, offset);
+        AUTO_FREE char *zone =
+            experiment->has_utc_offset ? mem_printf("UTC%s", offset) : mem_strdup("UTC, as its zone was not recorded");
+        strv_add_once(&zones, zone);
+    }
+    AUTO_FREE char *joined = strv_join(&zones, " and ");
+    return mem_printf("times in %s", zones.count ? joined : "UTC");
+}
+
+/* Decimals of a second, as nanoseconds. */
+static bool read_fraction(const char *at, int64_t *ns)
+{
+    int64_t scale = NS_PER_S / 10;
+    *ns = 0;
+    if (!*at)
+        return true;
+    if (*at++ != '.' || !*at)
+        return false;
+    for (; *at; at++, scale /= 10) {
+        if (*at < '0' || *at > '9')
+            return false;
+        *ns += (*at - '0') * scale;
+    }
+    return true;
+}
+
+bool dataset_parse_time(const char *text, int64_t *local_ns)
+{
+    struct tm tm = {0};
+    int used = 0, year, month;
+    if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &tm.tm_mday, &used) != 3 || used < 8)
+        return false;
+    const char *rest = text + used;
+    if (*rest) {
+        int clock = 0;
+        if ((*rest != ' ' && *rest != 'T') || sscanf(rest + 1, "%2d:%2d%n", &tm.tm_hour, &tm.tm_min, &clock) != 2 ||
+            !clock)
+            return false;
+        rest += 1 + clock;
+        if (*rest == ':') {
+            int seconds = 0;
+            if (sscanf(rest + 1, "%2d%n", &tm.tm_sec, &seconds) != 1 || !seconds)
+                return false;
+            rest += 1 + seconds;
+        }
+    }
+    int64_t ns;
+    if (!read_fraction(rest, &ns) || year < 1970 || year > 2200 || month < 1 || month > 12 || tm.tm_mday < 1 ||
+        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 || tm.tm_sec < 0 ||
+        tm.tm_sec > 60)
+        return false;
+    tm.tm_year = year - 1900;
+    tm.tm_mon = month - 1;
+    int day = tm.tm_mday;
+    int64_t seconds = timegm(&tm);
+    *local_ns = seconds * NS_PER_S + ns;
+    return tm.tm_mday == day; /* the 31st of February becomes another day */
+}
+
+void dataset_format_time(int64_t local_ns, char out[40])
+{
+    time_t seconds = (time_t)(local_ns / NS_PER_S);
+    struct tm tm = {0};
+    char date[24] = "";
+    gmtime_r(&seconds, &tm);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out, 40, "%s.%06lld", date, (long long)(local_ns % NS_PER_S / 1000));
+}

@@ -1,0 +1,259 @@
+/* dataset: the experiments of one or more folders in memory, whoever made them: tare, or the study's scripts. What
+ * audit, stats, compare and export work on. */
+#ifndef TARE_RESULTS_JUDGE_DATASET_H
+#define TARE_RESULTS_JUDGE_DATASET_H
+
+#include "base/err.h"
+#include "base/goal.h"
+#include "base/reading.h"
+#include "base/strv.h"
+#include "base/value.h"
+#include "measure/guard/evidence.h"
+#include "results/store/facts.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dataset_layout { DATASET_STUDY, DATASET_TARE };
+
+struct dataset_param {
+    char *name;
+    struct value value;
+};
+
+struct dataset_metric {
+    char *name;
+    struct reading value; /* may be NaN or infinite: a training that diverged says so, and that is no absent value */
+    enum goal goal;       /* what the registry said; GOAL_UNKNOWN: nothing */
+};
+
+/* Something that speaks against the figures, or that one should know. */
+struct dataset_evidence {
+    char *kind;                  /* of measure/guard/evidence.h */
+    char *text;                  /* what was seen, with figures */
+    struct reading from_s, to_s; /* since the experiment's start */
+    unsigned quantities;         /* those that it speaks against, a mask; 0: those of its kind */
+};
+
+/* One lasting change in a trace: two levels. */
+struct dataset_step {
+    bool found;
+    double at_s; /* since the experiment's start */
+    double before, after;
+    double explained; /* share of the variance that the two levels explain */
+};
+
+/* Files of an experiment that are not there. */
+enum {
+    MISSING_POWER = 1,
+    MISSING_UTILISATION = 2,
+    MISSING_TEMPERATURE = 4,
+    MISSING_PERF = 8,       /* cpu_energy_raw.txt */
+    MISSING_PERF_SUMS = 16, /* cpu_energy.txt */
+    MISSING_ALL = 31,       /* of energy/ */
+    MISSING_RECORD = 32     /* experiment.json */
+};
+
+/* What the samples of the GPU show, computed anew (study); tare's own meter's figures (tare). */
+struct dataset_gpu {
+    struct reading energy_j, half_width_j;  /* 95 % of the read-out */
+    struct reading net_j, net_half_width_j; /* of what the bare idle GPU would have drawn; tare's own alone */
+    struct reading samples_sum_j;           /* study: the sum of the samples, as the study recorded it */
+    struct reading power_mean_w, power_min_w, power_max_w, power_deviation_w;
+    struct reading power_cv_within;
+    struct reading temperature_start_c; /* study: the first sample; tare: what the guard saw before the start */
+    struct reading sm_clock_start_mhz, memory_clock_start_mhz, sm_clock_mean_mhz; /* tare */
+    struct reading temperature_mean_c, temperature_max_c, utilisation_mean_percent, utilisation_max_percent;
+    struct reading sampled_share; /* of the window */
+    struct reading longest_gap_s;
+    struct reading window_s; /* the length that the energy is of */
+    const char *window_from; /* "perf", "duration", "trace", "meter"; NULL: no energy */
+    size_t samples;
+    const char *source;                       /* "samples", "meter"; NULL: none */
+    unsigned missing;                         /* study: MISSING_* */
+    struct reading early_utilisation_percent; /* highest in the first two seconds */
+    struct reading early_power_w;             /* lowest of the first two seconds */
+    struct reading first_power_w;             /* the first sample */
+    struct reading
+        low_power_w; /* lowest mean of three neighbouring spans of the trace: what it draws at its quietest */
+    struct reading idle_share, longest_idle_s; /* of the samples below 5 % of utilisation */
+    struct dataset_step power_step, utilisation_step;
+    struct dataset_step power_fall; /* the same of falls alone, behind its start */
+};
+
+/* What summary.csv says, in the study's columns. */
+enum dataset_recorded {
+    RECORDED_CPU_PACKAGE,
+    RECORDED_CPU_RAM,
+    RECORDED_CPU_TOTAL,
+    RECORDED_GPU_MEAN,
+    RECORDED_GPU_MAX,
+    RECORDED_GPU_MIN,
+    RECORDED_GPU_TOTAL,
+    RECORDED_TEMPERATURE_MEAN,
+    RECORDED_TEMPERATURE_MAX,
+    RECORDED_UTILISATION_MEAN,
+    RECORDED_UTILISATION_MAX,
+    RECORDED_COUNT
+};
+const char *dataset_recorded_name(enum dataset_recorded column); /* "energy_cpu_pkg_joules" */
+
+/* A GPU that an experiment was measured on. */
+struct dataset_board {
+    char *uuid;
+    double energy_j;
+    struct reading half_width_j; /* of its read-out, 95 % */
+    double gain_bound;           /* by which share its sensor may be off at most; 0: nobody states that */
+};
+
+/* Where it ran, as texts; NULL: not known. The study did not record any. */
+enum dataset_fact {
+    FACT_NODE,
+    FACT_LANE, /* node and GPUs */
+    FACT_GPU_MODEL,
+    FACT_POWER_LIMIT,
+    FACT_CLOCKS_MAX, /* that the GPU can reach: multiprocessors and memory */
+    FACT_CLOCKS_SET, /* that it is set to (application clocks) */
+    FACT_CPU,
+    FACT_DRIVER,
+    FACT_KERNEL,
+    DATASET_FACTS
+};
+
+struct dataset_experiment {
+    size_t folder; /* index into the folders */
+    size_t line;   /* of summary.csv, from 1; 0: no row */
+    char *id;
+    char *repo, *model;     /* "" where unknown */
+    char *background;       /* "repo model" of a parallel one, or NULL */
+    json_t *background_job; /* the same as an entry of settings has it, with hyperparameters; NULL: not known */
+    bool parallel;
+    struct reading start_after_s; /* as its settings entry says */
+    const char *mode; /* "mutation", "default"; of a parallel one: its foreground's; NULL: not recorded (study) */
+    size_t block;     /* of the plan, from 1, where it was ordered in blocks; 0: there are none */
+    bool has_success, success;
+    bool has_end;
+    int64_t end_local_ns; /* when it ended: the local time's fields as if they were UTC */
+    bool has_utc_offset;  /* tare: it was recorded; not: an older run's times are UTC */
+    int64_t utc_offset_s;
+    bool has_start; /* of the attempt whose figures these are; tare */
+    int64_t start_utc_ns;
+    struct reading duration_s;
+    int64_t retries;
+    struct dataset_param *params;
+    size_t param_count;
+    struct dataset_metric *metrics;
+    size_t metric_count;
+    struct reading recorded[RECORDED_COUNT];
+    char *error;    /* why it failed, or NULL */
+    bool judged;    /* it has ended and something of it can be judged */
+    bool unwatched; /* tare: it ended before verdicts were given: nothing that is not there says that it is clean */
+    struct dataset_gpu gpu;
+    struct reading user_s, system_s, memory_peak_bytes; /* of its processes on the host; tare */
+    struct reading cpu_j, cpu_half_width_j, dram_j;     /* of the packages; of their memory */
+    struct dataset_evidence *evidence;
+    size_t evidence_count, evidence_room;
+    struct check_result checks[CHECKS]; /* one for each check that there is something to say of */
+    size_t check_count;
+    struct verdicts verdicts; /* of its quantities */
+    enum verdict verdict;     /* of the row */
+    char *facts[DATASET_FACTS];
+    struct dataset_board *boards; /* none: not known, as of the study */
+    size_t board_count;
+    json_t *attempts; /* lists of rows, of runs of tare; NULL: not known */
+    json_t *epochs;
+};
+
+/* What is amiss with a folder as a whole; no experiment's evidence. */
+struct dataset_problem {
+    size_t folder;
+    char *text;
+};
+
+struct dataset_folder {
+    char *path;
+    enum dataset_layout layout;
+    bool has_summary;
+    size_t summary_rows; /* rows of summary.csv, well-formed or not */
+    size_t folders;      /* experiments' folders found */
+    size_t without_row, without_folder;
+    struct records_report *records; /* of dataset_verify_records; NULL: it was not called, or a folder of the study */
+    bool has_zone;
+    int64_t zone_s; /* local time is this much ahead of UTC; study: by the samples; tare: of its first experiment */
+};
+
+/* A hyperparameter that experiments name in ways that differ by case alone. */
+struct dataset_spelling {
+    char *name, *other;
+    bool apart; /* an experiment has both, so they are two; else all are called name */
+};
+
+struct dataset {
+    struct dataset_folder *folders;
+    size_t folder_count;
+    struct dataset_experiment *items; /* by folder, in the order of summary.csv */
+    size_t count;
+    size_t room;
+    struct dataset_problem *problems;
+    size_t problem_count, problem_room;
+    struct dataset_spelling *spellings; /* of audit_join_names */
+    size_t spelling_count;
+};
+
+/* Reads one more folder: of tare (run.db in it) or of the study. Nothing in it is changed, no link in it is followed.
+ * False: it is neither, or cannot be read at all. Evidence is found by audit_judge. */
+bool dataset_read(struct dataset *dataset, const char *path, struct err *err);
+void dataset_fini(struct dataset *dataset);
+
+/* Whether the records of each run of tare are what its runner wrote: records of its folder. */
+void dataset_verify_records(struct dataset *dataset);
+
+struct dataset_experiment *dataset_add(struct dataset *dataset);
+void dataset_evidence(struct dataset_experiment *experiment, const char *kind, struct reading from_s,
+                      struct reading to_s, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The last evidence speaks against these quantities alone, a mask. */
+void dataset_evidence_touches(struct dataset_experiment *experiment, unsigned quantities);
+/* The outcome of a check; of two for one check the worse stays: failed, not made, passed, not needed. */
+void dataset_check(struct dataset_experiment *experiment, enum check check, enum check_outcome outcome,
+                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool dataset_check_passed(const struct dataset_experiment *experiment, enum check check);
+bool dataset_has_evidence(const struct dataset_experiment *experiment, const char *kind);
+void dataset_problem(struct dataset *dataset, size_t folder, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "mutation", "default", "parallel"; "sequential": one training at a time, and nobody wrote down which of the two. */
+const char *dataset_mode(const struct dataset_experiment *experiment);
+
+/* Whether less or more of a metric is better: as the registry of the first experiment that has it said, else by its
+ * name. */
+enum goal dataset_goal(const struct dataset *dataset, const char *metric);
+
+/* How many values of a metric are NaN or infinite. */
+size_t dataset_not_finite(const struct dataset *dataset, const char *metric);
+
+/* Each metric's name once, in the order of the experiments. */
+void dataset_metrics(const struct dataset *dataset, struct strv *out);
+
+/* Not valid where there is none; may be NaN or infinite. */
+struct reading dataset_metric(const struct dataset_experiment *experiment, const char *name);
+const struct value *dataset_param(const struct dataset_experiment *experiment, const char *name);
+struct reading dataset_param_number(const struct dataset_experiment *experiment, const char *name);
+
+/* The energy to believe: that of the samples or the meter; else, of a folder whose traces are not there, what was
+ * recorded. */
+struct reading dataset_energy(const struct dataset_experiment *experiment);
+struct reading dataset_power(const struct dataset_experiment *experiment);
+
+/* When it ended, comparable over folders of several zones as far as those are known. */
+int64_t dataset_end_utc_ns(const struct dataset *dataset, const struct dataset_experiment *experiment);
+
+/* In which zone a folder's times are, and how that is known: "times in UTC+08:00". The caller frees it. */
+char *dataset_zone_text(const struct dataset *dataset, size_t folder);
+
+/* "YYYY-MM-DD HH:MM:SS", "T" between, date alone or with a fraction, as local time. */
+bool dataset_parse_time(const char *text, int64_t *local_ns);
+void dataset_format_time(int64_t local_ns, char out[40]); /* 2025-11-15T16:54:19.379192 */
+
+#endif

@@ -1,0 +1,260 @@
+#include "results/judge/export.h"
+
+#include "results/judge/audit_json.h"
+#include "results/judge/export_private.h"
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static const char *const table_names[EXPORT_TABLES] = {"experiments", "attempts", "epochs", "hyperparameters",
+                                                       "metrics",     "evidence", "samples"};
+
+const char *export_table_name(enum export_table table)
+{
+    return table_names[table];
+}
+
+static void add_cell(struct text *out, const json_t *value, bool exact)
+{
+    char number[32];
+    if (json_is_string(value))
+        (exact ? csv_add_exact : csv_add_cell)(out, json_string_value(value));
+    else if (json_is_integer(value))
+        text_addf(out, "%lld", (long long)json_integer_value(value));
+    else if (json_is_boolean(value))
+        text_add(out, json_is_true(value) ? "True" : "False");
+    else if (json_is_real(value)) {
+        number_shortest(json_real_value(value), number);
+        text_add(out, number);
+    }
+}
+
+/* Once there is enough to be worth it. */
+static void export_flush(struct export_writer *writer)
+{
+    enum { ENOUGH = 1 << 20 };
+    if (writer->out->length >= ENOUGH && !writer->broken)
+        writer->broken = !writer->flush(writer->context, writer->out, writer->err);
+    if (writer->out->length >= ENOUGH)
+        text_clear(writer->out);
+}
+
+void export_row(struct export_writer *writer, json_t *row)
+{
+    const char *key;
+    json_t *value;
+    size_t column = 0;
+    if (writer->format == EXPORT_JSON_LINES) {
+        json_print(row, writer->out);
+        text_add_char(writer->out, '\n');
+        json_decref(row);
+        export_flush(writer);
+        return;
+    }
+    json_object_foreach(row, key, value) if (!writer->begun)
+    {
+        text_add(writer->out, column++ ? "," : "");
+        csv_add_cell(writer->out, key);
+    }
+    if (!writer->begun)
+        text_add_char(writer->out, '\n');
+    writer->begun = true;
+    column = 0;
+    json_object_foreach(row, key, value)
+    {
+        text_add(writer->out, column++ ? "," : "");
+        add_cell(writer->out, value, writer->format == EXPORT_EXACT);
+    }
+    text_add_char(writer->out, '\n');
+    json_decref(row);
+    export_flush(writer);
+}
+
+/* What every table's rows begin with, to be joined by. */
+json_t *export_row_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    json_t *row = json_object();
+    json_object_set_new(row, "folder", json_text_or_null(dataset->folders[experiment->folder].path));
+    json_object_set_new(row, "experiment_id", json_text_or_null(experiment->id));
+    return row;
+}
+
+/* The verdict on each quantity, and which checks failed or could not be made. */
+static void add_verdicts(json_t *row, const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *checks = checks_compact(experiment->checks, experiment->check_count);
+    for (unsigned i = 0; i < QUANTITIES; i++) {
+        AUTO_FREE char *name = mem_printf("verdict_%s", quantity_name((enum quantity)i));
+        enum verdict verdict = experiment->verdicts.of[i];
+        json_object_set_new(row, name, json_text_or_null(verdict == VERDICT_NONE ? NULL : verdict_name(verdict)));
+    }
+    json_object_set_new(row, "checks", json_string(checks));
+}
+
+static void write_experiment(struct export_writer *writer, const struct dataset *dataset,
+                             const struct dataset_experiment *experiment)
+{
+    json_t *row = export_row_of(dataset, experiment);
+    char ended[40], offset[16];
+    dataset_format_time(experiment->end_local_ns, ended);
+    clock_format_offset(experiment->utc_offset_s, offset);
+    json_object_set_new(row, "repository", json_text_or_null(experiment->repo));
+    json_object_set_new(row, "model", json_text_or_null(experiment->model));
+    json_object_set_new(row, "mode", json_string(dataset_mode(experiment)));
+    json_object_set_new(row, "ended", json_text_or_null(experiment->has_end ? ended : NULL));
+    json_object_set_new(row, "training_success",
+                        experiment->has_success ? json_boolean(experiment->success) : json_null());
+    json_object_set_new(row, "verdict", json_string(verdict_name(experiment->verdict)));
+    json_set_reading(row, "duration_s", experiment->duration_s);
+    json_object_set_new(row, "retries", json_integer(experiment->retries));
+    json_set_reading(row, "gpu_energy_j", experiment->gpu.energy_j);
+    json_set_reading(row, "gpu_energy_half_width_j", experiment->gpu.half_width_j);
+    json_set_reading(row, "gpu_energy_recorded_j", experiment->recorded[RECORDED_GPU_TOTAL]);
+    json_set_reading(row, "gpu_power_mean_w", experiment->gpu.power_mean_w);
+    json_set_reading(row, "gpu_power_min_w", experiment->gpu.power_min_w);
+    json_set_reading(row, "gpu_power_max_w", experiment->gpu.power_max_w);
+    json_set_reading(row, "gpu_power_cv_within", experiment->gpu.power_cv_within);
+    json_set_reading(row, "gpu_utilisation_mean_percent", experiment->gpu.utilisation_mean_percent);
+    json_set_reading(row, "gpu_utilisation_max_percent", experiment->gpu.utilisation_max_percent);
+    json_set_reading(row, "gpu_temperature_start_c", experiment->gpu.temperature_start_c);
+    json_set_reading(row, "gpu_temperature_mean_c", experiment->gpu.temperature_mean_c);
+    json_set_reading(row, "gpu_temperature_max_c", experiment->gpu.temperature_max_c);
+    json_set_reading(row, "gpu_sm_clock_start_mhz", experiment->gpu.sm_clock_start_mhz);
+    json_set_reading(row, "gpu_memory_clock_start_mhz", experiment->gpu.memory_clock_start_mhz);
+    json_set_reading(row, "gpu_sm_clock_mean_mhz", experiment->gpu.sm_clock_mean_mhz);
+    json_set_reading(row, "sampled_share", experiment->gpu.sampled_share);
+    json_set_reading(row, "longest_gap_s", experiment->gpu.longest_gap_s);
+    json_set_reading(row, "window_s", experiment->gpu.window_s);
+    json_set_reading(row, "cpu_energy_j", experiment->cpu_j);
+    json_set_reading(row, "dram_energy_j", experiment->dram_j);
+    json_set_reading(row, "gpu_energy_net_j", experiment->gpu.net_j);
+    json_set_reading(row, "gpu_energy_net_half_width_j", experiment->gpu.net_half_width_j);
+    json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    json_object_set_new(row, "utc_offset", json_text_or_null(experiment->has_utc_offset ? offset : NULL));
+    add_verdicts(row, experiment);
+    export_row(writer, row);
+}
+
+static void write_params(struct export_writer *writer, const struct dataset *dataset,
+                         const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->param_count; i++) {
+        json_t *row = export_row_of(dataset, experiment);
+        json_object_set_new(row, "name", json_text_or_null(experiment->params[i].name));
+        json_object_set_new(row, "value", value_to_json(&experiment->params[i].value));
+        export_row(writer, row);
+    }
+}
+
+static void write_metrics(struct export_writer *writer, const struct dataset *dataset,
+                          const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->metric_count; i++) {
+        json_t *row = export_row_of(dataset, experiment);
+        json_object_set_new(row, "name", json_text_or_null(experiment->metrics[i].name));
+        json_set_reading(row, "value", experiment->metrics[i].value);
+        export_row(writer, row);
+    }
+}
+
+static void write_evidence(struct export_writer *writer, const struct dataset *dataset,
+                           const struct dataset_experiment *experiment)
+{
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const struct dataset_evidence *evidence = &experiment->evidence[i];
+        json_t *row = export_row_of(dataset, experiment);
+        json_object_set_new(row, "kind", json_text_or_null(evidence->kind));
+        json_object_set_new(row, "weight", json_string(evidence_weight_name(evidence_weight(evidence->kind))));
+        json_set_reading(row, "from_s", evidence->from_s);
+        json_set_reading(row, "to_s", evidence->to_s);
+        json_object_set_new(row, "text", json_text_or_null(evidence->text));
+        export_row(writer, row);
+    }
+}
+
+static void write_list(struct export_writer *writer, const struct dataset *dataset,
+                       const struct dataset_experiment *experiment, const json_t *list, const char *const *keys)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *row = export_row_of(dataset, experiment);
+        for (const char *const *key = keys; *key; key++) {
+            json_t *value = json_object_get(json_array_get(list, i), *key);
+            json_object_set_new(row, *key, value ? json_incref(value) : json_null());
+        }
+        export_row(writer, row);
+    }
+}
+
+static const char *const attempt_keys[] = {"attempt",   "outcome", "reason", "duration_s",
+                                           "exit_code", "signal",  "error",  NULL};
+static const char *const epoch_keys[] = {"name",
+                                         "part",
+                                         "label",
+                                         "start_s",
+                                         "end_s",
+                                         "duration_s",
+                                         "source",
+                                         "gpu_energy_j",
+                                         "gpu_half_width_j",
+                                         "gpu_power_w",
+                                         "gpu_mem_peak_mib",
+                                         "cpu_energy_j",
+                                         "cpu_half_width_j",
+                                         "dram_energy_j",
+                                         "dram_half_width_j",
+                                         "host_mem_peak_mib",
+                                         NULL};
+
+/* The study kept its last attempt alone. */
+static void write_attempts(struct export_writer *writer, const struct dataset *dataset,
+                           const struct dataset_experiment *experiment)
+{
+    if (experiment->attempts) {
+        write_list(writer, dataset, experiment, experiment->attempts, attempt_keys);
+        return;
+    }
+    json_t *list = json_array(), *row = json_object();
+    json_object_set_new(row, "attempt", json_integer(experiment->retries + 1));
+    if (experiment->has_success)
+        json_object_set_new(row, "outcome", json_string(experiment->success ? "succeeded" : "failed"));
+    json_set_reading(row, "duration_s", experiment->duration_s);
+    json_object_set_new(row, "error", json_text_or_null(experiment->error));
+    json_array_append_new(list, row);
+    write_list(writer, dataset, experiment, list, attempt_keys);
+    json_decref(list);
+}
+
+static void write_epochs(struct export_writer *writer, const struct dataset *dataset,
+                         const struct dataset_experiment *experiment)
+{
+    write_list(writer, dataset, experiment, experiment->epochs, epoch_keys);
+}
+
+typedef void write_fn(struct export_writer *writer, const struct dataset *dataset,
+                      const struct dataset_experiment *experiment);
+
+bool export_make(const struct dataset *dataset, enum export_table table, enum export_format format,
+                 export_flush_fn *flush, void *context, struct err *err)
+{
+    static write_fn *const writers[EXPORT_TABLES] = {write_experiment, write_attempts, write_epochs,  write_params,
+                                                     write_metrics,    write_evidence, export_samples};
+    static const char *const heads[EXPORT_TABLES] = {
+        "",
+        "",
+        "folder,experiment_id,name,part,label,start_s,end_s,duration_s,source,gpu_energy_j,gpu_half_width_j,gpu_power_"
+        "w,"
+        "gpu_mem_peak_mib,cpu_energy_j,cpu_half_width_j,dram_energy_j,dram_half_width_j,host_mem_peak_mib\n",
+        "folder,experiment_id,name,value\n",
+        "folder,experiment_id,name,value\n",
+        "folder,experiment_id,kind,weight,from_s,to_s,text\n",
+        "folder,experiment_id,timestamp,device,quantity,value\n"};
+    AUTO_TEXT struct text text = {0};
+    struct export_writer writer = {.format = format, .out = &text, .flush = flush, .context = context, .err = err};
+    for (size_t i = 0; i < dataset->count && !writer.broken; i++)
+        writers[table](&writer, dataset, &dataset->items[i]);
+    /* A table without rows still says what its columns are. */
+    if (format != EXPORT_JSON_LINES && !writer.begun)
+        text_add(&text, heads[table]);
+    return !writer.broken && flush(context, &text, err);
+}

@@ -1,0 +1,157 @@
+#include "results/judge/figure.h"
+
+#include "base/value.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_DIGITS = 18, LONGEST = 100 };
+
+/* Powers of ten that are doubles exactly. */
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
+                                1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
+
+static bool is_digit(char c)
+{
+    return (unsigned)(c - '0') < 10;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Digits with at most one point and nothing else: both mantissa and power of ten are exact, so one division rounds
+ * once, and correctly. False: something else, or too long for it. */
+static inline bool read_plain(const char *at, const char *end, double *out)
+{
+    bool negative = at < end && *at == '-';
+    at += negative;
+    uint64_t mantissa = 0;
+    const char *from = at;
+    while (at < end && is_digit(*at))
+        mantissa = mantissa * 10 + (uint64_t)(*at++ - '0');
+    long digits = at - from, fraction = 0;
+    if (digits == 0 || digits > MOST_DIGITS)
+        return false;
+    if (at < end && *at == '.') {
+        from = ++at;
+        while (at < end && is_digit(*at))
+            mantissa = mantissa * 10 + (uint64_t)(*at++ - '0');
+        fraction = at - from;
+        if (fraction == 0 || digits + fraction > MOST_DIGITS)
+            return false;
+    }
+    if (at != end || mantissa > (UINT64_C(1) << 53))
+        return false;
+    double value = (double)mantissa / powers[fraction];
+    *out = negative ? -value : value;
+    return true;
+}
+
+static bool is_absent(const char *at, const char *end)
+{
+    static const char *const words[] = {"",
+                                        "[N/A]",
+                                        "[Not Supported]",
+                                        "nan",
+                                        "NaN",
+                                        "[Unknown Error]",
+                                        "[GPU requires reset]",
+                                        "Not Supported",
+                                        "None",
+                                        "null",
+                                        "-",
+                                        "<not supported>",
+                                        "<not counted>",
+                                        "ERR!"};
+    size_t length = (size_t)(end - at);
+    if (length == 3 && memcmp(at, "N/A", 3) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == length && memcmp(words[i], at, length) == 0)
+            return true;
+    return false;
+}
+
+/* Groups of three digits behind the first comma: "1,234,567.8". Copies without the commas; 0: not so. */
+static size_t without_commas(const char *at, const char *end, char out[LONGEST])
+{
+    size_t length = 0;
+    const char *s = at < end && *at == '-' ? at + 1 : at;
+    long group = 0, groups = 0;
+    if (s > at)
+        out[length++] = '-';
+    for (; s < end && (is_digit(*s) || *s == ','); s++) {
+        if (*s != ',') {
+            group++;
+            out[length++] = *s;
+            continue;
+        }
+        if (group == 0 || group > 3 || (groups > 0 && group != 3))
+            return 0;
+        group = 0;
+        groups++;
+    }
+    if (groups > 0 && group != 3)
+        return 0;
+    while (s < end)
+        out[length++] = *s++;
+    return length;
+}
+
+static const char *before_unit(const char *at, const char *end)
+{
+    static const char *const units[] = {"W", "%", "C", "J", "MiB", "Joules"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        long length = (long)strlen(units[i]);
+        if (end - at <= length || memcmp(end - length, units[i], (size_t)length) != 0)
+            continue;
+        end -= length;
+        while (end > at && is_blank(end[-1]))
+            end--;
+        return end;
+    }
+    return end;
+}
+
+/* All that is not plain. */
+static enum figure_kind read_slow(const char *at, const char *end, double *out)
+{
+    char text[LONGEST + 1];
+    if (is_absent(at, end))
+        return FIGURE_ABSENT;
+    if (end - at >= LONGEST)
+        return FIGURE_BAD;
+    end = before_unit(at, end);
+    size_t length = without_commas(at, end, text);
+    text[length] = '\0';
+    if (length == 0 || strlen(text) != length)
+        return FIGURE_BAD;
+    return number_parse(text, out) && isfinite(*out) ? FIGURE_IS : FIGURE_BAD;
+}
+
+enum figure_kind figure_read(const char *at, const char *end, double *out)
+{
+    if (read_plain(at, end, out))
+        return FIGURE_IS;
+    while (at < end && is_blank(*at))
+        at++;
+    while (end > at && is_blank(end[-1]))
+        end--;
+    return read_plain(at, end, out) ? FIGURE_IS : read_slow(at, end, out);
+}
+
+bool figure_read_whole(const char *at, const char *end, int64_t *out)
+{
+    if (at == end || end - at > MOST_DIGITS)
+        return false;
+    int64_t value = 0;
+    for (; at < end; at++) {
+        if (!is_digit(*at))
+            return false;
+        value = value * 10 + (*at - '0');
+    }
+    *out = value;
+    return true;
+}

@@ -1,0 +1,313 @@
+#include "results/judge/figures.h"
+
+#include "results/judge/figures_effects.h"
+#include "results/judge/figures_interactions.h"
+#include "results/judge/judge.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double J_PER_KWH = 3.6e6;
+static const char *const quantities[] = {"gpu_energy_j", "gpu_energy_kwh", "gpu_power_w", "duration_s", "cpu_energy_j"};
+
+static struct reading value_of(const struct dataset_experiment *experiment, const char *name)
+{
+    struct reading energy = dataset_energy(experiment);
+    if (strcmp(name, "gpu_energy_j") == 0)
+        return energy;
+    if (strcmp(name, "gpu_energy_kwh") == 0)
+        return (struct reading){energy.value / J_PER_KWH, energy.valid};
+    if (strcmp(name, "gpu_power_w") == 0)
+        return dataset_power(experiment);
+    if (strcmp(name, "duration_s") == 0)
+        return experiment->duration_s;
+    if (strcmp(name, "cpu_energy_j") == 0)
+        return experiment->cpu_j.valid ? experiment->cpu_j : experiment->recorded[RECORDED_CPU_PACKAGE];
+    return dataset_metric(experiment, name);
+}
+
+struct reading figures_value(const struct dataset_experiment *experiment, const char *name)
+{
+    struct reading value = value_of(experiment, name);
+    return (struct reading){value.value, value.valid && isfinite(value.value)};
+}
+
+static bool counts(const struct dataset_experiment *experiment, const struct figures_options *options)
+{
+    if (experiment->verdict == VERDICT_NONE)
+        return false;
+    if (options->all_verdicts)
+        return true;
+    return options->clean_only ? verdict_is_safe(experiment->verdict, experiment->success)
+                               : experiment->verdict != VERDICT_CONTAMINATED;
+}
+
+static void take_members(const struct dataset *dataset, const size_t *order, size_t count,
+                         const struct figures_options *options, struct figures_group *group)
+{
+    group->like = &dataset->items[order[0]];
+    group->items = mem_array(count, sizeof *group->items);
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[order[i]];
+        group->total++;
+        if (!experiment->success && !experiment->has_success)
+            group->not_ended++;
+        else if (!experiment->success)
+            group->failed++;
+        else if (!counts(experiment, options))
+            group->left_out++;
+        else
+            group->items[group->count++] = order[i];
+    }
+}
+
+/* Of drawn hyperparameters the mean of each setting: its repeats say nothing of other draws. */
+static void values_of(const struct dataset *dataset, const struct figures_group *group, const char *name, double *out,
+                      struct figure *figure)
+{
+    AUTO_FREE double *sum = mem_array(group->count + 1, sizeof *sum);
+    AUTO_FREE size_t *runs = mem_array(group->count + 1, sizeof *runs);
+    for (size_t i = 0; i < group->count; i++) {
+        size_t at = group->setting ? group->setting[i] : i;
+        struct reading value = value_of(&dataset->items[group->items[i]], name);
+        bool finite = value.valid && isfinite(value.value);
+        sum[at] += finite ? value.value : 0;
+        runs[at] += finite;
+        figure->runs += finite;
+        figure->not_finite += value.valid && !finite;
+    }
+    for (size_t i = 0; i < group->count; i++)
+        if (runs[i])
+            out[figure->n++] = sum[i] / (double)runs[i];
+}
+
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest)
+{
+    if (lowest < 0)
+        return STATS_ANY;
+    if (!is_metric)
+        return STATS_POSITIVE;
+    if (goal_is_share(name) && highest <= 100)
+        return highest <= 1 ? STATS_SHARE : STATS_PERCENT;
+    return goal == GOAL_MINIMIZE ? STATS_POSITIVE : STATS_ANY;
+}
+
+/* Of the finite ones; sorts them. */
+static void describe(struct figure *figure, double *values)
+{
+    stats_sort(values, figure->n);
+    enum stats_scale scale = figure->scale =
+        figures_scale(figure->name, figure->is_metric, figure->goal, values[0], values[figure->n - 1]);
+    figure->mean = stats_mean(values, figure->n);
+    figure->median = stats_median(values, figure->n);
+    figure->deviation = stats_deviation(values, figure->n);
+    figure->mean_interval = stats_mean_interval(values, figure->n, scale, &figure->mean_why);
+    figure->median_interval = stats_median_interval_on(values, figure->n, scale, &figure->median_why);
+    figure->lowest = (struct reading){values[0], true};
+    figure->highest = (struct reading){values[figure->n - 1], true};
+}
+
+/* Of those that have the quantity. */
+static void measure(const struct dataset *dataset, const struct figures_group *group, const char *name,
+                    struct figure *out)
+{
+    AUTO_FREE size_t *items = mem_array(group->count + 1, sizeof *items);
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        if (figures_value(&dataset->items[group->items[i]], name).valid)
+            items[count++] = group->items[i];
+    measurement_of_mean(dataset, name, items, count, &out->measurement);
+}
+
+/* The values of a quantity, each times so much, under a name. */
+static void add_scaled(const struct dataset *dataset, struct figures_group *group, const char *name, const char *of,
+                       double times, bool is_metric)
+{
+    AUTO_FREE double *values = mem_array(group->count + 1, sizeof *values);
+    struct figure figure = {.is_metric = is_metric, .goal = is_metric ? dataset_goal(dataset, name) : GOAL_UNKNOWN};
+    values_of(dataset, group, of, values, &figure);
+    for (size_t i = 0; i < figure.n; i++)
+        values[i] *= times;
+    if (figure.n == 0 && figure.not_finite == 0)
+        return;
+    figure.name = mem_strdup(name);
+    measure(dataset, group, of, &figure);
+    if (figure.n)
+        describe(&figure, values);
+    group->figures = mem_resize(group->figures, group->figure_count + 1, sizeof *group->figures);
+    group->figures[group->figure_count++] = figure;
+}
+
+static void add_figure(const struct dataset *dataset, struct figures_group *group, const char *name, bool is_metric)
+{
+    add_scaled(dataset, group, name, name, 1, is_metric);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_figures(const struct dataset *dataset, struct figures_group *group,
+                        const struct figures_options *options)
+{
+    AUTO_STRV struct strv metrics = {0};
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
+        add_figure(dataset, group, quantities[i], false);
+        if (options->carbon_g_per_kwh.valid && strcmp(quantities[i], "gpu_energy_kwh") == 0)
+            add_scaled(dataset, group, "gpu_co2e_g", quantities[i], options->carbon_g_per_kwh.value, false);
+    }
+    for (size_t i = 0; i < group->count; i++)
+        for (size_t m = 0; m < dataset->items[group->items[i]].metric_count; m++)
+            strv_add_once(&metrics, dataset->items[group->items[i]].metrics[m].name);
+    if (metrics.count)
+        qsort(metrics.items, metrics.count, sizeof *metrics.items, compare_names);
+    for (size_t i = 0; i < metrics.count; i++)
+        add_figure(dataset, group, metrics.items[i], true);
+}
+
+static struct reading by_name(const struct dataset_experiment *experiment, const void *name)
+{
+    return figures_value(experiment, name);
+}
+
+static struct audit_spread spread_of(const struct dataset *dataset, const struct figures_group *group, const char *name,
+                                     bool *mixed)
+{
+    struct audit_spread identical = audit_spread_of(dataset, group->items, group->count, false, by_name, name);
+    *mixed = !identical.cv.valid;
+    return *mixed ? audit_spread_of(dataset, group->items, group->count, true, by_name, name) : identical;
+}
+
+static void add_spreads(const struct dataset *dataset, struct figures_group *group, double precision)
+{
+    double sum = 0;
+    size_t n = 0;
+    group->power_cv_between = spread_of(dataset, group, "gpu_power_w", &group->mixed);
+    if (group->power_cv_between.cv.valid)
+        group->power_cv_interval =
+            stats_cv_interval(group->power_cv_between.cv.value, group->power_cv_between.freedom + 1);
+    for (size_t i = 0; i < group->count; i++) {
+        struct reading within = dataset->items[group->items[i]].gpu.power_cv_within;
+        sum += within.valid ? within.value : 0;
+        n += within.valid;
+    }
+    group->power_cv_within = n ? (struct reading){sum / (double)n, true} : (struct reading){0};
+    group->energy_cv_between = spread_of(dataset, group, "gpu_energy_j", &group->energy_mixed);
+    /* Repeats are of one setting: what settings differ by is none of their spread. */
+    if (group->energy_cv_between.cv.valid && !group->energy_mixed)
+        group->repeats = stats_repeats(group->energy_cv_between.cv.value, precision);
+}
+
+static void make_group(const struct dataset *dataset, const size_t *order, size_t count, const char *hyperparameters,
+                       const struct figures_options *options, struct figures *out)
+{
+    out->groups = mem_resize(out->groups, out->count + 1, sizeof *out->groups);
+    struct figures_group *group = &out->groups[out->count++];
+    *group = (struct figures_group){.hyperparameters = hyperparameters};
+    take_members(dataset, order, count, options, group);
+    if (hyperparameters && strcmp(hyperparameters, "drawn") == 0) {
+        group->setting = mem_array(group->count + 1, sizeof *group->setting);
+        group->settings = audit_settings(dataset, group->items, NULL, group->count, group->setting);
+    }
+    add_figures(dataset, group, options);
+    add_spreads(dataset, group, options->precision);
+    figures_add_front(dataset, group);
+    figures_add_effects(dataset, group, options->seed);
+    if (options->interactions)
+        figures_add_interactions(dataset, group);
+}
+
+/* Of experiments whose mode nobody wrote down: the hyperparameters, seeds too, of the only set of several alike, where
+ * all others, at least two, are there once each. Draws do not repeat, so these are the defaults. NULL: it is not so. */
+static char *repeated_key(const struct dataset *dataset, const size_t *order, size_t count)
+{
+    AUTO_STRV struct strv keys = {0};
+    const char *repeated = NULL;
+    size_t sets = 0, single = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!dataset->items[order[i]].mode)
+            strv_add_owned(&keys, audit_params_key_with_seeds(&dataset->items[order[i]]));
+    if (keys.count)
+        qsort(keys.items, keys.count, sizeof *keys.items, compare_names);
+    for (size_t from = 0, to; from < keys.count; from = to) {
+        for (to = from + 1; to < keys.count && strcmp(keys.items[from], keys.items[to]) == 0;)
+            to++;
+        if (to - from > 1) {
+            repeated = keys.items[from];
+            sets++;
+        } else {
+            single++;
+        }
+    }
+    return sets == 1 && single >= 2 ? mem_strdup(repeated) : NULL;
+}
+
+static const char *hyperparameters_of(const struct dataset_experiment *experiment, const char *default_key)
+{
+    if (experiment->mode)
+        return strcmp(experiment->mode, "default") == 0 ? "default" : "drawn";
+    if (!default_key)
+        return NULL;
+    AUTO_FREE char *key = audit_params_key_with_seeds(experiment);
+    return strcmp(key, default_key) == 0 ? "default" : "drawn";
+}
+
+/* Defaults, which are alike, and random draws are two things: each mode of a model is a group, and of parallel ones, or
+ * ones whose mode is not known, so are the two. */
+static void make_modes(const struct dataset *dataset, const size_t *order, size_t count,
+                       const struct figures_options *options, struct figures *out)
+{
+    static const char *const kinds[] = {NULL, "default", "drawn"};
+    AUTO_STRV struct strv modes = {0};
+    AUTO_FREE size_t *members = mem_array(count + 1, sizeof *members);
+    AUTO_FREE const char **kind = mem_array(count + 1, sizeof *kind);
+    AUTO_FREE char *default_key = repeated_key(dataset, order, count);
+    for (size_t i = 0; i < count; i++) {
+        strv_add_once(&modes, dataset_mode(&dataset->items[order[i]]));
+        kind[i] = hyperparameters_of(&dataset->items[order[i]], default_key);
+    }
+    if (modes.count)
+        qsort(modes.items, modes.count, sizeof *modes.items, compare_names);
+    for (size_t m = 0; m < modes.count; m++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            size_t n = 0;
+            for (size_t i = 0; i < count; i++)
+                if (kind[i] == kinds[k] && strcmp(dataset_mode(&dataset->items[order[i]]), modes.items[m]) == 0)
+                    members[n++] = order[i];
+            if (n)
+                make_group(dataset, members, n, kinds[k], options, out);
+        }
+}
+
+void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out)
+{
+    AUTO_FREE size_t *order = NULL;
+    AUTO_FREE size_t *groups = NULL;
+    size_t count = audit_group(dataset, &order, &groups);
+    *out = (struct figures){0};
+    for (size_t g = 0; g < count; g++)
+        make_modes(dataset, order + groups[g], groups[g + 1] - groups[g], options, out);
+    figures_adjust_effects(out);
+    figures_adjust_interactions(out);
+}
+
+void figures_fini(struct figures *figures)
+{
+    for (size_t g = 0; g < figures->count; g++) {
+        struct figures_group *group = &figures->groups[g];
+        for (size_t i = 0; i < group->figure_count; i++)
+            free(group->figures[i].name);
+        figures_fini_effects(group);
+        figures_fini_interactions(group);
+        free(group->figures);
+        free(group->items);
+        free(group->setting);
+        free(group->front);
+    }
+    free(figures->groups);
+    *figures = (struct figures){0};
+}

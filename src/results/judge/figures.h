@@ -1,0 +1,112 @@
+/* figures: what the experiments of a dataset say, by model and mode: means and medians with intervals, how far runs
+ * differ, which hyperparameter moves what, which runs nothing beats, how many repeats would do. */
+#ifndef TARE_RESULTS_JUDGE_FIGURES_H
+#define TARE_RESULTS_JUDGE_FIGURES_H
+
+#include "results/judge/dataset.h"
+#include "results/judge/identical.h"
+#include "results/judge/measurement.h"
+#include "stats/compare.h"
+
+struct figures_options {
+    bool clean_only;                 /* else all that are not contaminated */
+    bool all_verdicts;               /* contaminated ones too */
+    bool interactions;               /* of each two hyperparameters, too */
+    uint64_t seed;                   /* of the random orders that effects are tested by */
+    double precision;                /* half-width wanted of the mean energy, as a share of it: 0.05 */
+    struct reading carbon_g_per_kwh; /* given: "gpu_co2e_g" is one more quantity */
+};
+
+/* One quantity of a group: "gpu_energy_j", "gpu_energy_kwh", "gpu_co2e_g" where it is asked for, "gpu_power_w", "duration_s", "cpu_energy_j", or a
+ * metric. */
+struct figure {
+    char *name;
+    bool is_metric;
+    size_t n;          /* finite values: what the rest is of; of drawn hyperparameters a setting's mean is one */
+    size_t runs;       /* finite values of runs behind them */
+    size_t not_finite; /* NaN or infinite: a training that diverged */
+    enum goal goal;    /* of a metric */
+    enum stats_scale scale;
+    struct reading mean, median, deviation, lowest, highest;
+    struct stats_interval mean_interval, median_interval;
+    struct measurement measurement;    /* of the mean */
+    const char *mean_why, *median_why; /* why there is none; NULL: there is one, or no value */
+};
+
+/* A quantity where a hyperparameter has one value, or one of a range of values. */
+struct figure_level {
+    double from, to; /* the least and the greatest value there */
+    size_t n;
+    double median;
+    struct stats_interval interval; /* of that level alone */
+};
+
+/* A hyperparameter against a quantity. */
+struct figure_effect {
+    char *param;
+    const char *target; /* "gpu_energy_j" or the metric's name (borrowed from the group's figures) */
+    size_t n;           /* points: runs; where other hyperparameters differ, too, sets of runs alike but for the seed */
+    size_t runs;        /* behind them */
+    struct stats_rank rank;
+    double p_adjusted;           /* Holm, over all effects of the dataset */
+    struct figure_level *levels; /* ascending */
+    size_t level_count;
+};
+
+/* Whether what one hyperparameter does to a quantity depends on another. */
+struct figure_interaction {
+    char *params[2];
+    const char *target; /* as of an effect */
+    size_t n, runs;     /* settings; runs behind them */
+    double slope;       /* of the product, on the quantity's scale */
+    struct stats_interval interval;
+    double df, p, p_adjusted; /* Holm, over all interactions of the dataset */
+};
+
+struct figures_group {
+    const struct dataset_experiment *like; /* the first: repo, model, parallel */
+    /* "default", "drawn"; NULL: nobody wrote down which, and the hyperparameters do not tell. */
+    const char *hyperparameters;
+    size_t total, failed, not_ended, left_out; /* not_ended: without an outcome; left_out: for their verdict */
+    size_t *items;                             /* indices of those that count: successes that were not left out */
+    size_t count;
+    size_t *setting; /* of items: which of the settings it has; NULL: they were not drawn, and each run counts */
+    size_t settings;
+    struct figure *figures;
+    size_t figure_count;
+    /* Of mean power: among identical runs where there are such, else among all, and then it is mixed. */
+    struct audit_spread power_cv_between;
+    bool mixed;
+    struct stats_interval power_cv_interval;
+    struct reading power_cv_within; /* mean over the runs of each one's own */
+    struct audit_spread energy_cv_between;
+    bool energy_mixed;
+    size_t repeats; /* 0: cannot be told */
+    struct figure_effect *effects;
+    size_t effect_count;
+    struct figure_interaction *interactions; /* where they were asked for */
+    size_t interaction_count;
+    const char *interactions_why; /* why of a quantity there is none, or NULL */
+    const char *quality; /* the metric that the front is of (borrowed), or NULL: there is none whose goal is known */
+    enum goal quality_goal;
+    size_t *front; /* indices of the experiments on it, by energy */
+    size_t front_count;
+};
+
+struct figures {
+    struct figures_group *groups;
+    size_t count;
+};
+
+/* dataset: judged; must outlive out. */
+void figures_make(const struct dataset *dataset, const struct figures_options *options, struct figures *out);
+void figures_fini(struct figures *figures);
+
+/* What the values of a quantity can be, by its name (its goal, of a metric) and the least and greatest of them: energies, powers,
+ * times and losses are over 0; a metric whose name says so is a share. */
+enum stats_scale figures_scale(const char *name, bool is_metric, enum goal goal, double lowest, double highest);
+
+/* A quantity by its name; not valid where it is not known, or is not finite. */
+struct reading figures_value(const struct dataset_experiment *experiment, const char *name);
+
+#endif

@@ -1,0 +1,242 @@
+#include "results/judge/figures_effects.h"
+
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* LEAST: below, no rank correlation can be told from chance. A hyperparameter of more than MOST_LEVELS values is cut
+ * into ranges of about LEVEL_POINTS points. */
+enum { LEAST = 5, MOST_LEVELS = 8, LEVEL_POINTS = 6 };
+
+/* The one that most runs have, of those whose goal is known; of equal ones a score before a loss, then the first by
+ * name. */
+static void choose_quality(struct figures_group *group)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < group->figure_count; i++) {
+        const struct figure *figure = &group->figures[i];
+        bool score = figure->goal == GOAL_MAXIMIZE && group->quality_goal == GOAL_MINIMIZE;
+        if (figure->goal == GOAL_UNKNOWN || figure->n < most || (figure->n == most && !score))
+            continue;
+        most = figure->n;
+        group->quality = figure->name;
+        group->quality_goal = figure->goal;
+    }
+}
+
+struct point {
+    double energy, quality;
+    size_t index;
+};
+
+static int compare_energy(const void *a, const void *b)
+{
+    const struct point *left = a, *right = b;
+    if (left->energy != right->energy)
+        return left->energy > right->energy ? 1 : -1;
+    return (left->index > right->index) - (left->index < right->index);
+}
+
+void figures_add_front(const struct dataset *dataset, struct figures_group *group)
+{
+    choose_quality(group);
+    if (!group->quality)
+        return;
+    AUTO_FREE struct point *points = mem_array(group->count + 1, sizeof *points);
+    AUTO_FREE double *energy = mem_array(group->count + 1, sizeof *energy);
+    AUTO_FREE double *quality = mem_array(group->count + 1, sizeof *quality);
+    AUTO_FREE bool *front = mem_array(group->count + 1, sizeof *front);
+    size_t n = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+        struct reading joules = dataset_energy(experiment), score = figures_value(experiment, group->quality);
+        if (joules.valid && score.valid)
+            points[n++] = (struct point){
+                joules.value, group->quality_goal == GOAL_MINIMIZE ? -score.value : score.value, group->items[i]};
+    }
+    qsort(points, n, sizeof *points, compare_energy);
+    for (size_t i = 0; i < n; i++) {
+        energy[i] = points[i].energy;
+        quality[i] = points[i].quality;
+    }
+    stats_pareto(energy, quality, n, front);
+    group->front = mem_array(n + 1, sizeof *group->front);
+    for (size_t i = 0; i < n; i++)
+        if (front[i])
+            group->front[group->front_count++] = points[i].index;
+}
+
+/* A value of the hyperparameter, and what the quantity came to: of one run, or the mean of several alike. */
+struct effect_point {
+    char *key; /* of the hyperparameters; NULL: runs are not joined */
+    double x, y;
+    size_t runs;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct effect_point *left = a, *right = b;
+    return strcmp(left->key, right->key);
+}
+
+static int compare_x(const void *a, const void *b)
+{
+    const struct effect_point *left = a, *right = b;
+    return (left->x > right->x) - (left->x < right->x);
+}
+
+/* Whether a hyperparameter differs among the runs that is neither this one nor a seed. */
+static bool others_differ(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
+                          const char *param)
+{
+    for (size_t p = 0; p < params->count; p++) {
+        const char *name = params->items[p];
+        if (strcmp(name, param) == 0)
+            continue;
+        AUTO_FREE char *first = NULL;
+        for (size_t i = 0; i < group->count; i++) {
+            const struct value *value = dataset_param(&dataset->items[group->items[i]], name);
+            AUTO_FREE char *text = value ? value_key(value) : mem_strdup("");
+            if (first && strcmp(first, text) != 0)
+                return true;
+            if (!first)
+                first = steal_ptr(text);
+        }
+    }
+    return false;
+}
+
+/* Runs that are alike but for the seed repeat one another: where other hyperparameters differ, too, they would count
+ * those several times. */
+static size_t join_repeats(struct effect_point *points, size_t n)
+{
+    size_t joined = 0;
+    if (n)
+        qsort(points, n, sizeof *points, compare_keys);
+    for (size_t from = 0, to; from < n; from = to) {
+        struct effect_point point = points[from];
+        for (to = from + 1; to < n && strcmp(points[to].key, point.key) == 0; to++) {
+            point.y += points[to].y;
+            point.runs++;
+        }
+        point.y /= (double)point.runs;
+        for (size_t i = from; i < to; i++) {
+            free(points[i].key);
+            points[i].key = NULL;
+        }
+        point.key = NULL;
+        points[joined++] = point;
+    }
+    return joined;
+}
+
+static size_t points_of(const struct dataset *dataset, const struct figures_group *group, const struct strv *params,
+                        const char *param, const char *target, struct effect_point *out)
+{
+    bool join = group->setting || others_differ(dataset, group, params, param);
+    size_t n = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+        struct reading setting = dataset_param_number(experiment, param), value = figures_value(experiment, target);
+        if (setting.valid && value.valid)
+            out[n++] = (struct effect_point){join ? audit_params_key(experiment) : NULL, setting.value, value.value, 1};
+    }
+    return join ? join_repeats(out, n) : n;
+}
+
+/* points: by x; those of one x are not parted. */
+static void add_levels(struct figure_effect *effect, const struct effect_point *points, enum stats_scale scale)
+{
+    size_t n = effect->n, distinct = 1;
+    for (size_t i = 1; i < n; i++)
+        distinct += points[i].x != points[i - 1].x;
+    size_t ranges = n / LEVEL_POINTS < 2 ? 2 : n / LEVEL_POINTS > MOST_LEVELS ? MOST_LEVELS : n / LEVEL_POINTS;
+    size_t each = distinct <= MOST_LEVELS ? 1 : (n + ranges - 1) / ranges, least = each / 2 + 1;
+    AUTO_FREE double *y = mem_array(n + 1, sizeof *y);
+    effect->levels = mem_array(n, sizeof *effect->levels);
+    for (size_t from = 0, to; from < n; from = to) {
+        /* What would be left at the end is no range of its own. */
+        for (to = from;
+             to < n && (to - from < each || points[to].x == points[to - 1].x || (each > 1 && n - to < least)); to++)
+            y[to - from] = points[to].y;
+        struct figure_level *level = &effect->levels[effect->level_count++];
+        *level = (struct figure_level){.from = points[from].x, .to = points[to - 1].x, .n = to - from};
+        level->median = stats_median(y, level->n).value;
+        level->interval = stats_median_interval_on(y, level->n, scale, NULL);
+    }
+}
+
+static void add_effect(const struct dataset *dataset, struct figures_group *group, const struct strv *params,
+                       const char *param, const struct figure *figure, uint64_t seed)
+{
+    AUTO_FREE struct effect_point *points = mem_array(group->count + 1, sizeof *points);
+    AUTO_FREE double *x = mem_array(group->count + 1, sizeof *x);
+    AUTO_FREE double *y = mem_array(group->count + 1, sizeof *y);
+    struct figure_effect effect = {.target = figure->name};
+    effect.n = points_of(dataset, group, params, param, figure->name, points);
+    if (effect.n < LEAST)
+        return;
+    qsort(points, effect.n, sizeof *points, compare_x);
+    for (size_t i = 0; i < effect.n; i++) {
+        x[i] = points[i].x;
+        y[i] = points[i].y;
+        effect.runs += points[i].runs;
+    }
+    /* Each has its own stream, so that none depends on which others there are. */
+    struct rng rng;
+    AUTO_FREE char *stream =
+        mem_printf("%s %s %d %s %s", group->like->repo, group->like->model, group->like->parallel, param, figure->name);
+    rng_seed_named(&rng, seed, stream);
+    effect.rank = stats_spearman(x, y, effect.n, &rng);
+    if (!effect.rank.valid)
+        return;
+    effect.param = mem_strdup(param);
+    add_levels(&effect, points, figure->scale);
+    group->effects = mem_resize(group->effects, group->effect_count + 1, sizeof *group->effects);
+    group->effects[group->effect_count++] = effect;
+}
+
+void figures_add_effects(const struct dataset *dataset, struct figures_group *group, uint64_t seed)
+{
+    AUTO_STRV struct strv params = {0};
+    for (size_t i = 0; i < group->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[group->items[i]];
+        for (size_t p = 0; p < experiment->param_count; p++)
+            if (!audit_is_seed(experiment->params[p].name))
+                strv_add_once(&params, experiment->params[p].name);
+    }
+    for (size_t f = 0; f < group->figure_count; f++) {
+        const struct figure *figure = &group->figures[f];
+        if (figure->is_metric || strcmp(figure->name, "gpu_energy_j") == 0)
+            for (size_t p = 0; p < params.count; p++)
+                add_effect(dataset, group, &params, params.items[p], figure, seed);
+    }
+}
+
+void figures_fini_effects(struct figures_group *group)
+{
+    for (size_t i = 0; i < group->effect_count; i++) {
+        free(group->effects[i].param);
+        free(group->effects[i].levels);
+    }
+    free(group->effects);
+}
+
+/* One family: whoever looks at all of them is fooled once in twenty looks, not once in twenty lines. */
+void figures_adjust_effects(struct figures *figures)
+{
+    size_t count = 0, at = 0;
+    for (size_t g = 0; g < figures->count; g++)
+        count += figures->groups[g].effect_count;
+    AUTO_FREE double *p = mem_array(count + 1, sizeof *p);
+    for (size_t g = 0; g < figures->count; g++)
+        for (size_t i = 0; i < figures->groups[g].effect_count; i++)
+            p[at++] = figures->groups[g].effects[i].rank.p;
+    stats_adjust_holm(p, count);
+    at = 0;
+    for (size_t g = 0; g < figures->count; g++)
+        for (size_t i = 0; i < figures->groups[g].effect_count; i++)
+            figures->groups[g].effects[i].p_adjusted = p[at++];
+}

@@ -1,0 +1,228 @@
+#include "results/judge/identical.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "stats/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_one_of(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasecmp(name, *words) == 0)
+            return true;
+    return false;
+}
+
+bool audit_is_seed(const char *name)
+{
+    static const char *const seeds[] = {"seed", "random_seed", "manual_seed", NULL};
+    return is_one_of(name, seeds);
+}
+
+bool audit_is_epochs(const char *name)
+{
+    static const char *const epochs[] = {"epochs", "num_epochs", "n_epochs", "max_epochs", NULL};
+    return is_one_of(name, epochs);
+}
+
+/* A name, and how many experiments have it. */
+struct spelling {
+    const char *name;
+    size_t uses;
+};
+
+/* Of one name the spelling that most experiments have, then the one with small letters. */
+static int compare_spellings(const void *a, const void *b)
+{
+    const struct spelling *left = a, *right = b;
+    int order = strcasecmp(left->name, right->name);
+    if (order == 0 && left->uses != right->uses)
+        return left->uses > right->uses ? -1 : 1;
+    return order ? order : strcmp(right->name, left->name);
+}
+
+static size_t find_spellings(const struct dataset *dataset, struct spelling **out)
+{
+    size_t count = 0, room = 0;
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
+            const char *name = dataset->items[i].params[p].name;
+            size_t k = 0;
+            while (k < count && strcmp((*out)[k].name, name) != 0)
+                k++;
+            if (k == count) {
+                *out = mem_room(*out, count, &room, sizeof **out);
+                (*out)[count++] = (struct spelling){.name = name};
+            }
+            (*out)[k].uses++;
+        }
+    if (count)
+        qsort(*out, count, sizeof **out, compare_spellings);
+    return count;
+}
+
+static bool one_has_both(const struct dataset *dataset, const struct spelling *spellings, size_t count)
+{
+    for (size_t i = 0; i < dataset->count; i++) {
+        size_t has = 0;
+        for (size_t k = 0; k < count; k++)
+            has += dataset_param(&dataset->items[i], spellings[k].name) != NULL;
+        if (has > 1)
+            return true;
+    }
+    return false;
+}
+
+static void call_them(struct dataset *dataset, const char *name)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        for (size_t p = 0; p < dataset->items[i].param_count; p++) {
+            struct dataset_param *param = &dataset->items[i].params[p];
+            if (strcmp(param->name, name) != 0 && strcasecmp(param->name, name) == 0) {
+                free(param->name);
+                param->name = mem_strdup(name);
+            }
+        }
+}
+
+void audit_join_names(struct dataset *dataset)
+{
+    AUTO_FREE struct spelling *spellings = NULL;
+    size_t count = find_spellings(dataset, &spellings), first = dataset->spelling_count;
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && strcasecmp(spellings[to].name, spellings[from].name) == 0;)
+            to++;
+        bool apart = to - from > 1 && one_has_both(dataset, &spellings[from], to - from);
+        dataset->spellings =
+            mem_resize(dataset->spellings, dataset->spelling_count + to - from, sizeof *dataset->spellings);
+        for (size_t k = from + 1; k < to; k++)
+            dataset->spellings[dataset->spelling_count++] =
+                (struct dataset_spelling){mem_strdup(spellings[from].name), mem_strdup(spellings[k].name), apart};
+    }
+    /* The names that spellings has are freed by this. */
+    for (size_t k = first; k < dataset->spelling_count; k++)
+        if (!dataset->spellings[k].apart)
+            call_them(dataset, dataset->spellings[k].name);
+}
+
+static int compare_params(const void *a, const void *b)
+{
+    const struct dataset_param *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+/* Lengths stand before what they are of. */
+static char *params_key(const struct dataset_experiment *experiment, bool seeds)
+{
+    AUTO_TEXT struct text key = {0};
+    AUTO_FREE const struct dataset_param **params = mem_array(experiment->param_count + 1, sizeof *params);
+    size_t count = 0;
+    for (size_t i = 0; i < experiment->param_count; i++)
+        if (seeds || !audit_is_seed(experiment->params[i].name))
+            params[count++] = &experiment->params[i];
+    qsort(params, count, sizeof *params, compare_params);
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *value = value_key(&params[i]->value);
+        text_addf(&key, "%zu:%s%zu:%s", strlen(params[i]->name), params[i]->name, strlen(value), value);
+    }
+    return text_take(&key);
+}
+
+char *audit_params_key(const struct dataset_experiment *experiment)
+{
+    return params_key(experiment, false);
+}
+
+char *audit_params_key_with_seeds(const struct dataset_experiment *experiment)
+{
+    return params_key(experiment, true);
+}
+
+struct keyed {
+    char *key;
+    size_t index;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct keyed *left = a, *right = b;
+    int order = strcmp(left->key, right->key);
+    return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+/* For each of the experiments the next one with the same hyperparameters, or count; first: none before it has them. */
+static void chain(const struct dataset *dataset, const size_t *items, size_t count, bool mixed, size_t *next,
+                  bool *first)
+{
+    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct keyed){mixed ? mem_strdup("") : audit_params_key(&dataset->items[items[i]]), i};
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        first[keys[i].index] = i == 0 || strcmp(keys[i].key, keys[i - 1].key) != 0;
+        next[keys[i].index] = i + 1 < count && strcmp(keys[i].key, keys[i + 1].key) == 0 ? keys[i + 1].index : count;
+    }
+    for (size_t i = 0; i < count; i++)
+        free(keys[i].key);
+}
+
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting)
+{
+    AUTO_FREE struct keyed *keys = mem_array(count + 1, sizeof *keys);
+    AUTO_FREE size_t *first = mem_array(count + 1, sizeof *first);
+    size_t settings = 0;
+    for (size_t i = 0; i < count; i++) {
+        AUTO_FREE char *key = audit_params_key(&dataset->items[items[i]]);
+        keys[i] = (struct keyed){mem_printf("%zu %s", part ? part[i] : 0, key), i};
+    }
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && strcmp(keys[i].key, keys[i - 1].key) == 0;
+        first[keys[i].index] = same ? first[keys[i - 1].index] : keys[i].index;
+    }
+    for (size_t i = 0; i < count; i++)
+        setting[i] = first[i] == i ? settings++ : setting[first[i]];
+    for (size_t i = 0; i < count; i++)
+        free(keys[i].key);
+    return settings;
+}
+
+/* One set's squared coefficient of variation, weighted by its degrees of freedom. */
+static void add_set(struct audit_spread *spread, const double *values, size_t n, double *squares)
+{
+    struct reading cv = stats_cv(values, n);
+    if (!cv.valid)
+        return;
+    spread->sets++;
+    spread->values += n;
+    spread->freedom += n - 1;
+    *squares += (double)(n - 1) * cv.value * cv.value;
+}
+
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
+                                    audit_figure *figure, const void *context)
+{
+    struct audit_spread out = {0};
+    double squares = 0;
+    AUTO_FREE bool *first = mem_array(count + 1, sizeof *first);
+    AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
+    AUTO_FREE double *values = mem_array(count + 1, sizeof *values);
+    chain(dataset, items, count, mixed, next, first);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = 0;
+        for (size_t k = i; first[i] && k < count; k = next[k]) {
+            struct reading value = figure(&dataset->items[items[k]], context);
+            if (value.valid)
+                values[n++] = value.value;
+        }
+        add_set(&out, values, n, &squares);
+    }
+    if (out.freedom)
+        out.cv = (struct reading){sqrt(squares / (double)out.freedom), true};
+    return out;
+}

@@ -1,0 +1,40 @@
+/* identical: runs of one kind with the same hyperparameters but for the seed (32 and 32.0 are one), repeats of one
+ * another. */
+#ifndef TARE_RESULTS_JUDGE_IDENTICAL_H
+#define TARE_RESULTS_JUDGE_IDENTICAL_H
+
+#include "results/judge/dataset.h"
+
+typedef struct reading audit_figure(const struct dataset_experiment *experiment, const void *context);
+
+struct audit_spread {
+    struct reading cv;   /* within the sets of identical runs, pooled by their degrees of freedom */
+    size_t values, sets; /* sets of at least two */
+    size_t freedom;      /* degrees of freedom behind cv */
+};
+
+/* Of these experiments (indices), those for which the figure is known. mixed: all as one set, whatever their
+ * hyperparameters. */
+struct audit_spread audit_spread_of(const struct dataset *dataset, const size_t *items, size_t count, bool mixed,
+                                    audit_figure *figure, const void *context);
+
+/* Hyperparameters whose names differ by case alone become one, called as most experiments call it, unless an experiment
+ * has both: dataset.spellings says so. */
+void audit_join_names(struct dataset *dataset);
+
+/* Whether a hyperparameter by its name, in any case, is a seed: runs that differ by it alone are repeats. */
+bool audit_is_seed(const char *name);
+
+/* Whether it counts epochs. */
+bool audit_is_epochs(const char *name);
+
+/* Numbers these experiments (indices) by their settings: hyperparameters but for the seed, and part[i] (NULL: all in one). setting:
+ * count, from 0 in the order of the experiments. Returns how many settings there are. */
+size_t audit_settings(const struct dataset *dataset, const size_t *items, const size_t *part, size_t count,
+                      size_t *setting);
+
+/* The same text for the same hyperparameters but for the seed, and for no others; fresh. */
+char *audit_params_key(const struct dataset_experiment *experiment);
+char *audit_params_key_with_seeds(const struct dataset_experiment *experiment);
+
+#endif

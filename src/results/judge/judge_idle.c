@@ -1,0 +1,259 @@
+/* Whether the GPU was idle before each experiment: from folders without process lists, by power and utilisation. */
+#include "results/judge/judge_private.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "stats/describe.h"
+
+#include <math.h>
+
+static const struct reading none = {0};
+
+/* The experiments of one folder in the order in which they began. */
+struct place {
+    int64_t begin_ns;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    if (left->begin_ns != right->begin_ns)
+        return left->begin_ns > right->begin_ns ? 1 : -1;
+    return (left->index > right->index) - (left->index < right->index);
+}
+
+/* What the GPU draws at rest, and what it draws as most experiments begin on it: its clocks may be up before a program
+ * uses it. Not finite: nobody knows. */
+struct levels {
+    double rest_w, start_w;
+    double peak_w;    /* the most that it drew */
+    double coolest_c; /* start */
+    bool all; /* no trace of power is missing: one that is might have shown a lower rest */
+    bool all_c; /* no temperature either */
+};
+
+static bool starts_idle(const struct dataset_experiment *experiment)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    return gpu->early_power_w.valid && gpu->early_utilisation_percent.valid &&
+           gpu->early_utilisation_percent.value < LIMIT_BUSY_PERCENT;
+}
+
+static struct levels learn(const struct dataset *dataset, const struct place *places, size_t count)
+{
+    AUTO_FREE double *starts = mem_array(count + 1, sizeof *starts);
+    struct levels out = {INFINITY, NAN, 0, INFINITY, true, true};
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[places[i].index];
+        if (experiment->gpu.low_power_w.valid)
+            out.rest_w = fmin(out.rest_w, experiment->gpu.low_power_w.value);
+        else if (!experiment->gpu.samples)
+            out.all = false;
+        if (experiment->gpu.power_max_w.valid)
+            out.peak_w = fmax(out.peak_w, experiment->gpu.power_max_w.value);
+        if (experiment->gpu.temperature_start_c.valid)
+            out.coolest_c = fmin(out.coolest_c, experiment->gpu.temperature_start_c.value);
+        else
+            out.all_c = false;
+        /* One whose start was not recorded counts as the lowest: what is not there must not raise what is taken for idle. */
+        bool recorded = experiment->gpu.early_power_w.valid && experiment->gpu.early_utilisation_percent.valid;
+        if (!recorded || starts_idle(experiment))
+            starts[n++] = recorded ? experiment->gpu.early_power_w.value : 0;
+    }
+    if (n)
+        out.start_w = stats_median(starts, n).value;
+    return out;
+}
+
+static bool is_near_rest(double power_w, const struct levels *levels)
+{
+    return power_w <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w || power_w <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w;
+}
+
+static void judge_start(struct dataset_experiment *experiment, struct judge_state *state, const struct levels *levels)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    struct reading early = gpu->early_utilisation_percent, power = gpu->early_power_w;
+    if (!early.valid || !power.valid) {
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE, "no %s of its first two seconds was recorded",
+                      power.valid ? "utilisation" : "power");
+        state->fell = !experiment->parallel;
+        return;
+    }
+    if (early.value >= LIMIT_BUSY_PERCENT) {
+        if (experiment->parallel) {
+            dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_NEEDED,
+                          "%.3g %% busy in the first two seconds: its background training may have begun", early.value);
+            return;
+        }
+        /* A driver that is loaded for each reading says "busy" of a GPU that rests: no load adds so little to what others began at. */
+        bool little = early.value < LIMIT_WORKING_PERCENT,
+             rests = (little && (is_near_rest(power.value, levels) || power.value <= levels->rest_w + LIMIT_SCREEN_W)) ||
+                     power.value <= levels->start_w + LIMIT_SCREEN_W;
+        state->busy = !rests;
+        if (little || rests) {
+            dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                          "%.3g %% busy at %.4g W in the first two seconds: a screen, a driver that was being loaded, or a "
+                          "program that computes little",
+                          early.value, power.value);
+            return;
+        }
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_FAILED, "%.3g %% busy at %.4g W in the first two seconds",
+                      early.value, power.value);
+        dataset_evidence(experiment, "gpu_busy_before", (struct reading){0, true}, (struct reading){2, true},
+                         "the GPU was %.3g %% busy at %.4g W in the first two seconds, before a training can have "
+                         "begun to use it; at rest it draws %.4g W in this folder",
+                         early.value, power.value, levels->rest_w);
+        return;
+    }
+    state->fell = !experiment->parallel && gpu->first_power_w.value > (1 + LIMIT_FALL) * power.value;
+    if (state->fell) {
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "power fell from %.4g to %.4g W in the first two seconds: something had just worked on the GPU",
+                      gpu->first_power_w.value, power.value);
+        return;
+    }
+    bool rests = levels->all && power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->rest_w;
+    if (rests || power.value <= (1 + LIMIT_ABOVE_IDLE) * levels->start_w)
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_PASSED, "%.3g %% busy at %.4g W in the first two seconds, %s %.4g W",
+                      early.value, power.value, rests ? "where the GPU rests at" : "where most begin at",
+                      rests ? levels->rest_w : levels->start_w);
+    else
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "%.4g W in the first two seconds, where most begin at %.4g W: something may have held the GPU",
+                      power.value, levels->start_w);
+}
+
+/* A program beside all of the folder that holds the GPU raises the power at which it seems to rest, and no comparison shows it: so the lowest
+ * power must be what GPUs rest at, and little of the energy hang on a start above it. */
+static void judge_rest(struct dataset_experiment *experiment, const struct levels *levels)
+{
+    const struct dataset_gpu *gpu = &experiment->gpu;
+    double rest_w = levels->all ? levels->rest_w : 0;
+    if (levels->rest_w > LIMIT_REST * levels->peak_w)
+        dataset_check(experiment, CHECK_IDLE_BEFORE, CHECK_NOT_MADE,
+                      "the lowest power of the folder, %.4g W, is %.3g %% of the highest: another program may have "
+                      "held the GPU all the time",
+                      levels->rest_w, 100 * levels->rest_w / levels->peak_w);
+    if (!experiment->success || !gpu->early_power_w.valid || !gpu->idle_share.valid || !gpu->power_mean_w.valid ||
+        gpu->power_mean_w.value <= 0)
+        return;
+    double above = gpu->idle_share.value * fmax(0, gpu->early_power_w.value - rest_w) / gpu->power_mean_w.value;
+    if (above > LIMIT_UNCERTAIN)
+        dataset_check(experiment, CHECK_LIKE_ENERGY, CHECK_NOT_MADE,
+                      "it began at %.4g W, where the GPU rests at %.4g W: %.2g %% of its energy may be another "
+                      "program's that holds the GPU",
+                      gpu->early_power_w.value, rest_w, 100 * above);
+}
+
+/* Heat: a GPU that is warmer draws more and may lower its clocks. The study recorded no clocks. */
+static void judge_heat(struct dataset_experiment *experiment, const struct levels *levels)
+{
+    struct reading start = experiment->gpu.temperature_start_c, most = experiment->gpu.temperature_max_c;
+    if (!levels->all_c || !most.valid)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE, "%s", "temperatures of this folder are missing");
+    else if (start.value > levels->coolest_c + LIMIT_WARMER_K)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE,
+                      "the GPU was at %.3g C when it began, where the coolest start of the folder was at %.3g C: a "
+                      "warmer GPU draws more",
+                      start.value, levels->coolest_c);
+    else if (most.value >= LIMIT_HOT_C)
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_NOT_MADE,
+                      "the GPU reached %.3g C, where GPUs lower their clocks", most.value);
+    else
+        dataset_check(experiment, CHECK_THROTTLING, CHECK_PASSED,
+                      "the GPU was at %.3g C when it began, %.3g C above the coolest start of the folder, and at most "
+                      "at %.3g C; clocks were "
+                      "not recorded",
+                      start.value, start.value - levels->coolest_c, most.value);
+}
+
+/* One whose start was not recorded may have begun on a busy GPU. */
+static bool tells(const struct dataset_experiment *experiment)
+{
+    return !experiment->parallel;
+}
+
+/* What began busy may have been there before it, and after it. left, right: the places of the experiments on either side
+ * that tell, or SIZE_MAX; between them is one whose start was idle or cannot tell. */
+static void judge_one_between(struct dataset *dataset, struct judge_state *states, const struct place *places,
+                              size_t left, size_t at, size_t right)
+{
+    struct dataset_experiment *experiment = &dataset->items[places[at].index];
+    const struct dataset_experiment *before = left == SIZE_MAX ? NULL : &dataset->items[places[left].index],
+                                    *after = right == SIZE_MAX ? NULL : &dataset->items[places[right].index];
+    bool was = before && states[places[left].index].busy, will = after && states[places[right].index].busy;
+    if (was && will && experiment->parallel) {
+        double low = before->gpu.early_power_w.value, high = after->gpu.early_power_w.value;
+        if (fmax(low, high) <= (1 + LIMIT_ALIKE) * fmin(low, high)) {
+            dataset_evidence(experiment, "foreign_span", none, none,
+                             "inferred: %.60s before it and %.60s after it both began on a GPU that was busy, at %.4g "
+                             "and %.4g W, so something used it in between",
+                             before->id, after->id, low, high);
+            states[places[at].index].busy = true;
+            return;
+        }
+    }
+    if (will || (was && experiment->parallel))
+        dataset_check(experiment, CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                      "%.60s %s it began on a GPU that was busy: nobody knows whether that was there %s",
+                      will ? after->id : before->id, will ? "after" : "before", will ? "already" : "still");
+}
+
+static void judge_between(struct dataset *dataset, struct judge_state *states, const struct place *places, size_t count)
+{
+    AUTO_FREE size_t *next = mem_array(count + 1, sizeof *next);
+    size_t left = SIZE_MAX, busy = SIZE_MAX;
+    next[count] = SIZE_MAX;
+    for (size_t i = count; i-- > 0;)
+        next[i] = tells(&dataset->items[places[i].index]) ? i : next[i + 1];
+    for (size_t i = 0; i < count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[places[i].index];
+        states[places[i].index].rank = i;
+        states[places[i].index].next[0] = i ? places[i - 1].index : JUDGE_NOBODY;
+        states[places[i].index].next[1] = i + 1 < count ? places[i + 1].index : JUDGE_NOBODY;
+        if (!states[places[i].index].busy)
+            judge_one_between(dataset, states, places, left, i, next[i + 1]);
+        if (!tells(experiment))
+            continue;
+        left = i;
+        if (!states[places[i].index].busy && !states[places[i].index].fell)
+            continue;
+        /* One that comes and goes is not always there when an experiment begins. */
+        for (size_t k = busy; busy != SIZE_MAX && (double)(i - busy) <= LIMIT_BETWEEN && k < i; k++)
+            if (!states[places[k].index].busy)
+                dataset_check(&dataset->items[places[k].index], CHECK_PROCESSES_DURING, CHECK_NOT_MADE,
+                              "%.60s before it and %.60s after it began on a GPU that was busy, or had just been: what it was "
+                              "may come and go",
+                              dataset->items[places[busy].index].id, experiment->id);
+        busy = i;
+    }
+}
+
+void judge_idle(struct dataset *dataset, struct judge_state *states)
+{
+    AUTO_FREE struct place *places = mem_array(dataset->count + 1, sizeof *places);
+    for (size_t f = 0; f < dataset->folder_count; f++) {
+        size_t count = 0;
+        if (dataset->folders[f].layout != DATASET_STUDY)
+            continue;
+        for (size_t i = 0; i < dataset->count; i++)
+            if (dataset->items[i].folder == f) {
+                const struct dataset_experiment *of = &dataset->items[i];
+                double duration_s = of->duration_s.valid ? of->duration_s.value : 0;
+                duration_s = duration_s > 0 && duration_s < 1e9 ? duration_s : 0;
+                places[count++] = (struct place){of->end_local_ns - (int64_t)(duration_s * (double)NS_PER_S), i};
+            }
+        if (count > 1)
+            qsort(places, count, sizeof *places, compare_places);
+        struct levels levels = learn(dataset, places, count);
+        for (size_t i = 0; i < count; i++) {
+            judge_start(&dataset->items[places[i].index], &states[places[i].index], &levels);
+            judge_rest(&dataset->items[places[i].index], &levels);
+            judge_heat(&dataset->items[places[i].index], &levels);
+        }
+        judge_between(dataset, states, places, count);
+    }
+}

@@ -1,0 +1,201 @@
+#include "results/judge/measurement.h"
+
+#include "results/judge/figures_json.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "stats/budget.h"
+#include "stats/interval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two sides whose sensors differ in weight by less than that differ by rounding. */
+static const double no_weight = 1e-9;
+
+/* Which sensors a quantity is of. */
+enum sensors { SENSORS_NONE, SENSORS_GPU, SENSORS_CPU };
+
+static enum sensors sensors_of(const char *quantity)
+{
+    if (strncmp(quantity, "gpu_energy", 10) == 0 || strcmp(quantity, "gpu_power_w") == 0 ||
+        strcmp(quantity, "gpu_co2e_g") == 0)
+        return SENSORS_GPU;
+    return strcmp(quantity, "cpu_energy_j") == 0 ? SENSORS_CPU : SENSORS_NONE;
+}
+
+/* By how much a read-out may be off, as a share. */
+static bool read_share(const struct dataset_experiment *experiment, enum sensors sensors, double *out)
+{
+    struct reading energy = sensors == SENSORS_GPU ? experiment->gpu.energy_j : experiment->cpu_j;
+    struct reading half = sensors == SENSORS_GPU ? experiment->gpu.half_width_j : experiment->cpu_half_width_j;
+    if (!energy.valid || !half.valid || !(energy.value > 0) || !isfinite(half.value))
+        return false;
+    *out = half.value / HALF_WIDTH_DEVIATIONS / energy.value;
+    return true;
+}
+
+/* How much each sensor counts. */
+struct weight {
+    const char *id; /* borrowed */
+    double share, bound;
+};
+
+struct weights {
+    struct weight *items;
+    size_t count, room;
+    bool placed;
+};
+
+static void add_weight(struct weights *weights, const char *id, double share, double bound)
+{
+    for (size_t i = 0; i < weights->count; i++)
+        if (strcmp(weights->items[i].id, id) == 0) {
+            weights->items[i].share += share;
+            weights->items[i].bound = fmin(weights->items[i].bound, bound); /* 0: one of them does not know */
+            return;
+        }
+    weights->items = mem_room(weights->items, weights->count, &weights->room, sizeof *weights->items);
+    weights->items[weights->count++] = (struct weight){id, share, bound};
+}
+
+/* The packages of a node are one sensor here: all that is measured on it is measured by all of them. */
+static void add_experiment(struct weights *weights, const struct dataset_experiment *experiment, enum sensors sensors,
+                           double weight)
+{
+    double sum_j = 0;
+    if (sensors == SENSORS_CPU && experiment->facts[FACT_NODE]) {
+        add_weight(weights, experiment->facts[FACT_NODE], weight, 0);
+        return;
+    }
+    for (size_t i = 0; sensors == SENSORS_GPU && i < experiment->board_count; i++)
+        sum_j += experiment->boards[i].energy_j;
+    weights->placed &= sum_j > 0;
+    for (size_t i = 0; sum_j > 0 && i < experiment->board_count; i++)
+        add_weight(weights, experiment->boards[i].uuid, weight * experiment->boards[i].energy_j / sum_j,
+                   experiment->boards[i].gain_bound);
+}
+
+/* alike: all sensors may err by their whole bound to one side; else each by itself. */
+static void sum_up(struct weights *weights, bool alike, struct measurement *out)
+{
+    double sum = 0, squares = 0;
+    bool known = weights->placed;
+    out->placed = weights->placed;
+    out->cancels = weights->placed;
+    for (size_t i = 0; i < weights->count; i++) {
+        const struct weight *weight = &weights->items[i];
+        double u = fabs(weight->share) * weight->bound / sqrt(3);
+        if (fabs(weight->share) < no_weight)
+            continue;
+        out->cancels = false;
+        known &= weight->bound > 0;
+        sum += u;
+        squares += u * u;
+    }
+    free(weights->items);
+    out->u_gain = (struct reading){alike ? sum : sqrt(squares), known};
+    struct budget budget = {0};
+    budget_add(&budget, (struct budget_component){.known = true, .u = out->u_read, .sensitivity = 1, .df = INFINITY});
+    budget_add(&budget,
+               (struct budget_component){.known = known, .u = out->u_gain.value, .sensitivity = 1, .df = INFINITY});
+    out->expanded = (struct reading){budget_combine(&budget, STATS_CONFIDENCE).expanded, known};
+}
+
+void measurement_of_mean(const struct dataset *dataset, const char *quantity, const size_t *items, size_t count,
+                         struct measurement *out)
+{
+    enum sensors sensors = sensors_of(quantity);
+    struct weights weights = {.placed = true};
+    *out = (struct measurement){.valid = sensors != SENSORS_NONE && count > 0};
+    for (size_t i = 0; i < count && out->valid; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[items[i]];
+        double share = 0;
+        out->valid = read_share(experiment, sensors, &share);
+        out->u_read += share / (double)count;
+        add_experiment(&weights, experiment, sensors, 1 / (double)count);
+    }
+    sum_up(&weights, true, out);
+    out->cancels = false;
+}
+
+/* Experiments of one stratum. */
+struct cell {
+    double count[2];
+};
+
+void measurement_of_ratio(const struct dataset *dataset, const char *quantity, const struct measurement_row *rows,
+                          size_t count, size_t strata, struct measurement *out)
+{
+    enum sensors sensors = sensors_of(quantity);
+    struct weights weights = {.placed = true};
+    AUTO_FREE struct cell *cells = mem_array(strata + 1, sizeof *cells);
+    double whole = 0, read[2] = {0};
+    *out = (struct measurement){.valid = sensors != SENSORS_NONE};
+    for (size_t i = 0; i < count; i++)
+        cells[rows[i].stratum].count[rows[i].is_b]++;
+    for (size_t s = 0; s < strata; s++)
+        if (cells[s].count[0] > 0 && cells[s].count[1] > 0)
+            whole += cells[s].count[0] * cells[s].count[1] / (cells[s].count[0] + cells[s].count[1]);
+    out->valid &= whole > 0;
+    for (size_t i = 0; i < count && out->valid; i++) {
+        const struct cell *cell = &cells[rows[i].stratum];
+        const struct dataset_experiment *experiment = &dataset->items[rows[i].item];
+        double share = 0, other = cell->count[!rows[i].is_b];
+        if (!(other > 0))
+            continue;
+        double weight = other / (cell->count[0] + cell->count[1]) / whole; /* of the stratum, over those of its side */
+        out->valid = read_share(experiment, sensors, &share);
+        read[rows[i].is_b] += weight * share;
+        add_experiment(&weights, experiment, sensors, rows[i].is_b ? weight : -weight);
+    }
+    out->u_read = hypot(read[0], read[1]);
+    sum_up(&weights, false, out);
+}
+
+struct stats_interval measurement_interval(const struct measurement *measurement, const struct stats_effect *effect)
+{
+    struct stats_interval none = {.method = STATS_NONE};
+    struct budget budget = {0};
+    if (!measurement->valid || !measurement->u_gain.valid || !effect->valid || !effect->has_error)
+        return none;
+    budget_add(&budget, (struct budget_component){
+                            .type = BUDGET_A, .known = true, .u = effect->error, .sensitivity = 1, .df = effect->df});
+    budget_add(&budget,
+               (struct budget_component){
+                   .type = BUDGET_B, .known = true, .u = measurement->u_read, .sensitivity = 1, .df = INFINITY});
+    budget_add(&budget,
+               (struct budget_component){
+                   .type = BUDGET_B, .known = true, .u = measurement->u_gain.value, .sensitivity = 1, .df = INFINITY});
+    /* What is exact raises the degrees of freedom, which can outweigh what it adds: more uncertainty, a narrower interval. */
+    double half = fmax(budget_combine(&budget, STATS_CONFIDENCE).expanded,
+                       fmax(log(effect->interval.high) - effect->log_ratio, 0));
+    return (struct stats_interval){exp(effect->log_ratio - half), exp(effect->log_ratio + half), STATS_T};
+}
+
+struct stats_interval measurement_mean_interval(const struct measurement *measurement, double mean,
+                                                const struct stats_interval *sampling)
+{
+    double half = measurement->expanded.value * fabs(mean);
+    if (!measurement->valid || !measurement->expanded.valid || sampling->method == STATS_NONE)
+        return (struct stats_interval){.method = STATS_NONE};
+    return (struct stats_interval){mean - hypot(mean - sampling->low, half), mean + hypot(sampling->high - mean, half),
+                                   sampling->method};
+}
+
+json_t *measurement_json(const struct measurement *measurement, bool ratio)
+{
+    if (!measurement->valid)
+        return json_null();
+    json_t *out = json_object();
+    const char *gain = !measurement->placed         ? "not_placed"
+                       : measurement->cancels       ? "cancels"
+                       : !measurement->u_gain.valid ? "unknown"
+                       : ratio                      ? "kept"
+                                                    : "common";
+    json_object_set_new(out, "u_read_out", json_real(measurement->u_read));
+    json_object_set_new(out, "gain", json_string(gain));
+    json_set_reading(out, "u_gain", measurement->u_gain);
+    json_set_reading(out, "expanded", measurement->expanded);
+    return out;
+}

@@ -1,0 +1,161 @@
+#include "results/judge/places.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const of_gpus[] = {"gpu_energy_j", "gpu_power_w", "duration_s", NULL};
+static const char *const of_all[] = {"gpu_energy_j", "gpu_power_w", "duration_s", "cpu_energy_j", NULL};
+static const char *const of_hosts[] = {"duration_s", "cpu_energy_j", NULL};
+
+static const struct {
+    const char *name;
+    enum evidence_weight weight;
+    const char *const *figures;
+} facts[DATASET_FACTS] = {
+    [FACT_NODE] = {"node", EVIDENCE_RECORDED, of_all},
+    [FACT_LANE] = {"lane", EVIDENCE_RECORDED, of_gpus},
+    [FACT_GPU_MODEL] = {"gpu_model", EVIDENCE_SUSPECT, of_gpus},
+    [FACT_POWER_LIMIT] = {"power_limit", EVIDENCE_SUSPECT, of_gpus},
+    [FACT_CLOCKS_MAX] = {"clocks_max", EVIDENCE_SUSPECT, of_gpus},
+    [FACT_CLOCKS_SET] = {"clocks_set", EVIDENCE_SUSPECT, of_gpus},
+    [FACT_CPU] = {"cpu_model", EVIDENCE_SUSPECT, of_hosts},
+    [FACT_DRIVER] = {"driver", EVIDENCE_RECORDED, of_gpus},
+    [FACT_KERNEL] = {"kernel", EVIDENCE_RECORDED, of_hosts},
+};
+
+const char *places_fact_name(enum dataset_fact fact)
+{
+    return facts[fact].name;
+}
+
+enum evidence_weight places_weight(enum dataset_fact fact)
+{
+    return facts[fact].weight;
+}
+
+const char *const *places_figures(enum dataset_fact fact)
+{
+    return facts[fact].figures;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct places_group *left = a, *right = b;
+    if (left->count != right->count)
+        return left->count > right->count ? -1 : 1;
+    return strverscmp(left->value, right->value);
+}
+
+void places_group_by(const struct dataset *dataset, const size_t *items, size_t count, enum dataset_fact fact,
+                     struct places_group **groups, size_t *group_count)
+{
+    size_t capacity = 0, found = 0;
+    struct places_group *all = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *value = dataset->items[items[i]].facts[fact];
+        size_t at = 0;
+        if (!value)
+            continue;
+        while (at < found && strcmp(all[at].value, value) != 0)
+            at++;
+        if (at == found) {
+            all = mem_room(all, found, &capacity, sizeof *all);
+            all[found++] = (struct places_group){.value = value};
+        }
+        struct places_group *group = &all[at];
+        group->items = mem_room(group->items, group->count, &group->capacity, sizeof *group->items);
+        group->items[group->count++] = items[i];
+    }
+    if (found > 1)
+        qsort(all, found, sizeof *all, compare_groups);
+    *groups = all;
+    *group_count = found;
+}
+
+void places_groups_fini(struct places_group *groups, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(groups[i].items);
+    free(groups);
+}
+
+static void look_at(const struct dataset *dataset, size_t folder, const size_t *items, size_t count,
+                    enum dataset_fact fact, struct places *out)
+{
+    struct places_difference difference = {.folder = folder, .fact = fact, .unknown = count};
+    places_group_by(dataset, items, count, fact, &difference.groups, &difference.count);
+    for (size_t i = 0; i < difference.count; i++)
+        difference.unknown -= difference.groups[i].count;
+    if (difference.count < 2) {
+        places_groups_fini(difference.groups, difference.count);
+        return;
+    }
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = difference;
+}
+
+void places_find(const struct dataset *dataset, struct places *out)
+{
+    AUTO_FREE size_t *items = mem_array(dataset->count + 1, sizeof *items);
+    *out = (struct places){0};
+    for (size_t folder = 0; folder < dataset->folder_count; folder++) {
+        size_t count = 0;
+        for (size_t i = 0; i < dataset->count; i++)
+            if (dataset->items[i].folder == folder && dataset->items[i].judged)
+                items[count++] = i;
+        /* The table has the heavier ones first. */
+        for (enum dataset_fact fact = FACT_GPU_MODEL; fact < DATASET_FACTS; fact++)
+            look_at(dataset, folder, items, count, fact, out);
+    }
+}
+
+void places_fini(struct places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        places_groups_fini(places->items[i].groups, places->items[i].count);
+    free(places->items);
+    *places = (struct places){0};
+}
+
+static json_t *group_json(const struct dataset *dataset, const struct places_group *group)
+{
+    json_t *out = json_object(), *ids = json_array();
+    json_object_set_new(out, "value", json_text_or_null(group->value));
+    json_object_set_new(out, "n", json_integer((json_int_t)group->count));
+    for (size_t i = 0; i < group->count; i++)
+        json_array_append_new(ids, json_text_or_null(dataset->items[group->items[i]].id));
+    json_object_set_new(out, "experiments", ids);
+    return out;
+}
+
+json_t *places_json(const struct dataset *dataset, const struct places *places)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < places->count; i++) {
+        const struct places_difference *difference = &places->items[i];
+        json_t *row = json_object(), *figures = json_array(), *groups = json_array();
+        for (const char *const *figure = places_figures(difference->fact); *figure; figure++)
+            json_array_append_new(figures, json_string(*figure));
+        for (size_t k = 0; k < difference->count; k++)
+            json_array_append_new(groups, group_json(dataset, &difference->groups[k]));
+        json_object_set_new(row, "folder", json_text_or_null(dataset->folders[difference->folder].path));
+        json_object_set_new(row, "fact", json_string(places_fact_name(difference->fact)));
+        json_object_set_new(row, "weight", json_string(evidence_weight_name(places_weight(difference->fact))));
+        json_object_set_new(row, "figures", figures);
+        json_object_set_new(row, "groups", groups);
+        json_object_set_new(row, "not_known", json_integer((json_int_t)difference->unknown));
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+json_t *places_of_json(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object();
+    for (enum dataset_fact fact = 0; fact < DATASET_FACTS; fact++)
+        json_object_set_new(out, places_fact_name(fact), json_text_or_null(experiment->facts[fact]));
+    return out;
+}

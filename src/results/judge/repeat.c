@@ -1,0 +1,78 @@
+#include "results/judge/repeat.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+static json_t *params_of(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < experiment->param_count; i++)
+        json_object_set_new(out, experiment->params[i].name, value_to_json(&experiment->params[i].value));
+    return out;
+}
+
+static json_t *job_of(const struct dataset_experiment *experiment)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "repo", json_text_or_null(experiment->repo));
+    json_object_set_new(out, "model", json_text_or_null(experiment->model));
+    json_object_set_new(out, "mode", json_string("default"));
+    json_object_set_new(out, "hyperparameters", params_of(experiment));
+    return out;
+}
+
+/* What it was, and which evidence made it so: that of the verdict's own weight. */
+static char *comment_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    AUTO_TEXT struct text text = {0};
+    bool first = true;
+    text_addf(&text, "%s of %s: %s", experiment->id, dataset->folders[experiment->folder].path,
+              verdict_name(experiment->verdict));
+    for (size_t i = 0; i < experiment->evidence_count; i++) {
+        const char *kind = experiment->evidence[i].kind;
+        if (verdict_with(VERDICT_CLEAN, kind) != experiment->verdict)
+            continue;
+        text_addf(&text, "%s%s", first ? " by " : ", ", kind);
+        first = false;
+    }
+    return text_take(&text);
+}
+
+static json_t *entry_of(const struct dataset *dataset, const struct dataset_experiment *experiment)
+{
+    AUTO_FREE char *comment = comment_of(dataset, experiment);
+    json_t *entry = json_object();
+    json_object_set_new(entry, "comment", json_text_or_null(comment));
+    if (experiment->parallel) {
+        json_object_set_new(entry, "mode", json_string("parallel"));
+        json_object_set_new(entry, "foreground", job_of(experiment));
+        json_object_set(entry, "background", experiment->background_job);
+        if (experiment->start_after_s.valid)
+            json_object_set_new(entry, "start_after", json_real(experiment->start_after_s.value));
+    } else {
+        json_t *job = job_of(experiment);
+        json_object_update(entry, job);
+        json_decref(job);
+    }
+    json_object_set_new(entry, "runs_per_config", json_integer(1));
+    return entry;
+}
+
+json_t *repeat_settings(const struct dataset *dataset, size_t *count, struct strv *left_out)
+{
+    json_t *settings = json_object(), *entries = json_array();
+    for (size_t i = 0; i < dataset->count; i++) {
+        const struct dataset_experiment *experiment = &dataset->items[i];
+        if (experiment->verdict <= VERDICT_CLEAN)
+            continue;
+        if (*experiment->repo && *experiment->model && (!experiment->parallel || experiment->background_job))
+            json_array_append_new(entries, entry_of(dataset, experiment));
+        else if (left_out)
+            strv_add(left_out, experiment->id);
+    }
+    *count = json_array_size(entries);
+    json_object_set_new(settings, "experiment_name", json_string("repeated"));
+    json_object_set_new(settings, "experiments", entries);
+    return settings;
+}

@@ -1,0 +1,159 @@
+/* versus_json: a comparison for programs. */
+#include "results/judge/audit_json.h"
+#include "results/judge/figures_json.h"
+#include "results/judge/versus.h"
+#include "results/judge/versus_places.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static const double J_PER_KWH = 3.6e6;
+
+/* The effect on the quantity's scale; "ratio" where it is one. */
+static void set_effect(json_t *out, const struct versus_quantity *quantity, const struct stats_effect *effect)
+{
+    bool ratio = effect->valid && quantity->scale == VERSUS_LOG;
+    json_object_set_new(out, "ratio", ratio ? json_real(effect->ratio) : json_null());
+    json_object_set_new(out, "effect", effect->valid ? json_real(effect->ratio) : json_null());
+}
+
+/* Effect, interval, p before any correction; null where it cannot be told. */
+static json_t *effect_json(const struct versus *versus, const struct versus_quantity *quantity,
+                           const struct stats_effect *effect, bool adjusted)
+{
+    if (!effect->valid)
+        return json_null();
+    json_t *out = json_object();
+    set_effect(out, quantity, effect);
+    json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
+    json_object_set_new(out, "p", effect->has_error ? json_real(effect->p) : json_null());
+    json_object_set_new(out, "df", effect->has_error ? json_real(effect->df) : json_null());
+    json_object_set_new(out, "sigma", effect->has_error ? json_real(effect->sigma) : json_null());
+    if (!adjusted)
+        return out;
+    json_t *slopes = json_object();
+    for (size_t f = 0, k = 0; f < versus->factor_count; f++) {
+        if (versus->factors[f].role != VERSUS_COVARIATE)
+            continue;
+        json_object_set_new(slopes, versus->factors[f].name,
+                            effect->dropped[k] ? json_null() : json_real(effect->slopes[k]));
+        k++;
+    }
+    json_object_set_new(out, "slopes", slopes);
+    return out;
+}
+
+static json_t *heterogeneity_json(const struct versus_quantity *quantity)
+{
+    const struct stats_effect *effect = versus_effect(quantity);
+    if (!effect->has_heterogeneity)
+        return json_null();
+    json_t *out = json_object();
+    json_object_set_new(out, "q", json_real(effect->q));
+    json_object_set_new(out, "df", json_real(effect->q_df));
+    json_object_set_new(out, "p", json_real(effect->q_p));
+    json_object_set_new(out, "p_corrected", json_real(quantity->heterogeneity_p));
+    json_object_set_new(out, "i2", json_real(effect->i2));
+    json_object_set_new(out, "lowest", json_real(effect->lowest));
+    json_object_set_new(out, "highest", json_real(effect->highest));
+    return out;
+}
+
+static json_t *quantity_json(const struct versus *versus, const struct versus_quantity *quantity,
+                             struct reading g_per_kwh)
+{
+    json_t *out = json_object();
+    const struct stats_effect *effect = versus_effect(quantity);
+    json_object_set_new(out, "name", json_string(quantity->name));
+    json_object_set_new(out, "a_n", json_integer((json_int_t)quantity->a_count));
+    json_object_set_new(out, "b_n", json_integer((json_int_t)quantity->b_count));
+    json_set_reading(out, "a_mean", quantity->a_mean);
+    json_set_reading(out, "b_mean", quantity->b_mean);
+    char better = versus_better(quantity);
+    json_object_set_new(out, "metric", json_boolean(quantity->is_metric));
+    json_object_set_new(out, "goal", json_text_or_null(goal_name(quantity->goal)));
+    json_object_set_new(out, "a_not_finite", json_integer((json_int_t)quantity->not_finite[0]));
+    json_object_set_new(out, "b_not_finite", json_integer((json_int_t)quantity->not_finite[1]));
+    json_object_set_new(out, "scale", json_string(versus_scale_name(quantity->scale)));
+    json_object_set_new(out, "measure", json_string(versus_measure_name(quantity->scale)));
+    json_object_set_new(out, "better", better ? json_string(better == 'a' ? "a" : "b") : json_null());
+    set_effect(out, quantity, effect);
+    json_object_set_new(out, "interval", figures_interval_json(&effect->interval));
+    json_object_set_new(out, "measurement", measurement_json(&quantity->measurement, true));
+    json_object_set_new(out, "interval_with_measurement", figures_interval_json(&quantity->interval_measured));
+    json_object_set_new(out, "p_corrected", effect->has_error ? json_real(quantity->p) : json_null());
+    json_object_set_new(out, "told_apart", json_boolean(!versus_cannot_tell(quantity)));
+    json_object_set_new(out, "blocks", json_integer(effect->strata > 1 ? (json_int_t)effect->strata : 0));
+    json_object_set_new(out, "raw", effect_json(versus, quantity, &quantity->raw, false));
+    json_object_set_new(out, "adjusted", effect_json(versus, quantity, &quantity->adjusted, true));
+    json_object_set_new(out, "per_epoch", effect_json(versus, quantity, &quantity->per_epoch, false));
+    json_object_set_new(out, "heterogeneity", heterogeneity_json(quantity));
+    if (g_per_kwh.valid && strstr(quantity->name, "energy_j")) {
+        const struct reading means[] = {quantity->a_mean, quantity->b_mean};
+        for (size_t i = 0; i < 2; i++)
+            json_object_set_new(
+                out, i ? "b_co2e_g" : "a_co2e_g",
+                json_reading_or_null((struct reading){means[i].value / J_PER_KWH * g_per_kwh.value, means[i].valid}));
+    }
+    return out;
+}
+
+static json_t *side_json(const struct versus_side *side)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "of", json_text_or_null(side->text));
+    json_object_set_new(out, "n", json_integer((json_int_t)side->count));
+    json_object_set_new(out, "compared", json_integer((json_int_t)side->used_count));
+    json_object_set_new(out, "settings", side->setting ? json_integer((json_int_t)side->settings) : json_null());
+    json_object_set_new(out, "left_out", json_integer((json_int_t)side->left_out));
+    for (enum versus_condition i = 0; i < VERSUS_CONDITIONS; i++)
+        json_set_reading(out, versus_condition_name(i), side->conditions[i]);
+    return out;
+}
+
+static json_t *factors_json(const struct versus *versus)
+{
+    static const char *const roles[] = {[VERSUS_STRATUM] = "stratum",
+                                        [VERSUS_COVARIATE] = "covariate",
+                                        [VERSUS_CONFOUNDED] = "confounded",
+                                        [VERSUS_MIXED] = "mixed"};
+    json_t *out = json_array();
+    for (size_t f = 0; f < versus->factor_count; f++) {
+        const struct versus_factor *factor = &versus->factors[f];
+        json_t *row = json_object();
+        json_object_set_new(row, "name", json_text_or_null(factor->name));
+        json_object_set_new(row, "role", json_string(roles[factor->role]));
+        if (factor->role == VERSUS_COVARIATE) {
+            json_object_set_new(row, "logarithm", json_boolean(factor->logs));
+            json_object_set_new(row, "ranges_apart", json_boolean(factor->apart));
+        }
+        if (factor->role == VERSUS_CONFOUNDED) {
+            json_object_set_new(row, "a", json_text_or_null(factor->values[0]));
+            json_object_set_new(row, "b", json_text_or_null(factor->values[1]));
+        }
+        json_array_append_new(out, row);
+    }
+    return out;
+}
+
+json_t *versus_json(const struct versus *versus, struct reading g_per_kwh)
+{
+    json_t *out = json_object(), *quantities = json_array();
+    json_object_set_new(out, "a", side_json(&versus->sides[0]));
+    json_object_set_new(out, "b", side_json(&versus->sides[1]));
+    for (size_t i = 0; i < versus->quantity_count; i++)
+        json_array_append_new(quantities, quantity_json(versus, &versus->quantities[i], g_per_kwh));
+    json_object_set_new(out, "quantities", quantities);
+    json_object_set_new(out, "corrected_for", json_integer((json_int_t)versus->tests));
+    json_object_set_new(out, "strata", json_integer((json_int_t)versus->strata));
+    json_object_set_new(out, "factors", factors_json(versus));
+    json_object_set_new(out, "spellings", figures_spellings_json(&versus->dataset));
+    if (g_per_kwh.valid)
+        json_object_set_new(out, "carbon_g_per_kwh", json_real(g_per_kwh.value));
+    json_object_set_new(out, "order_confounded",
+                        versus->order_known ? json_boolean(versus->order_confounded) : json_null());
+    json_object_set_new(out, "places", versus_places_json(versus));
+    json_object_set_new(out, "mixed", json_boolean(versus->mixed));
+    json_object_set_new(out, "blocks_of_plan", json_boolean(versus->by_plan));
+    return out;
+}

@@ -1,0 +1,65 @@
+/* chain: each line of events.jsonl has in "before" the SHA-256 of the line before it, with its newline; the first line has that of what
+ * the run began with. A copy of the lines in a file without a name stays with the runner: what is on the disk is compared with it, and made
+ * anew from it. Private to store/. */
+#ifndef TARE_RESULTS_STORE_CHAIN_H
+#define TARE_RESULTS_STORE_CHAIN_H
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "plan/event.h"
+#include "plan/plan.h"
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+/* What the lines themselves say that the files hold. */
+struct chain_files {
+    struct digest *experiments; /* experiment.json, by number - 1 */
+    bool *known;                /* which of them */
+    size_t count;
+    bool closed; /* the last line is a RECORDS_CLOSED: with */
+    bool has_summary[2];
+    struct digest db, summary[2];
+};
+
+struct chain {
+    struct digest first, last;
+    int64_t lines;
+    int64_t unchained;   /* the first so many lines have no hash: an older version wrote them */
+    int64_t broken;      /* the first line whose hash is wrong or missing; 0: none */
+    bool other_versions; /* not all sessions are of this version: tables made anew could differ */
+    struct chain_files files;
+    int copy;     /* -1: none is kept */
+    off_t length; /* of the copy */
+};
+
+/* count: experiments of the plan. */
+void chain_init(struct chain *chain, size_t count);
+void chain_fini(struct chain *chain);
+
+/* Makes the copy's file, below an open folder if possible. */
+bool chain_keep(struct chain *chain, int dir, struct err *err);
+
+/* One line, with its newline, that was read: checks it, learns what it says of files. json: the same. False: the copy
+ * cannot be written. */
+bool chain_take(struct chain *chain, const char *line, size_t length, const json_t *json, struct err *err);
+
+/* Lines that the caller has made by jsonl_add_line and written: their last one's hash and their number. */
+bool chain_append(struct chain *chain, const struct text *lines, const struct digest *last, int64_t count,
+                  struct err *err);
+void chain_learn(struct chain_files *files, const json_t *line);
+
+/* Every line of the copy, checked again. False: each said so, or the copy is not what was written. */
+typedef bool chain_each_fn(void *context, int64_t seq, const struct event *event, struct err *err);
+bool chain_each(const struct chain *chain, chain_each_fn *each, void *context, struct err *err);
+
+/* What the first line's hash is of: the lines "HASH  settings.json", "HASH  registry.json", "HASH  plan". */
+bool chain_begin(struct chain *chain, sqlite3 *db, int dir, struct err *err);
+
+/* All tables but what is only about files, the events up to a number. */
+bool tables_digest(sqlite3 *db, int64_t last_seq, struct digest *out, struct err *err);
+
+/* Adds to out the tables in which the two differ: "table attempts (experiment 3)". */
+bool tables_compare(sqlite3 *a, sqlite3 *b, struct text *out, struct err *err);
+
+#endif

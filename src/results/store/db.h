@@ -1,0 +1,82 @@
+/* db: the few calls of SQLite that the store makes, with tare's error shape. Private to store/. */
+#ifndef TARE_RESULTS_STORE_DB_H
+#define TARE_RESULTS_STORE_DB_H
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DB_FORMAT 6 /* PRAGMA user_version of the tables in schema.c */
+
+/* Of a cell, and of a line of events.jsonl, which becomes one: an attempt of 10,000 epochs takes a third of it. */
+enum { DB_CELL_MAX = 16 << 20 };
+
+/* Opens NAME in an open folder (dir_path: for messages), neither through a link nor with links beside it where
+ * SQLite would put its -wal, -shm and -journal. create: the file must not be there. NULL on error. */
+sqlite3 *db_open_at(int dir, const char *dir_path, const char *name, bool create, struct err *err);
+
+/* Opens a private copy, which may be recovered and changed, through a VFS that knows it by this name. It has no
+ * shared memory, and is not checkpointed at the end. bytes: of data in it (db_limit_time). */
+sqlite3 *db_open_copy(const char *name, const char *vfs, int64_t bytes, struct err *err);
+void db_close(sqlite3 **db);
+
+bool db_use_wal(sqlite3 *db, struct err *err);
+
+/* A private one without a name, or a new file of that name: nothing of it need outlive a crash. */
+sqlite3 *db_open_private(struct err *err);
+sqlite3 *db_open_unsynced(int dir, const char *dir_path, const char *name, struct err *err);
+
+/* From now on the connection may take as much of this thread's processor time as a database of so many bytes can need, and a
+ * statement that takes more is an error. */
+void db_limit_time(sqlite3 *db, int64_t bytes);
+void db_unlimit_time(sqlite3 *db);
+
+/* Fills err from the connection's last error, with errno in code where there was one (the caller set errno to 0
+ * before the call that failed). Always false. */
+bool db_error(sqlite3 *db, struct err *err, const char *what);
+
+/* One statement. types: one letter for each "?": i int64_t, r double, t const char * (NULL: SQL NULL), j const
+ * json_t * (NULL and null: SQL NULL; true and false: 1 and 0; objects and arrays: their text). Of one text only one statement is
+ * in use at a time, but for one whose rows are being read. */
+bool db_run(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
+sqlite3_stmt *db_query(sqlite3 *db, struct err *err, const char *sql, const char *types, ...);
+int db_step(sqlite3_stmt *query, struct err *err);                           /* 1: a row, 0: the end, -1: an error */
+bool db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err); /* the first cell; no row: 0 */
+
+/* Cells of the row: text is borrowed until the next step (NULL: SQL NULL); json is a new reference (NULL: SQL NULL
+ * or no JSON; db_json_needed says which). */
+const char *db_text(sqlite3_stmt *row, int column);
+json_t *db_json(sqlite3_stmt *row, int column);
+json_t *db_json_needed(sqlite3_stmt *row, int column, struct err *err);
+bool db_is_null(sqlite3_stmt *row, int column);
+
+/* The cell as JSON of its own kind (never NULL): an integer, a real, a string, null. db_json_or_text: JSON text as
+ * what it says, other text as a string. */
+json_t *db_cell(sqlite3_stmt *row, int column);
+json_t *db_json_or_text(sqlite3_stmt *row, int column);
+
+/* Begins at once as a writer, so that a commit never has to wait for one. A commit that fails is undone. */
+bool db_begin(sqlite3 *db, struct err *err);
+bool db_commit(sqlite3 *db, struct err *err);
+void db_rollback(sqlite3 *db);
+
+/* Gives a statement back; it is kept, compiled, for the next call with the same text, until the connection is closed. */
+void db_release(sqlite3_stmt **query);
+#define AUTO_QUERY AUTO(db_release)
+#define AUTO_DB    AUTO(db_close)
+
+/* Makes the tables of an empty database. */
+bool schema_make(sqlite3 *db, struct err *err);
+
+/* Brings a database of an older format, which schema_check let pass, to this one, with the indexes. */
+bool schema_upgrade(sqlite3 *db, struct err *err);
+
+/* Refuses a database that holds no run, was made by a newer tare, is damaged, or has in its tables what is computed. */
+bool schema_check(sqlite3 *db, struct err *err);
+bool schema_no_plan(struct err *err); /* gives false */
+
+#endif

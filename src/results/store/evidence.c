@@ -1,0 +1,267 @@
+#include "results/store/evidence.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "results/store/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_success(const char *outcome)
+{
+    return outcome && strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) == 0;
+}
+
+enum verdict evidence_verdict(const char *verdict, const char *outcome)
+{
+    enum verdict seen = VERDICT_NONE;
+    return verdict_parse(verdict, &seen) ? verdict_of_end(seen, is_success(outcome)) : VERDICT_NONE;
+}
+
+size_t evidence_take_checks(const json_t *list, struct check_result out[CHECKS])
+{
+    const json_t *item;
+    size_t i, count = 0;
+    json_array_foreach(list, i, item)
+    {
+        struct check_result result = {.check = check_parse(json_get_text(item, "check"))};
+        const char *text = json_get_text(item, "text");
+        if (count == CHECKS || result.check == CHECK_NONE ||
+            !check_outcome_parse(json_get_text(item, "outcome"), &result.outcome))
+            continue;
+        result.text = mem_strdup(text);
+        out[count++] = result;
+    }
+    return count;
+}
+
+/* What is judged: the attempt of a result, with its checks and what speaks against it. */
+struct judged {
+    bool succeeded, recorded; /* recorded: its checks were */
+    unsigned has;
+    struct check_result checks[CHECKS];
+    size_t check_count;
+    struct evidence_found *found;
+    char **kinds;
+    size_t count, capacity, kind_capacity;
+};
+
+static void judged_fini(struct judged *judged)
+{
+    for (size_t i = 0; i < judged->check_count; i++)
+        free(judged->checks[i].text);
+    for (size_t i = 0; i < judged->count; i++)
+        free(judged->kinds[i]);
+    free(judged->kinds);
+    free(judged->found);
+}
+
+static bool load_checks(sqlite3 *db, int64_t experiment, int64_t attempt, struct judged *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT a.checks, a.duration_s IS NOT NULL, EXISTS (SELECT 1 FROM energy e WHERE e.experiment = a.experiment "
+        "AND"
+        " e.attempt = a.number), EXISTS (SELECT 1 FROM attempt_metrics m WHERE m.experiment = a.experiment AND "
+        "m.attempt"
+        " = a.number AND (m.value IS NOT NULL OR m.special IS NOT NULL)) FROM attempts a WHERE a.experiment=? AND"
+        " a.number=?",
+        "ii", experiment, attempt);
+    int step = query ? db_step(query, err) : -1;
+    if (step <= 0)
+        return step == 0;
+    json_t *list = db_json(query, 0);
+    out->recorded = json_is_array(list);
+    out->check_count = evidence_take_checks(list, out->checks);
+    json_decref(list);
+    for (int i = 0; i < QUANTITIES; i++)
+        out->has |= sqlite3_column_int(query, 1 + i) ? 1u << i : 0;
+    return true;
+}
+
+/* The outcome in the first column, and in the second a kind of evidence, or NULL where there is none. */
+static bool load_evidence(sqlite3_stmt *query, struct judged *out, struct err *err)
+{
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        out->succeeded = is_success(db_text(query, 0));
+        if (db_is_null(query, 1))
+            continue;
+        out->found = mem_room(out->found, out->count, &out->capacity, sizeof *out->found);
+        out->kinds = mem_room(out->kinds, out->count, &out->kind_capacity, sizeof *out->kinds);
+        out->kinds[out->count] = mem_strdup(db_text(query, 1));
+        out->found[out->count] = (struct evidence_found){.kind = out->kinds[out->count]};
+        out->count++;
+    }
+    return step == 0;
+}
+
+static json_t *verdicts_json(const struct verdicts *verdicts)
+{
+    json_t *json = json_object();
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        if (verdicts->of[i] != VERDICT_NONE)
+            json_object_set_new(json, quantity_name((enum quantity)i), json_string(verdict_name(verdicts->of[i])));
+    return json;
+}
+
+/* out: NULL: none is given. by_quantity: a new reference; NULL: there is no result, or nobody recorded its checks: then
+ * the evidence alone decides, as it did when the run was made. */
+static void judge(const struct judged *judged, const char **out, json_t **by_quantity)
+{
+    enum verdict verdict = VERDICT_CLEAN;
+    *by_quantity = NULL;
+    if (judged->recorded && judged->succeeded && judged->has) {
+        struct verdicts verdicts =
+            verdicts_judge(judged->has, judged->checks, judged->check_count, judged->found, judged->count);
+        verdict = verdicts.row;
+        *by_quantity = verdicts_json(&verdicts);
+    } else {
+        for (size_t i = 0; i < judged->count; i++)
+            verdict = verdict_with(verdict, judged->found[i].kind);
+    }
+    verdict = verdict_of_end(verdict, judged->succeeded);
+    *out = verdict == VERDICT_NONE ? NULL : verdict_name(verdict);
+}
+
+bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err)
+{
+    struct judged judged = {0};
+    const char *verdict = NULL;
+    json_t *by_quantity = NULL;
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT a.outcome, v.kind FROM attempts a LEFT JOIN evidence v ON v.experiment = a.experiment AND"
+                 " v.attempt = a.number WHERE a.experiment=? AND a.number=?",
+                 "ii", experiment, attempt);
+    bool ok = load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    if (ok)
+        judge(&judged, &verdict, &by_quantity);
+    ok = ok &&
+         db_run(db, err,
+                "UPDATE attempts SET verdict=?, verdicts=? WHERE experiment=? AND number=? AND outcome IS NOT NULL",
+                "tjii", verdict, by_quantity, experiment, attempt);
+    json_decref(by_quantity);
+    judged_fini(&judged);
+    return ok;
+}
+
+bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err)
+{
+    return db_run(db, err,
+                  "UPDATE experiments SET files_written=2 WHERE number=? AND files_written<>0 AND outcome IS NOT NULL"
+                  " AND again=0",
+                  "i", experiment);
+}
+
+bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err)
+{
+    struct judged judged = {0};
+    const char *verdict = NULL;
+    json_t *by_quantity = NULL;
+    int64_t attempt = 0;
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT e.outcome, v.kind FROM experiments e LEFT JOIN evidence v ON " EVIDENCE_COUNTS " WHERE e.number=?", "i",
+        experiment);
+    AUTO_QUERY sqlite3_stmt *last =
+        db_query(db, err, "SELECT coalesce(result_attempt, attempts) FROM experiments WHERE number=?", "i", experiment);
+    bool ok = query && last && db_step(last, err) >= 0;
+    attempt = ok ? sqlite3_column_int64(last, 0) : 0;
+    ok = ok && load_evidence(query, &judged, err) && load_checks(db, experiment, attempt, &judged, err);
+    if (ok)
+        judge(&judged, &verdict, &by_quantity);
+    ok = ok &&
+         db_run(db, err,
+                "UPDATE experiments SET verdict=?, verdicts=? WHERE number=? AND outcome IS NOT NULL AND again=0",
+                "tji", verdict, by_quantity, experiment) &&
+         evidence_outdate_files(db, experiment, err);
+    json_decref(by_quantity);
+    judged_fini(&judged);
+    return ok;
+}
+
+static bool insert(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    const json_t *data = event->data;
+    const char *kind = json_get_text(data, "kind");
+    return db_run(
+        db, err,
+        "INSERT INTO evidence (seq, experiment, attempt, pass, kind, weight, text, from_s, to_s, device) VALUES"
+        " (?1, nullif(?2,0), nullif(?3,0), (SELECT pass FROM experiments WHERE number=?2),"
+        " ?4, ?5, ?6, ?7, ?8, ?9)",
+        "iiittjjjj", seq, event->experiment, event->attempt, kind, evidence_weight_name(evidence_weight(kind)),
+        json_get(data, "text"), json_get(data, "from_s"), json_get(data, "to_s"), json_get(data, "device"));
+}
+
+/* Whether evidence of this weight was there already: it has been judged, and more of it changes no verdict. -1: err says
+ * why. */
+static int is_judged(sqlite3 *db, const struct event *event, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT 1 FROM evidence WHERE experiment=?1 AND attempt IS nullif(?2,0) AND weight=?3 AND pass IS"
+                 " (SELECT pass FROM experiments WHERE number=?1) LIMIT 1",
+                 "iit", event->experiment, event->attempt,
+                 evidence_weight_name(evidence_weight(json_get_text(event->data, "kind"))));
+    return query ? db_step(query, err) : -1;
+}
+
+/* What is seen of an attempt of a result that stands, or of the experiment after its end, changes the verdict on it. */
+bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    int judged = event->experiment == 0 ? 1 : is_judged(db, event, err);
+    if (judged < 0 || !insert(db, seq, event, err))
+        return false;
+    if (event->experiment == 0)
+        return true;
+    if (judged)
+        return evidence_outdate_files(db, event->experiment, err);
+    return (event->attempt == 0 || evidence_judge_attempt(db, event->experiment, event->attempt, err)) &&
+           evidence_judge_experiment(db, event->experiment, err);
+}
+
+static bool take_up_one(void *context, int64_t seq, const struct event *event, struct err *err)
+{
+    return event->type != EVENT_EVIDENCE || insert(context, seq, event, err);
+}
+
+/* Only what speaks against a result is told. */
+static bool accuse(sqlite3 *db, struct err *err)
+{
+    static const char *const statements[] = {
+        "UPDATE attempts SET verdict = 'suspect' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v WHERE"
+        " v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'suspect')",
+        "UPDATE attempts SET verdict = 'contaminated' WHERE outcome IS NOT NULL AND EXISTS (SELECT 1 FROM evidence v"
+        " WHERE v.experiment = attempts.experiment AND v.attempt = attempts.number AND v.weight = 'contaminated')",
+        "UPDATE experiments SET verdict = (SELECT a.verdict FROM attempts a WHERE a.experiment = experiments.number AND"
+        " a.number = experiments.result_attempt) WHERE outcome IS NOT NULL",
+        NULL,
+    };
+    for (const char *const *statement = statements; *statement; statement++)
+        if (!db_run(db, err, *statement, ""))
+            return false;
+    return true;
+}
+
+bool evidence_take_up(sqlite3 *db, struct err *err)
+{
+    return journal_each(db, 0, take_up_one, db, err) && accuse(db, err);
+}
+
+bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err)
+{
+    static const char *const keys[] = {"attempt", "kind", "weight", "text", "from_s", "to_s", "device"};
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT attempt, kind, weight, text, from_s, to_s, device FROM evidence WHERE experiment=? ORDER BY seq", "i",
+        experiment);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *item = json_object();
+        for (int i = 0; i < (int)(sizeof keys / sizeof *keys); i++)
+            json_object_set_new(item, keys[i], db_cell(query, i));
+        json_array_append_new(out, item);
+    }
+    return step == 0;
+}

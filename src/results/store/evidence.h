@@ -1,0 +1,41 @@
+/* evidence: what was seen that speaks against figures, in its table, and the verdicts that are made of it, in the same
+ * transaction: they are never set by hand. Private to store/. */
+#ifndef TARE_RESULTS_STORE_EVIDENCE_H
+#define TARE_RESULTS_STORE_EVIDENCE_H
+
+#include "measure/guard/evidence.h"
+#include "plan/event.h"
+#include "results/store/db.h"
+
+/* In a transaction: EVENT_EVIDENCE as event seq, and the verdicts that it changes. */
+bool evidence_write(sqlite3 *db, int64_t seq, const struct event *event, struct err *err);
+
+/* In a transaction: files of an experiment that were written before do not hold what came now. They are written anew when
+ * the store is closed. */
+bool evidence_outdate_files(sqlite3 *db, int64_t experiment, struct err *err);
+
+/* In a transaction: the verdict of an attempt that has ended; and of an experiment, whose result stands. */
+bool evidence_judge_attempt(sqlite3 *db, int64_t experiment, int64_t attempt, struct err *err);
+bool evidence_judge_experiment(sqlite3 *db, int64_t experiment, struct err *err);
+
+/* What the columns verdict and outcome of a run's tables say, of runs of older versions too: those called every
+ * failure on a quiet machine clean. */
+enum verdict evidence_verdict(const char *verdict, const char *outcome);
+
+/* The checks as an event or run.db holds them; the texts are fresh. Unknown ones are left out. Returns how many. */
+size_t evidence_take_checks(const json_t *list, struct check_result out[CHECKS]);
+
+/* In a transaction: a run of a format without the table gets it from its events. A result that nothing speaks against gets
+ * no verdict: nobody watched then. */
+bool evidence_take_up(sqlite3 *db, struct err *err);
+
+/* All of an experiment, in the order in which it was seen: [{attempt, kind, weight, text, from_s, to_s, device}]. */
+bool evidence_add(sqlite3 *db, int64_t experiment, json_t *out, struct err *err);
+
+/* What counts for the result of an experiment e: that of its last attempt and that of the experiment as a whole, not that of
+ * attempts before or of results that another one replaced (while it is planned again, its pass is the next one's). */
+#define EVIDENCE_COUNTS                                                                                                \
+    "v.experiment = e.number AND (v.attempt = coalesce(e.result_attempt, e.attempts)"                                  \
+    " OR (v.attempt IS NULL AND v.pass = e.pass - e.again))"
+
+#endif

@@ -1,0 +1,63 @@
+/* facts: what run.db says of each experiment beyond struct result: what audit and export need. */
+#ifndef TARE_RESULTS_STORE_FACTS_H
+#define TARE_RESULTS_STORE_FACTS_H
+
+#include "base/digest.h"
+#include "base/reading.h"
+#include "base/text.h"
+#include "results/store/store.h"
+
+#include <jansson.h>
+
+struct facts_evidence {
+    int64_t attempt;
+    char *kind, *text;
+};
+
+/* How the GPUs were when that attempt began, as the guard saw them: means over the GPUs. */
+struct facts_start {
+    struct reading temperature_c, sm_clock_mhz, memory_clock_mhz;
+};
+
+struct facts_item {
+    char *energy; /* of the last attempt, as JSON (docs/energy.md), or NULL: parsed it takes ten times the memory */
+    json_t *all_attempts; /* a list: {attempt, outcome, reason, duration_s, exit_code, signal, error} */
+    json_t *epochs;       /* a list: those of the last attempt, as in experiment.json */
+    int64_t attempt;      /* the one whose figures these are; 0: none */
+    struct facts_start start;
+    char *host, *boot_id; /* of the session of that attempt; NULL: not known */
+    bool has_duration, has_start;
+    int64_t start_realtime_ns;       /* of that attempt: where the window of its energy begins */
+    struct facts_evidence *evidence; /* in order of time */
+    size_t evidence_count;
+};
+
+struct facts {
+    struct results results;
+    struct facts_item *items; /* one for each of results.items */
+};
+
+/* Whether the records of a run are those that its runner wrote, as far as their chain says (docs/results.md). */
+enum records_state {
+    RECORDS_UNREADABLE,
+    RECORDS_NOT_CHAINED, /* an older version made it */
+    RECORDS_OPEN,        /* they follow each other, and the run was not closed: its other files are not compared */
+    RECORDS_CHANGED,
+    RECORDS_HOLD
+};
+struct records_report {
+    enum records_state state;
+    int64_t count, unchained;       /* lines of events.jsonl; the first of them that an older version wrote */
+    char last_hash[DIGEST_HEX + 1]; /* "": there is none */
+    struct text changed;            /* which files, in words */
+};
+const char *records_state_name(enum records_state state); /* "hold" */
+
+/* False, and UNREADABLE: err says why. Nothing is changed. */
+bool records_verify(const char *run_dir, struct records_report *out, struct err *err);
+
+/* Of a live, a finished or a crashed run, without changing a byte of it. */
+bool facts_read(const char *run_dir, struct facts *out, struct err *err);
+void facts_fini(struct facts *facts);
+
+#endif

@@ -1,0 +1,186 @@
+#include "results/store/import.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "results/store/db.h"
+#include "results/store/import_line.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* A journal has some kilobytes an attempt. */
+static const off_t BYTES_MAX = (off_t)1 << 30;
+
+/* Of lines read and not yet in run.db: as JSON they take some twenty times as much memory. */
+enum { WAITING_MAX = 1 << 20 };
+
+struct importing {
+    struct store *store;
+    struct import_lines lines;
+    struct import_loss *loss;
+    struct event last; /* without its data: when, in which session; session 0: nothing was taken */
+};
+
+static void lose(struct importing *importing, int64_t count, const struct err *why, size_t number)
+{
+    struct import_loss *loss = importing->loss;
+    if (loss->events == 0) {
+        loss->first = *why;
+        err_wrap(&loss->first, "events.jsonl:%zu", number);
+    }
+    loss->events += (size_t)count;
+}
+
+static void add(struct importing *importing, const struct event *event)
+{
+    store_add(importing->store, event, NULL, NULL);
+    importing->last = *event;
+    importing->last.data = NULL;
+}
+
+static void add_implied(struct importing *importing, enum event_type type, const struct event *by, int64_t attempt)
+{
+    struct event event = {.type = type,
+                          .monotonic_ns = by->monotonic_ns,
+                          .realtime_ns = by->realtime_ns,
+                          .session = by->session,
+                          .experiment = type == EVENT_SESSION_STARTED ? 0 : by->experiment,
+                          .attempt = attempt};
+    if (store_would_take(importing->store, &event, NULL))
+        add(importing, &event);
+}
+
+/* Beginnings whose lines are lost are implied by what came of them; nothing else is, and least of all a proof. */
+static bool bridge(struct importing *importing, const struct event *event, struct err *why)
+{
+    const struct store_experiment *experiment = store_experiment(importing->store, (size_t)event->experiment);
+    if (importing->loss->events == 0)
+        return false;
+    if (event->type != EVENT_SESSION_STARTED && event->session == store_next_session(importing->store))
+        add_implied(importing, EVENT_SESSION_STARTED, event, 0);
+    if (experiment && event->attempt > 0) {
+        if (experiment->state == STATE_PLANNED || experiment->state == STATE_DONE)
+            add_implied(importing, EVENT_EXPERIMENT_STARTED, event, 0);
+        if (event->type != EVENT_ATTEMPT_PREPARED && event->attempt == experiment->attempts + 1)
+            add_implied(importing, EVENT_ATTEMPT_PREPARED, event, event->attempt);
+    }
+    return store_would_take(importing->store, event, why);
+}
+
+static void take_line(struct importing *importing, const char *line, size_t length, size_t number)
+{
+    struct event event;
+    struct err why = {0};
+    int64_t missing;
+    bool usable = import_line_take(&importing->lines, line, length, &event, &missing, &why);
+    if (missing > 0) {
+        struct err gap;
+        err_set(&gap, "%lld event%s missing before it", (long long)missing, missing == 1 ? " is" : "s are");
+        lose(importing, missing, &gap, number);
+    }
+    /* What the other store says of its own files; this one writes its own. */
+    if (usable && (event.type == EVENT_FILES_WRITTEN || event.type == EVENT_RECORDS_CLOSED)) {
+        event_fini(&event);
+        return;
+    }
+    if (usable)
+        usable = store_would_take(importing->store, &event, &why) || bridge(importing, &event, &why);
+    if (usable)
+        add(importing, &event);
+    else
+        lose(importing, 1, &why, number);
+    event_fini(&event);
+}
+
+static bool take_lines(struct importing *importing, FILE *file, struct err *err)
+{
+    AUTO_TEXT struct text line = {0};
+    struct err too_long;
+    size_t number = 0, waiting = 0;
+    int got;
+    err_set(&too_long, "is longer than %d MiB", DB_CELL_MAX / (1 << 20));
+    while ((got = fs_read_line(file, DB_CELL_MAX, &line)) != 0) {
+        number++;
+        if (got < 0) {
+            importing->lines.seq++;
+            lose(importing, 1, &too_long, number);
+            continue;
+        }
+        if (text_get(&line)[line.length - 1] != '\n')
+            return true; /* it is being written, or was when its writer died */
+        take_line(importing, text_get(&line), line.length, number);
+        waiting += line.length;
+        if (waiting < WAITING_MAX)
+            continue;
+        if (!store_flush(importing->store, err))
+            return false;
+        waiting = 0;
+    }
+    return !ferror(file) || err_sys(err, "read events.jsonl");
+}
+
+/* Nobody knows what the lost lines spoke of. */
+static void add_evidence(struct importing *importing, const struct import_source *source)
+{
+    int64_t number = source->experiment > 0 ? source->experiment : 1;
+    const struct store_experiment *experiment = store_experiment(importing->store, (size_t)number);
+    const struct import_loss *loss = importing->loss;
+    if ((loss->events == 0 && loss->changed == 0) || !experiment || experiment->attempts == 0 ||
+        importing->last.session == 0)
+        return;
+    AUTO_FREE char *text = loss->events
+                               ? mem_printf("%s: %s; %zu event%s lost, the rest was read", source->name,
+                                            loss->first.text, loss->events, loss->events == 1 ? " is" : "s are")
+                               : mem_printf("%s: %s", source->name, loss->first.text);
+    struct event event = importing->last;
+    event.type = EVENT_EVIDENCE;
+    event.experiment = number;
+    event.attempt = experiment->attempts;
+    event.data = json_pack("{s:s, s:s, s:n, s:n, s:n}", "kind", loss->events ? "records_lost" : "records_changed",
+                           "text", text, "device", "from_s", "to_s");
+    if (event.data)
+        store_add(importing->store, &event, NULL, NULL);
+    json_decref(event.data);
+}
+
+static FILE *open_events(int dir, struct err *err)
+{
+    struct stat status;
+    AUTO_CLOSE int fd = openat(dir, "events.jsonl", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        err_sys(err, "open events.jsonl");
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size > BYTES_MAX) {
+        err_set(err, S_ISREG(status.st_mode) ? "events.jsonl is longer than 1 GiB" : "events.jsonl is no regular file");
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "r");
+    if (!file)
+        err_sys(err, "read events.jsonl");
+    else
+        (void)steal_fd(&fd);
+    return file;
+}
+
+bool store_import(struct store *store, const struct import_source *source, struct import_loss *loss, struct err *err)
+{
+    *loss = (struct import_loss){0};
+    struct importing importing = {
+        .store = store,
+        .lines = {.experiment = source->experiment, .session_shift = store_next_session(store) - 1},
+        .loss = loss,
+    };
+    AUTO_FILE FILE *file = open_events(source->dir, err);
+    bool ok = file && take_lines(&importing, file, err);
+    loss->changed = importing.lines.changed;
+    if (loss->changed > 0 && loss->events == 0)
+        err_set(&loss->first, "events.jsonl:%lld: does not follow the line before it: one of the two was changed",
+                (long long)loss->changed);
+    add_evidence(&importing, source);
+    return ok;
+}

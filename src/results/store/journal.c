@@ -1,0 +1,254 @@
+#include "results/store/journal.h"
+#include "base/mem.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "results/store/energy.h"
+#include "results/store/evidence.h"
+#include "results/store/guard_json.h"
+#include "results/store/memory.h"
+
+#include <string.h>
+
+static const json_t *get(const struct event *event, const char *key)
+{
+    return json_object_get(event->data, key);
+}
+
+static bool write_session(sqlite3 *db, const struct event *event, struct err *err)
+{
+    if (event->type == EVENT_SESSION_ENDED)
+        return db_run(
+            db, err, "UPDATE sessions SET ended_monotonic_ns=?, ended_realtime_ns=?, outcome=?, error=? WHERE number=?",
+            "iijji", event->monotonic_ns, event->realtime_ns, get(event, "outcome"), get(event, "error"),
+            event->session);
+    AUTO_TEXT struct text zone = {0};
+    AUTO_FREE char *key = mem_printf(JOURNAL_ZONE "%lld", (long long)event->session);
+    if (get(event, "zone"))
+        json_print(get(event, "zone"), &zone);
+    if (zone.length &&
+        !db_run(db, err, "INSERT OR REPLACE INTO meta (key, value) VALUES (?,?)", "tt", key, text_get(&zone)))
+        return false;
+    return db_run(db, err,
+                  "INSERT INTO sessions (number, pid, start_time, host, boot_id, version, containment, kernel_backed,"
+                  " resumed, started_monotonic_ns, started_realtime_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+                  "ijjjjjjjjii", event->session, get(event, "pid"), get(event, "start_time"), get(event, "host"),
+                  get(event, "boot_id"), get(event, "version"), get(event, "containment"), get(event, "kernel_backed"),
+                  get(event, "resumed"), event->monotonic_ns, event->realtime_ns);
+}
+
+static bool write_attempt_start(sqlite3 *db, const struct event *event, struct err *err)
+{
+    switch (event->type) {
+    case EVENT_ATTEMPT_PREPARED:
+        return db_run(db, err,
+                      "INSERT INTO attempts (experiment, number, session, folder, prepared_realtime_ns)"
+                      " VALUES (?,?,?,?,?)",
+                      "iiiji", event->experiment, event->attempt, event->session, get(event, "folder"),
+                      event->realtime_ns) &&
+               db_run(db, err, "UPDATE experiments SET attempts=? WHERE number=?", "ii", event->attempt,
+                      event->experiment) &&
+               memory_write(db, event, err);
+    case EVENT_ATTEMPT_STARTED:
+        return db_run(
+            db, err,
+            "UPDATE attempts SET started_monotonic_ns=?, started_realtime_ns=?, job_start_ns=? WHERE experiment=? AND"
+            " number=?",
+            "iijii", event->monotonic_ns, event->realtime_ns, get(event, "start_ns"), event->experiment,
+            event->attempt);
+    default:
+        return db_run(db, err, "UPDATE attempts SET stop_reason=? WHERE experiment=? AND number=?", "jii",
+                      get(event, "reason"), event->experiment, event->attempt);
+    }
+}
+
+/* What is said of a job's end is about the one of that role born last. */
+#define LAST_JOB                                                                                                       \
+    " WHERE experiment=?1 AND attempt=?2 AND role=?3 AND number="                                                      \
+    "(SELECT max(number) FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3)"
+
+static bool write_job(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *role = event_role(event);
+    switch (event->type) {
+    case EVENT_JOB_BORN:
+        return db_run(db, err,
+                      "INSERT INTO jobs (experiment, attempt, role, number, session, pid, start_time, boot_id, cgroup,"
+                      " tag, layers, born_realtime_ns) VALUES (?1,?2,?3,"
+                      "(SELECT coalesce(max(number),0)+1 FROM jobs WHERE experiment=?1 AND attempt=?2 AND role=?3),"
+                      "?4,?5,?6,?7,?8,?9,?10,?11)",
+                      "iitijjjjjji", event->experiment, event->attempt, role, event->session, get(event, "pid"),
+                      get(event, "start_time"), get(event, "boot_id"), get(event, "cgroup"), get(event, "tag"),
+                      get(event, "layers"), event->realtime_ns);
+    case EVENT_JOB_EXITED:
+        return db_run(db, err,
+                      "UPDATE jobs SET exit_code=?4, signal=?5, cpu_s=?6, peak_memory_bytes=?7, processes=?8, "
+                      "leftovers=?9" LAST_JOB,
+                      "iitjjjjjj", event->experiment, event->attempt, role, get(event, "exit_code"),
+                      get(event, "signal"), get(event, "cpu_s"), get(event, "peak_memory_bytes"),
+                      get(event, "processes"), get(event, "leftovers"));
+    default:
+        return db_run(db, err, "UPDATE jobs SET leftovers=coalesce(?4,leftovers), survivors=?5, proof_s=?6" LAST_JOB,
+                      "iitjjj", event->experiment, event->attempt, role, get(event, "leftovers"),
+                      get(event, "survivors"), get(event, "seconds"));
+    }
+}
+
+/* SQL has no number that is none, and its sums are spoilt by infinities: those stand beside, as text. */
+static bool write_metrics(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)get(event, "metrics"), name, value)
+    {
+        const json_t *number = json_is_number(value) ? value : NULL;
+        const json_t *special = json_is_string(value) ? value : NULL;
+        bool written = event->type == EVENT_ATTEMPT_ENDED
+                           ? db_run(db, err, "INSERT OR REPLACE INTO attempt_metrics VALUES (?,?,?,?,?)", "iitjj",
+                                    event->experiment, event->attempt, name, number, special)
+                           : db_run(db, err, "INSERT OR REPLACE INTO experiment_metrics VALUES (?,?,?,?)", "itjj",
+                                    event->experiment, name, number, special);
+        if (!written)
+            return false;
+    }
+    return true;
+}
+
+static bool write_mark(sqlite3 *db, const struct event *event, struct err *err)
+{
+    return db_run(db, err,
+                  "INSERT INTO marks (experiment, attempt, number, name, label, at, t_ns, source) VALUES (?1,?2,"
+                  "(SELECT coalesce(max(number),0)+1 FROM marks WHERE experiment=?1 AND attempt=?2),?3,?4,?5,?6,?7)",
+                  "iijjjjj", event->experiment, event->attempt, get(event, "name"), get(event, "label"),
+                  get(event, "at"), get(event, "t_ns"), get(event, "source"));
+}
+
+static bool write_mark_counts(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const json_t *counts = get(event, "marks");
+    return db_run(db, err,
+                  "UPDATE attempts SET job_end_ns=?, marks_taken=?, marks_repeated=?, marks_limited=?, marks_refused=?"
+                  " WHERE experiment=? AND number=?",
+                  "jjjjjii", get(event, "end_ns"), json_object_get(counts, "taken"),
+                  json_object_get(counts, "repeated"), json_object_get(counts, "limited"),
+                  json_object_get(counts, "refused"), event->experiment, event->attempt);
+}
+
+static bool write_attempt_end(sqlite3 *db, const struct event *event, struct err *err)
+{
+    const json_t *log = get(event, "log");
+    /* What a later session closes ended at no moment of that clock, which may be another boot's. */
+    if (!db_run(db, err,
+                "UPDATE attempts SET outcome=?, ended_monotonic_ns=CASE WHEN session=? THEN ? END, ended_realtime_ns=?,"
+                " duration_s=?, exit_code=?, signal=?, reason=?, error=?, log_bytes=?, log_lines=?, failure=?, checks=?"
+                " WHERE experiment=? AND number=?",
+                "jiiijjjjjjjjjii", get(event, "outcome"), event->session, event->monotonic_ns, event->realtime_ns,
+                get(event, "duration_s"), get(event, "exit_code"), get(event, "signal"), get(event, "reason"),
+                get(event, "error"), json_object_get(log, "bytes"), json_object_get(log, "lines"),
+                get(event, "failure"), get(event, "checks"), event->experiment, event->attempt))
+        return false;
+    return write_mark_counts(db, event, err) && energy_write(db, event, err) && memory_write(db, event, err) &&
+           write_metrics(db, event, err) && evidence_judge_attempt(db, event->experiment, event->attempt, err);
+}
+
+/* A result that is to be replaced stands until the new one has come. */
+static bool write_experiment_start(sqlite3 *db, const struct event *event, struct err *err)
+{
+    if (event->type == EVENT_EXPERIMENT_AGAIN)
+        return db_run(db, err, "UPDATE experiments SET again=1, pass=pass+1 WHERE number=?", "i", event->experiment);
+    return db_run(db, err,
+                  "DELETE FROM experiment_metrics WHERE experiment=?1 AND (SELECT again FROM experiments WHERE"
+                  " number=?1)=0",
+                  "i", event->experiment) &&
+           db_run(db, err,
+                  "UPDATE experiments SET outcome=NULL, retries=NULL, duration_s=NULL, error=NULL, verdict=NULL, "
+                  "verdicts=NULL,"
+                  " failure=NULL, result_attempt=NULL, started_realtime_ns=?, ended_realtime_ns=NULL, files_written=0"
+                  " WHERE number=? AND again=0",
+                  "ii", event->realtime_ns, event->experiment);
+}
+
+/* 1: a result stands that this end, an interruption, does not replace. */
+static int keeps_result(sqlite3 *db, const struct event *event, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT again FROM experiments WHERE number=?", "i", event->experiment);
+    int step = query ? db_step(query, err) : -1;
+    if (step < 0)
+        return -1;
+    return step > 0 && sqlite3_column_int(query, 0) && event_outcome(event) == OUTCOME_INTERRUPTED;
+}
+
+static bool write_experiment_end(sqlite3 *db, const struct event *event, struct err *err)
+{
+    int keeps = keeps_result(db, event, err);
+    if (keeps != 0)
+        return keeps > 0 &&
+               db_run(db, err, "UPDATE experiments SET files_written=0 WHERE number=?", "i", event->experiment);
+    return db_run(db, err,
+                  "UPDATE experiments SET outcome=?, retries=?, duration_s=?, error=?, ended_realtime_ns=?, again=0,"
+                  " result_attempt=nullif(attempts,0), files_written=0, failure=(SELECT a.failure FROM attempts a WHERE"
+                  " a.experiment=experiments.number AND a.number=experiments.attempts) WHERE number=?",
+                  "jjjjii", get(event, "outcome"), get(event, "retries"), get(event, "duration_s"), get(event, "error"),
+                  event->realtime_ns, event->experiment) &&
+           db_run(db, err, "DELETE FROM experiment_metrics WHERE experiment=?", "i", event->experiment) &&
+           write_metrics(db, event, err) && evidence_judge_experiment(db, event->experiment, err);
+}
+
+static bool write_tables(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    switch (event->type) {
+    case EVENT_EXPERIMENT_STARTED:
+    case EVENT_EXPERIMENT_AGAIN:
+        return write_experiment_start(db, event, err);
+    case EVENT_EXPERIMENT_ENDED:
+        return write_experiment_end(db, event, err);
+    case EVENT_EVIDENCE:
+        return evidence_write(db, seq, event, err);
+    case EVENT_ATTEMPT_PREPARED:
+    case EVENT_ATTEMPT_STARTED:
+    case EVENT_ATTEMPT_STOPPING:
+        return write_attempt_start(db, event, err);
+    case EVENT_JOB_BORN:
+    case EVENT_JOB_EXITED:
+    case EVENT_JOB_PROVEN:
+        return write_job(db, event, err);
+    case EVENT_MARK:
+        return write_mark(db, event, err);
+    case EVENT_GUARD:
+        return guard_json_net_write(db, event, err) && evidence_outdate_files(db, event->experiment, err);
+    case EVENT_ATTEMPT_ENDED:
+        return write_attempt_end(db, event, err);
+    case EVENT_SESSION_ENDED:
+        return write_session(db, event, err);
+    case EVENT_FILES_WRITTEN:
+        return db_run(db, err, "UPDATE experiments SET files_written=1 WHERE number=?", "i", event->experiment);
+    default:
+        return true;
+    }
+}
+
+static bool write_event(sqlite3 *db, int64_t seq, const struct event *event, struct err *err)
+{
+    AUTO_TEXT struct text data = {0};
+    if (event->data)
+        json_print(event->data, &data);
+    return db_run(db, err,
+                  "INSERT INTO events (seq, session, experiment, attempt, type, monotonic_ns, realtime_ns, data)"
+                  " VALUES (?, ?, nullif(?,0), nullif(?,0), ?, ?, ?, ?)",
+                  "iiiitiit", seq, event->session, event->experiment, event->attempt, event_type_name(event->type),
+                  event->monotonic_ns, event->realtime_ns, data.length ? data.data : "{}");
+}
+
+bool journal_write(sqlite3 *db, int64_t seq, const struct event *event, enum experiment_state after, struct err *err)
+{
+    /* A session's row stands before the event that refers to it. */
+    if (event->type == EVENT_SESSION_STARTED && !write_session(db, event, err))
+        return false;
+    if (!write_event(db, seq, event, err) || !write_tables(db, seq, event, err))
+        return false;
+    if (event->experiment == 0 || event->type == EVENT_FILES_WRITTEN)
+        return true;
+    return db_run(db, err, "UPDATE experiments SET state=? WHERE number=? AND state<>?1", "ti", state_name(after),
+                  event->experiment);
+}

@@ -1,0 +1,117 @@
+#include "results/store/memory.h"
+
+#include "base/json.h"
+#include "plan/change.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double BYTES_PER_MIB = 1048576;
+
+static bool has_any(const struct event *event)
+{
+    static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_get(event->data, keys[i]))
+            return true;
+    return false;
+}
+
+/* What one event says of an attempt stays when another says more. */
+bool memory_write(sqlite3 *db, const struct event *event, struct err *err)
+{
+    if (!has_any(event))
+        return true;
+    return db_run(db, err, "INSERT OR IGNORE INTO attempt_memory (experiment, attempt) VALUES (?,?)", "ii",
+                  event->experiment, event->attempt) &&
+           db_run(db, err,
+                  "UPDATE attempt_memory SET changed=coalesce(?, changed), oom=coalesce(?, oom),"
+                  " memory=coalesce(?, memory), snapshot=coalesce(?, snapshot) WHERE experiment=? AND attempt=?",
+                  "jjjjii", json_get(event->data, "changed"), json_get(event->data, "oom"),
+                  json_get(event->data, "memory"), json_get(event->data, "snapshot"), event->experiment,
+                  event->attempt);
+}
+
+static json_t *attempt_of(json_t *attempts, int64_t number)
+{
+    for (size_t i = 0; i < json_array_size(attempts); i++) {
+        json_int_t own = 0;
+        if (json_get_int(json_array_get(attempts, i), "number", &own) && own == number)
+            return json_array_get(attempts, i);
+    }
+    return NULL;
+}
+
+bool memory_add(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
+{
+    static const char *const keys[] = {"changed", "oom", "memory", "snapshot"};
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT attempt, changed, oom, memory, snapshot FROM attempt_memory WHERE experiment=?", "i",
+                 experiment);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
+        for (int k = 0; attempt && k < 4; k++)
+            json_object_set_new(attempt, keys[k],
+                                db_is_null(query, k + 1) ? json_null() : db_json_or_text(query, k + 1));
+    }
+    return step == 0;
+}
+
+/* It stands in the event alone: nothing is asked of it but to be shown. */
+bool memory_add_counted(sqlite3 *db, int64_t experiment, json_t *attempts, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(db, err,
+                                              "SELECT attempt, data FROM events WHERE experiment=? AND"
+                                              " type='attempt_ended' AND data LIKE '%\"gpu_memory\"%'",
+                                              "i", experiment);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 1), *attempt = attempt_of(attempts, sqlite3_column_int64(query, 0));
+        json_t *counted = json_object_get(data, "gpu_memory");
+        if (attempt && json_is_object(counted))
+            json_object_set(attempt, "gpu_memory", counted);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
+/* Where it is the whole device's on one of the GPUs, nobody knows the job's. */
+static void gpu_peak(const json_t *memory, struct memory_cells *out)
+{
+    const json_t *gpus = json_get(memory, "gpus");
+    struct reading peak = {0};
+    snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled, of the whole GPU");
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        const json_t *gpu = json_array_get(gpus, i);
+        const char *of = json_get_text(gpu, "of");
+        double bytes = 0;
+        if (!of || strcmp(of, "job") != 0 || !json_get_number(json_get(gpu, "curve"), "peak_bytes", &bytes))
+            return;
+        /* What was counted misses nothing; the driver's figure may hold what no program asked for. */
+        double exact = 0, every_ms = 1000;
+        bool counted = json_get_number(json_get(gpu, "counted"), "peak_bytes", &exact) && exact >= bytes;
+        json_get_number(gpu, "sampled_ms", &every_ms);
+        bytes = counted ? exact : bytes;
+        if (peak.valid && bytes / BYTES_PER_MIB <= peak.value)
+            continue;
+        peak = (struct reading){bytes / BYTES_PER_MIB, true};
+        if (counted)
+            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "counted");
+        else
+            snprintf(out->gpu_peak_how, sizeof out->gpu_peak_how, "sampled every %.0f ms", every_ms);
+    }
+    out->gpu_peak_mib = peak;
+}
+
+struct memory_cells memory_cells(sqlite3_stmt *row, int first)
+{
+    struct memory_cells cells = {0};
+    json_t *changed = db_json(row, first), *memory = db_json(row, first + 1);
+    if (json_array_size(changed) > 0)
+        cells.changed = change_text(changed);
+    gpu_peak(memory, &cells);
+    json_decref(changed);
+    json_decref(memory);
+    return cells;
+}

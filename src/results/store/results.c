@@ -1,0 +1,278 @@
+#include "results/store/results.h"
+
+#include "base/mem.h"
+#include "plan/change.h"
+#include "results/store/energy.h"
+#include "results/store/evidence.h"
+#include "results/store/journal.h"
+#include "results/store/usage.h"
+
+#include <string.h>
+
+void result_items_free(struct result *items, size_t count)
+{
+    for (size_t i = 0; items && i < count; i++) {
+        free(items[i].id);
+        free(items[i].error);
+        free(items[i].changed);
+        for (size_t m = 0; m < items[i].metric_count; m++)
+            free(items[i].metrics[m].name);
+        free(items[i].metrics);
+        json_decref(items[i].layers);
+        free(items[i].failure);
+        for (size_t c = 0; c < items[i].check_count; c++)
+            free(items[i].checks[c].text);
+        free(items[i].checks);
+        for (size_t e = 0; e < items[i].evidence_count; e++) {
+            free(items[i].evidence[e].kind);
+            free(items[i].evidence[e].text);
+        }
+        free(items[i].evidence);
+    }
+    free(items);
+}
+
+void results_fini(struct results *results)
+{
+    result_items_free(results->items, results->count);
+    plan_fini(&results->plan);
+    json_decref(results->pool);
+    json_decref(results->lanes);
+    *results = (struct results){0};
+}
+
+static void item_init(struct result *item, const struct plan_experiment *experiment)
+{
+    const struct plan_job *job = &experiment->foreground;
+    item->number = experiment->number;
+    item->id = mem_strdup(experiment->id);
+    item->metric_count = job->metric_count;
+    item->metrics = mem_array(job->metric_count ? job->metric_count : 1, sizeof *item->metrics);
+    for (size_t i = 0; i < job->metric_count; i++)
+        item->metrics[i].name = mem_strdup(job->metrics[i].name);
+}
+
+static enum experiment_state state_parse(const char *name)
+{
+    for (int state = 0; name && state < STATE_COUNT; state++)
+        if (strcmp(name, state_name((enum experiment_state)state)) == 0)
+            return (enum experiment_state)state;
+    return STATE_PLANNED;
+}
+
+static void take_experiment(sqlite3_stmt *row, struct result *item)
+{
+    const char *outcome = db_text(row, 2);
+    item->state = state_parse(db_text(row, 1));
+    if (!outcome || !outcome_parse(outcome, &item->outcome))
+        item->outcome = OUTCOME_NONE;
+    item->retries = sqlite3_column_int64(row, 3);
+    item->duration_s = sqlite3_column_double(row, 4);
+    item->error = mem_strdup(db_text(row, 5));
+    item->ended_realtime_ns = sqlite3_column_int64(row, 6);
+    item->again = sqlite3_column_int(row, 7) != 0;
+    item->verdict = evidence_verdict(db_text(row, 8), outcome);
+    json_t *failure = db_json(row, 9);
+    item->failure = mem_strdup(json_string_value(json_object_get(failure, "cause")));
+    json_decref(failure);
+}
+
+static void take_zone(sqlite3_stmt *row, struct result *item)
+{
+    item->has_utc_offset = journal_offset(row, 1, item->ended_realtime_ns, &item->utc_offset_s);
+}
+
+static void take_checks(sqlite3_stmt *row, struct result *item)
+{
+    json_t *list = db_json(row, 1), *verdicts = db_json(row, 2);
+    if (json_is_array(list) && !item->checks) {
+        item->checks = mem_array(CHECKS, sizeof *item->checks);
+        item->check_count = evidence_take_checks(list, item->checks);
+    }
+    item->verdicts.row = item->verdict;
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        verdict_parse(json_get_text(verdicts, quantity_name((enum quantity)i)), &item->verdicts.of[i]);
+    json_decref(list);
+    json_decref(verdicts);
+}
+
+static void take_evidence(sqlite3_stmt *row, struct result *item)
+{
+    const char *kind = db_text(row, 1), *text = db_text(row, 2);
+    item->evidence = mem_room(item->evidence, item->evidence_count, &item->evidence_capacity, sizeof *item->evidence);
+    item->evidence[item->evidence_count++] = (struct result_evidence){
+        .kind = mem_strdup(kind ? kind : ""), .text = mem_strdup(text ? text : ""), .weight = evidence_weight(kind)};
+}
+
+static void take_metric(sqlite3_stmt *row, struct result *item)
+{
+    const char *name = db_text(row, 1);
+    for (size_t i = 0; name && i < item->metric_count; i++) {
+        struct result_metric *metric = &item->metrics[i];
+        if (strcmp(metric->name, name) != 0)
+            continue;
+        json_t *value = db_cell(row, 2);
+        metric->valid = json_to_reading(value, &metric->value);
+        json_decref(value);
+    }
+}
+
+static void take_energy(sqlite3_stmt *row, struct result *item)
+{
+    json_t *block = db_json(row, 1);
+    item->energy = (struct result_energy){
+        .gpu_j = energy_number(block, "gpu", "joules"),
+        .gpu_half_width_j = energy_number(block, "gpu", "half_width_j"),
+        .cpu_j = energy_number(block, "cpu_package", "joules"),
+        .cpu_half_width_j = energy_number(block, "cpu_package", "half_width_j"),
+    };
+    /* Where several ran at the same time, what the packages drew is not this one's alone. */
+    struct reading share_mj = energy_number(block, "cpu_package_share", "attributed_mj");
+    if (share_mj.valid) {
+        item->energy.cpu_j = (struct reading){share_mj.value / 1000, true};
+        item->energy.cpu_half_width_j = (struct reading){0};
+    }
+    json_decref(block);
+}
+
+static void take_changed(sqlite3_stmt *row, struct result *item)
+{
+    json_t *changed = db_json(row, 1);
+    if (json_array_size(changed) > 0 && !item->changed)
+        item->changed = change_text(changed);
+    json_decref(changed);
+}
+
+/* What an adaptive pause saved against the settings' own. */
+static void take_pause(sqlite3_stmt *row, struct result *item)
+{
+    json_t *data = db_json(row, 1);
+    const char *phase = json_get_text(data, "phase");
+    struct reading *sum = &item->pause_saved_s;
+    double saved_s;
+    if (phase && strcmp(phase, "cooldown") == 0 && json_get_number(data, "saved_s", &saved_s))
+        *sum = (struct reading){sum->value + saved_s, true};
+    json_decref(data);
+}
+
+static size_t list_size(sqlite3_stmt *row, int column)
+{
+    json_t *list = db_json(row, column);
+    size_t size = json_array_size(list);
+    json_decref(list);
+    return size;
+}
+
+/* The rows come in the order of the attempts: the last foreground job's layers stay. */
+static void take_job(sqlite3_stmt *row, struct result *item)
+{
+    const char *role = db_text(row, 1);
+    item->leftover_count += list_size(row, 3);
+    item->survivor_count += list_size(row, 4);
+    if (!role || strcmp(role, "background") == 0)
+        return;
+    json_decref(item->layers);
+    item->layers = db_json_or_text(row, 2);
+}
+
+/* What each row gives; its first cell is the experiment it is about. ?1 and ?2: of the first and of the last one that is asked for. */
+struct items_query {
+    void (*take)(sqlite3_stmt *row, struct result *item);
+    const char *sql;
+};
+
+static const struct items_query items_queries[] = {
+    {take_experiment, "SELECT number, state, outcome, retries, duration_s, error, ended_realtime_ns, again, verdict,"
+                      " failure FROM experiments WHERE number BETWEEN ?1 AND ?2"},
+    /* Behind the time at which it ended, which decides between summer and winter. */
+    {take_zone, "SELECT e.number, " JOURNAL_ZONE_OF("a.session") " FROM experiments e JOIN attempts a ON a.experiment ="
+                                                                 " e.number AND a.number = coalesce(e.result_attempt, "
+                                                                 "e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
+    {take_metric, "SELECT experiment, name, coalesce(special, value) FROM experiment_metrics"
+                  " WHERE experiment BETWEEN ?1 AND ?2"},
+    {take_energy, "SELECT e.number, a.energy FROM experiments e JOIN attempts a ON a.experiment = e.number"
+                  " AND a.number = coalesce(e.result_attempt, e.attempts)"
+                  " WHERE e.number BETWEEN ?1 AND ?2 AND a.energy IS NOT NULL"},
+    {take_changed, "SELECT e.number, m.changed FROM experiments e JOIN attempt_memory m ON m.experiment = e.number"
+                   " AND m.attempt = coalesce(e.result_attempt, e.attempts)"
+                   " WHERE e.number BETWEEN ?1 AND ?2 AND m.changed IS NOT NULL"},
+    {take_pause, "SELECT experiment, data FROM events WHERE type='guard' AND experiment BETWEEN ?1 AND ?2"
+                 " AND data LIKE '%cooldown%' ORDER BY seq"},
+    {take_checks, "SELECT e.number, a.checks, e.verdicts FROM experiments e JOIN attempts a ON a.experiment = e.number"
+                  " AND a.number = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ?1 AND ?2"},
+    {take_evidence, "SELECT e.number, v.kind, v.text FROM evidence v, experiments e"
+                    " WHERE e.number BETWEEN ?1 AND ?2 AND " EVIDENCE_COUNTS " ORDER BY v.seq"},
+    {take_job, "SELECT experiment, role, layers, leftovers, survivors FROM jobs WHERE experiment BETWEEN ?1 AND ?2"
+               " ORDER BY experiment, attempt, role, number"},
+};
+
+static bool each_row(sqlite3 *db, const struct items_query *what, struct result *items, size_t first, size_t count,
+                     struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, what->sql, "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
+    if (!query)
+        return false;
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
+        if (place >= 0 && (uint64_t)place < count)
+            what->take(query, &items[place]);
+    }
+    return step == 0;
+}
+
+bool result_items_load(sqlite3 *db, const struct plan *plan, size_t first, size_t count, struct result **out,
+                       struct err *err)
+{
+    struct result *items = mem_array(count + 1, sizeof *items);
+    for (size_t i = 0; i < count; i++)
+        item_init(&items[i], &plan->experiments[first - 1 + i]);
+    for (size_t i = 0; i < sizeof items_queries / sizeof *items_queries; i++)
+        if (!each_row(db, &items_queries[i], items, first, count, err)) {
+            result_items_free(items, count);
+            return false;
+        }
+    *out = items;
+    return true;
+}
+
+static bool load_pool(sqlite3 *db, json_t **out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT data FROM events WHERE type='session_ended' ORDER BY seq DESC LIMIT 1", "");
+    int step = query ? db_step(query, err) : -1;
+    json_t *data = step > 0 ? db_json(query, 0) : NULL;
+    *out = json_incref(json_object_get(data, "pool"));
+    json_decref(data);
+    return step >= 0;
+}
+
+bool results_load(sqlite3 *db, struct results *out, struct err *err)
+{
+    *out = (struct results){0};
+    /* One transaction, so that all tables are of the same moment. */
+    if (!db_run(db, err, "BEGIN", ""))
+        return false;
+    bool ok = journal_read_plan(db, &out->plan, err);
+    if (ok) {
+        ok = result_items_load(db, &out->plan, 1, out->plan.count, &out->items, err) &&
+             load_pool(db, &out->pool, err) && usage_json(db, &out->plan, &out->lanes, err);
+        out->count = ok ? out->plan.count : 0;
+        if (!ok)
+            results_fini(out);
+    }
+    db_rollback(db);
+    return ok;
+}
+
+bool results_read(const char *run_dir, struct results *out, struct err *err)
+{
+    *out = (struct results){0};
+    struct snapshot snapshot;
+    if (!snapshot_open(run_dir, &snapshot, err))
+        return false;
+    bool ok = schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err) && results_load(snapshot.db, out, err);
+    snapshot_close(&snapshot);
+    return ok || err_wrap(err, "%s", run_dir);
+}

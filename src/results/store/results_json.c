@@ -1,0 +1,216 @@
+#include "results/store/files.h"
+#include "results/store/results.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "results/store/journal.h"
+#include "results/store/usage.h"
+
+static const double MS_PER_NS = 1e-6;
+
+/* Wall time in milliseconds since 1970, as pages and spreadsheets take it. */
+static json_t *ms_cell(sqlite3_stmt *row, int column)
+{
+    if (db_is_null(row, column))
+        return json_null();
+    return json_real((double)sqlite3_column_int64(row, column) * MS_PER_NS);
+}
+
+static bool add_sessions(sqlite3 *db, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT number, host, version, started_realtime_ns, ended_realtime_ns, outcome, error, " JOURNAL_ZONE_OF(
+            "number") " FROM sessions"
+                      " ORDER BY number",
+        "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *session = json_object();
+        json_object_set_new(session, "number", db_cell(query, 0));
+        json_object_set_new(session, "host", db_cell(query, 1));
+        json_object_set_new(session, "version", db_cell(query, 2));
+        json_object_set_new(session, "started_ms", ms_cell(query, 3));
+        json_object_set_new(session, "ended_ms", ms_cell(query, 4));
+        json_object_set_new(session, "outcome", db_cell(query, 5));
+        json_object_set_new(session, "error", db_cell(query, 6));
+        json_t *zone = db_json(query, 7);
+        json_object_set_new(session, "zone", zone ? zone : json_null());
+        json_array_append_new(out, session);
+    }
+    return step == 0;
+}
+
+/* Waiting between experiments and between attempts. */
+static bool add_pauses(sqlite3 *db, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err, "SELECT type, realtime_ns, data FROM events WHERE type IN ('pause', 'retry_pause') ORDER BY seq", "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *data = db_json(query, 2);
+        json_t *pause = json_object();
+        const char *why = json_get_text(data, "why");
+        json_object_set_new(pause, "from_ms", ms_cell(query, 1));
+        json_object_set(pause, "seconds", json_object_get(data, "seconds"));
+        json_object_set_new(pause, "why", json_string(why ? why : "before_retry"));
+        json_array_append_new(out, pause);
+        json_decref(data);
+    }
+    return step == 0;
+}
+
+static bool add_spans(sqlite3 *db, size_t number, json_t *out, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number, started_realtime_ns, ended_realtime_ns, outcome FROM attempts"
+                 " WHERE experiment=? AND started_realtime_ns IS NOT NULL ORDER BY number",
+                 "i", (int64_t)number);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        json_t *span = json_object();
+        json_object_set_new(span, "attempt", db_cell(query, 0));
+        json_object_set_new(span, "from_ms", ms_cell(query, 1));
+        json_object_set_new(span, "to_ms", ms_cell(query, 2));
+        json_object_set_new(span, "outcome", db_cell(query, 3));
+        json_array_append_new(out, span);
+    }
+    return step == 0;
+}
+
+/* A page that holds more can be neither sent nor read; of what is left out it tells the counts. */
+enum { SHOWN_MAX = 2000 };
+
+/* What needs a look is shown before the rest, of that the latest before the others; what has not begun comes last. */
+static bool choose(sqlite3 *db, const struct plan *plan, bool *shown, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT number FROM experiments ORDER BY CASE WHEN outcome IS NULL THEN 2 * (state = 'planned')"
+                 " WHEN outcome = 'succeeded' AND verdict = 'clean' THEN 1 ELSE 0 END, number DESC LIMIT ?",
+                 "i", (int64_t)SHOWN_MAX);
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        int64_t number = sqlite3_column_int64(query, 0);
+        if (number >= 1 && (size_t)number <= plan->count)
+            shown[number] = true;
+    }
+    return step == 0;
+}
+
+/* Of the whole plan: {"experiments", and how many are "succeeded", "failed", "clean", "unverified", "suspect", "contaminated",
+ * "unjudged"}; clean is only a success, and a failure that is not judged counts as failed alone. */
+static bool add_counts(sqlite3 *db, json_t *out, struct err *err)
+{
+    static const char *const keys[] = {"experiments", "succeeded", "failed",       "clean",
+                                       "unverified",  "suspect",   "contaminated", "unjudged"};
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT count(*), sum(outcome='succeeded'), sum(outcome='failed'), sum(outcome='succeeded' AND "
+        "verdict='clean'),"
+        " sum(ended AND verdict='unverified'), sum(ended AND verdict='suspect'), sum(ended AND verdict='contaminated'),"
+        " sum(outcome='succeeded' AND verdict IS NULL)"
+        " FROM (SELECT outcome, verdict, outcome IN ('succeeded', 'failed') AS ended FROM experiments)",
+        "");
+    int step = query ? db_step(query, err) : -1;
+    for (int i = 0; step > 0 && i < (int)(sizeof keys / sizeof *keys); i++)
+        json_object_set_new(out, keys[i], json_integer(sqlite3_column_int64(query, i)));
+    return step > 0;
+}
+
+static bool add_experiments(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    AUTO_FREE bool *shown = mem_array(plan->count + 1, sizeof *shown);
+    if (!choose(db, plan, shown, err))
+        return false;
+    for (size_t number = 1; number <= plan->count; number++) {
+        if (!shown[number])
+            continue;
+        const struct plan_experiment *experiment = &plan->experiments[number - 1];
+        json_t *item = files_experiment_json(db, plan, number, err);
+        json_t *spans = json_array();
+        json_array_append_new(out, item ? item : json_null());
+        json_object_set_new(item, "number", json_integer((json_int_t)number));
+        json_object_set_new(item, "mode",
+                            json_string(mode_name(experiment->parallel ? MODE_PARALLEL : experiment->foreground.mode)));
+        json_object_set_new(item, "spans", spans);
+        if (!item || !add_spans(db, number, spans, err))
+            return false;
+    }
+    return true;
+}
+
+static bool add_lanes(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    json_t *lanes;
+    return usage_json(db, plan, &lanes, err) && json_object_set_new(out, "lanes", lanes) == 0;
+}
+
+/* Of each metric: as the registry said it or its name does; null: neither, or two repositories contradict each
+ * other. */
+static json_t *goals_json(const struct plan *plan)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < plan->count; i++)
+        for (size_t m = 0; m < plan->experiments[i].foreground.metric_count; m++) {
+            const struct registry_metric *metric = &plan->experiments[i].foreground.metrics[m];
+            json_t *goal = json_text_or_null(goal_name(goal_of(metric->goal, metric->name)));
+            json_t *before = json_object_get(out, metric->name);
+            if (before && !json_equal(before, goal)) {
+                json_decref(goal);
+                goal = json_null();
+            }
+            json_object_set_new(out, metric->name, goal);
+        }
+    return out;
+}
+
+static bool fill(sqlite3 *db, const struct plan *plan, json_t *out, struct err *err)
+{
+    json_t *sessions = json_array();
+    json_t *pauses = json_array();
+    json_t *experiments = json_array();
+    json_object_set_new(out, "goals", goals_json(plan));
+    json_t *counts = json_object();
+    json_object_set_new(out, "name", json_text_or_null(plan->name));
+    json_object_set_new(out, "seed", json_integer((json_int_t)plan->seed));
+    json_object_set_new(out, "sessions", sessions);
+    json_object_set_new(out, "pauses", pauses);
+    json_object_set_new(out, "experiments", experiments);
+    json_object_set_new(out, "counts", counts);
+    return add_counts(db, counts, err) && add_sessions(db, sessions, err) && add_pauses(db, pauses, err) &&
+           add_lanes(db, plan, out, err) && add_experiments(db, plan, experiments, err);
+}
+
+bool results_load_json(sqlite3 *db, json_t **out, struct err *err)
+{
+    struct plan plan = {0};
+    *out = NULL;
+    /* One transaction, so that all tables are of the same moment. */
+    if (!db_run(db, err, "BEGIN", ""))
+        return false;
+    json_t *json = json_object();
+    bool ok = journal_read_plan(db, &plan, err) && fill(db, &plan, json, err);
+    db_rollback(db);
+    plan_fini(&plan);
+    if (ok)
+        *out = json;
+    else
+        json_decref(json);
+    return ok;
+}
+
+json_t *results_read_json(const char *run_dir, struct err *err)
+{
+    struct snapshot snapshot;
+    json_t *out = NULL;
+    if (!snapshot_open(run_dir, &snapshot, err))
+        return NULL;
+    if (schema_check(snapshot.db, err) && schema_upgrade(snapshot.db, err))
+        results_load_json(snapshot.db, &out, err);
+    snapshot_close(&snapshot);
+    if (!out)
+        err_wrap(err, "%s", run_dir);
+    return out;
+}

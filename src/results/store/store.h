@@ -1,0 +1,170 @@
+/* store: run.db, events.jsonl, experiment.json and summary.csv. One thread of its own commits events in the order they were
+ * added (SQLite WAL, synchronous=FULL): a slow disk never holds up the loop. The only place that includes sqlite3.h. */
+#ifndef TARE_RESULTS_STORE_STORE_H
+#define TARE_RESULTS_STORE_STORE_H
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/reading.h"
+#include "measure/guard/evidence.h"
+#include "plan/event.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct store;
+
+/* What is written down once, at the start of a run. The texts are copied verbatim into settings.json and registry.json. */
+struct store_head {
+    const struct plan *plan;
+    const char *settings_text;
+    size_t settings_length;
+    const char *registry_text;
+    size_t registry_length;
+};
+
+/* Makes a run in dir (an open folder that must be empty): run.db with the whole plan, settings.json, registry.json. Opening
+ * takes the runner's lock (an flock on run.lock in the folder): a second opener is refused with an error that names the
+ * holder's pid and host. dir stays the caller's. */
+struct store *store_create(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+
+/* The same, where nothing need outlive a crash: nothing is synced, and who made it syncs what is to stay. */
+struct store *store_create_scratch(int dir, const char *dir_path, const struct store_head *head, struct err *err);
+
+/* Opens a run for going on: takes the lock, repairs events.jsonl (a torn last line is cut, events committed but not yet appended
+ * are appended), loads the plan. */
+struct store *store_open(int dir, const char *dir_path, struct err *err);
+
+/* Commits what was added, compares all records with what was written, makes anew what others changed, and writes the last record, with its
+ * hash in hexadecimal. Nothing may be added behind it. False: there is no such hash; store_close says why. */
+bool store_finish(struct store *store, char hash[DIGEST_HEX + 1]);
+
+/* Finishes, if that was not done, checkpoints (no -wal stays), closes and unlocks. False: err says what failed (a full disk), or what others changed. */
+bool store_close(struct store *store, struct err *err);
+
+const struct plan *store_plan(const struct store *store);
+int64_t store_next_session(const struct store *store);
+
+/* Hands an event to the store's thread. done (may be NULL) is called from store_dispatch, on the caller's thread, when the event
+ * is durable (ok) or could not be written (err). The event is copied. Events that are not journaled are refused. */
+typedef void store_done_fn(void *context, bool ok, const struct err *err);
+void store_add(struct store *store, const struct event *event, store_done_fn *done, void *context);
+
+/* Whether store_add would take it now: err says what does not fit. */
+bool store_would_take(const struct store *store, const struct event *event, struct err *err);
+
+/* Becomes readable when store_dispatch has something to do. */
+int store_fd(const struct store *store);
+void store_dispatch(struct store *store);
+
+/* Waits until all that was added is durable, calling what is due. False when something could not be written. */
+bool store_flush(struct store *store, struct err *err);
+
+/* What the journal knows of an experiment: as of the events added through this store and those before it. */
+struct store_attempt {
+    int64_t number;
+    enum outcome outcome; /* NONE: it never ended */
+    bool job_born;        /* with the identity below, of the foreground job */
+    int64_t pid;
+    uint64_t start_time;
+    char *boot_id, *cgroup, *tag;
+    bool proven; /* EVENT_JOB_PROVEN was written with no survivors */
+    struct store_background {
+        bool job_born, proven; /* of the loop that was born last: those before it were proven gone */
+        int64_t pid;
+        uint64_t start_time;
+        char *boot_id, *cgroup, *tag;
+    } background;
+};
+
+struct store_experiment {
+    enum experiment_state state;
+    enum outcome outcome;
+    int64_t attempts;          /* begun so far */
+    bool again;                /* planned again (EVENT_EXPERIMENT_AGAIN), and not done anew yet */
+    struct store_attempt last; /* of the last attempt; number 0: none */
+};
+
+/* Borrowed until the next call or store_close. number from 1. As of opening plus what was added since. */
+const struct store_experiment *store_experiment(const struct store *store, size_t number);
+
+/* Writes summary.csv (all ended experiments, in the plan's order) and the experiment's experiment.json, atomically, from the
+ * journal alone, on the store's thread; done as in store_add. folder: the experiment's. */
+void store_write_results(struct store *store, size_t number, store_done_fn *done, void *context);
+
+/* What the results of a run are read from: of a live or a finished run, by its path, without changing a byte (a crashed run's db
+ * and -wal are copied first). */
+struct result_metric {
+    char *name;
+    double value;
+    bool valid;
+};
+
+/* Gross, of the last attempt (docs/energy.md). */
+struct result_energy {
+    struct reading gpu_j, gpu_half_width_j;
+    struct reading cpu_j, cpu_half_width_j; /* of the packages; of several lanes the share by CPU time, an estimate */
+};
+
+/* What was seen that speaks against the figures of a result. */
+struct result_evidence {
+    char *kind, *text;
+    enum evidence_weight weight;
+};
+
+struct result {
+    size_t number;
+    char *id;
+    enum experiment_state state;
+    enum outcome outcome;
+    bool again; /* it is planned again: what stands here is the result before, until there is a new one */
+    enum verdict
+        verdict;   /* NONE: it has not ended, or it failed and nothing speaks against its machine, or it ended before
+                           * verdicts were given */
+    struct verdicts verdicts; /* of each quantity; all NONE: there is no result, or its checks were not recorded */
+    struct check_result *checks; /* of the attempt that counts; NULL: an older version did not record them */
+    size_t check_count;
+    char *failure;        /* why it failed: "out_of_memory"; NULL: it did not, or it is not known */
+    struct result_evidence *evidence; /* of what the verdict is made */
+    size_t evidence_count, evidence_capacity;
+    int64_t retries;
+    double duration_s;         /* of the last attempt */
+    int64_t ended_realtime_ns; /* 0: not ended */
+    bool has_utc_offset;       /* not: the run is older than that this was recorded */
+    int64_t utc_offset_s;      /* of the clock where it ended, then */
+    char *error;               /* NULL: none */
+    char *changed; /* what the last attempt had changed by the retry ladder, as in summary.csv; NULL: nothing */
+    struct result_metric *metrics;
+    size_t metric_count;
+    struct result_energy energy;
+    struct reading
+        pause_saved_s; /* by the adaptive pauses after its attempts, against those of the settings; below 0: lost */
+    json_t *layers;    /* containment of the last job, or NULL */
+    size_t leftover_count;
+    size_t survivor_count;
+};
+
+struct results {
+    struct plan plan;
+    struct result *items;
+    size_t count;
+    json_t *
+        lanes; /* how the lanes spent the time of all sessions ("lanes" of results_read_json: docs/results.md); NULL: one lane */
+    json_t *pool; /* what the last session says of its lanes ("pool" of its end: docs/results.md), or NULL */
+};
+
+bool results_read(const char *run_dir, struct results *out, struct err *err);
+bool results_from_store(struct store *store, struct results *out, struct err *err); /* flushes first */
+void results_fini(struct results *results);
+
+/* All of it as JSON, for a page: {"name", "seed", "sessions": [...], "pauses": [{"from_ms", "seconds", "why"}], "lanes":
+ * {...} (docs/results.md), or null where there is one, "counts": {"experiments", "succeeded", "failed", "clean", "suspect",
+ * "contaminated", "unjudged"}, "experiments": at most 2000 of them, those that failed or are not clean first, then the latest: [what
+ * experiment.json holds, and "number", "mode", "spans": [{"attempt", "from_ms", "to_ms", "outcome"}]]}; _ms: since 1970. Reads as
+ * results_read does. A new reference; NULL: err says why. */
+json_t *results_read_json(const char *run_dir, struct err *err);
+json_t *results_json_from_store(struct store *store, struct err *err); /* flushes first */
+
+#endif

@@ -1,0 +1,465 @@
+#include "results/store/summary.h"
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "results/store/energy.h"
+#include "results/store/memory.h"
+#include "results/store/results.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const names[SUMMARY_FILES] = {[SUMMARY_ALL] = "summary.csv", [SUMMARY_SAFE] = "summary_safe.csv"};
+
+/* So many are in memory at a time while the files are made anew. */
+enum { CHUNK = 256 };
+
+/* Making the files anew may take this share of the time. */
+static const int64_t SHARE = 100;
+
+/* The study's columns before and behind its hyperparam_* and perf_*; then tare's own. */
+static const char *const first_columns[] = {"experiment_id",    "timestamp",        "repository", "model",
+                                            "training_success", "duration_seconds", "retries"};
+static const char *const own_columns[] = {"mode",
+                                          "outcome",
+                                          "exit_code",
+                                          "attempt",
+                                          "gpu_mem_peak_mib",
+                                          "verdict",
+                                          "error",
+                                          "failure",
+                                          "changed",
+                                          "energy_gpu_net_joules",
+                                          "energy_gpu_net_half_width_joules",
+                                          "utc_offset",
+                                          "energy_gpu_half_width_joules",
+                                          "gpu_mem_peak_how",
+                                          "verdict_time",
+                                          "verdict_energy",
+                                          "verdict_metric",
+                                          "checks"};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+/* What struct result does not say. */
+struct extra {
+    int64_t attempt; /* whose figures the row has */
+    bool has_duration;
+    bool has_exit_code;
+    int64_t exit_code;
+    json_t *energy; /* of the last attempt; NULL: nothing was measured */
+    struct memory_cells memory;
+};
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of the whole plan, ended or not: the columns stay the same from the first row to the last. */
+static void collect_columns(const struct plan *plan, struct summary *out)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct plan_job *job = &plan->experiments[i].foreground;
+        for (size_t p = 0; p < job->param_count; p++)
+            strv_add_once(&out->params, job->params[p].name);
+        for (size_t m = 0; m < job->metric_count; m++)
+            strv_add_once(&out->metrics, job->metrics[m].name);
+    }
+    if (out->params.count)
+        qsort(out->params.items, out->params.count, sizeof *out->params.items, compare);
+    if (out->metrics.count)
+        qsort(out->metrics.items, out->metrics.count, sizeof *out->metrics.items, compare);
+}
+
+static void add_header(struct text *out, const struct summary *columns)
+{
+    for (size_t i = 0; i < COUNT(first_columns); i++)
+        text_addf(out, "%s%s", i ? "," : "", first_columns[i]);
+    for (size_t i = 0; i < columns->params.count; i++) {
+        AUTO_FREE char *name = mem_printf("hyperparam_%s", columns->params.items[i]);
+        text_add_char(out, ',');
+        csv_add_cell(out, name);
+    }
+    for (size_t i = 0; i < columns->metrics.count; i++) {
+        AUTO_FREE char *name = mem_printf("perf_%s", columns->metrics.items[i]);
+        text_add_char(out, ',');
+        csv_add_cell(out, name);
+    }
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++)
+        text_addf(out, ",%s", energy_column(i));
+    for (size_t i = 0; i < COUNT(own_columns); i++)
+        text_addf(out, ",%s", own_columns[i]);
+    text_add_char(out, '\n');
+}
+
+static void add_cell(struct text *out, const char *cell)
+{
+    text_add_char(out, ',');
+    csv_add_cell(out, cell ? cell : "");
+}
+
+static void add_number(struct text *out, double number, bool valid)
+{
+    char shortest[32] = "";
+    if (valid)
+        number_shortest(number, shortest);
+    add_cell(out, shortest);
+}
+
+static void add_param(struct text *out, const struct plan_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->param_count; i++) {
+        if (strcmp(job->params[i].name, name) != 0)
+            continue;
+        AUTO_FREE char *value = value_format(&job->params[i].value);
+        add_cell(out, value);
+        return;
+    }
+    add_cell(out, NULL);
+}
+
+static void add_metric(struct text *out, const struct result *item, const char *name)
+{
+    for (size_t i = 0; i < item->metric_count; i++)
+        if (strcmp(item->metrics[i].name, name) == 0) {
+            add_number(out, item->metrics[i].value, item->metrics[i].valid);
+            return;
+        }
+    add_cell(out, NULL);
+}
+
+static void add_row(struct text *out, const struct plan_experiment *experiment, const struct result *item,
+                    const struct extra *extra, const struct summary *columns)
+{
+    const struct plan_job *job = &experiment->foreground;
+    char time[40] = "", offset[16] = "";
+    if (item->has_utc_offset) {
+        clock_format_iso_at(item->ended_realtime_ns, item->utc_offset_s, time);
+        clock_format_offset(item->utc_offset_s, offset);
+    } else {
+        clock_format_iso(item->ended_realtime_ns, time);
+    }
+    csv_add_cell(out, experiment->id);
+    add_cell(out, time);
+    add_cell(out, job->repo);
+    add_cell(out, job->model);
+    add_cell(out, item->outcome == OUTCOME_SUCCEEDED ? "True" : "False");
+    add_number(out, item->duration_s, extra->has_duration);
+    text_addf(out, ",%lld", (long long)item->retries);
+    for (size_t i = 0; i < columns->params.count; i++)
+        add_param(out, job, columns->params.items[i]);
+    for (size_t i = 0; i < columns->metrics.count; i++)
+        add_metric(out, item, columns->metrics.items[i]);
+    for (size_t i = 0; i < ENERGY_COLUMNS; i++) {
+        struct reading cell = energy_cell(extra->energy, i);
+        add_number(out, cell.value, cell.valid);
+    }
+    add_cell(out, experiment->parallel ? mode_name(MODE_PARALLEL) : mode_name(job->mode));
+    add_cell(out, outcome_name(item->outcome));
+    text_add_char(out, ',');
+    if (extra->has_exit_code)
+        text_addf(out, "%lld", (long long)extra->exit_code);
+    text_addf(out, ",%lld", (long long)extra->attempt);
+    /* The job's own where the driver tells it. */
+    struct reading memory = extra->memory.gpu_peak_mib;
+    if (!memory.valid)
+        memory = energy_gpu_memory_mib(extra->energy);
+    add_number(out, memory.value, memory.valid);
+    add_cell(out, item->verdict == VERDICT_NONE ? NULL : verdict_name(item->verdict));
+    add_cell(out, item->error);
+    add_cell(out, item->failure);
+    add_cell(out, extra->memory.changed);
+    struct reading net = energy_number(extra->energy, "gpu", "net_of_bare_idle_j");
+    struct reading half_width = energy_number(extra->energy, "gpu", "net_half_width_j");
+    add_number(out, net.value, net.valid);
+    add_number(out, half_width.value, net.valid && half_width.valid);
+    add_cell(out, offset);
+    struct reading gross = energy_number(extra->energy, "gpu", "half_width_j");
+    add_number(out, gross.value, gross.valid);
+    add_cell(out, memory.valid ? extra->memory.gpu_peak_how : NULL);
+    for (unsigned i = 0; i < QUANTITIES; i++)
+        add_cell(out, item->verdicts.of[i] == VERDICT_NONE ? NULL : verdict_name(item->verdicts.of[i]));
+    AUTO_FREE char *checks =
+        item->checks ? checks_compact(item->checks, item->check_count) : mem_strdup("not_recorded");
+    add_cell(out, checks);
+    text_add_char(out, '\n');
+}
+
+/* Of the experiments numbered first to first + count - 1. */
+static bool load_extras(sqlite3 *db, size_t first, size_t count, struct extra *extras, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query = db_query(
+        db, err,
+        "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.duration_s, a.exit_code, a.energy, m.changed,"
+        " m.memory FROM experiments e LEFT JOIN attempts a ON a.experiment = e.number AND a.number ="
+        " coalesce(e.result_attempt, e.attempts) LEFT JOIN attempt_memory m ON m.experiment = e.number AND"
+        " m.attempt = coalesce(e.result_attempt, e.attempts) WHERE e.number BETWEEN ? AND ?",
+        "ii", (int64_t)first, (int64_t)first + (int64_t)count - 1);
+    if (!query)
+        return false;
+    int step;
+    while ((step = db_step(query, err)) > 0) {
+        int64_t place = sqlite3_column_int64(query, 0) - (int64_t)first;
+        if (place >= 0 && (uint64_t)place < count)
+            extras[place] = (struct extra){.attempt = sqlite3_column_int64(query, 1),
+                                           .has_duration = !db_is_null(query, 2),
+                                           .has_exit_code = !db_is_null(query, 3),
+                                           .exit_code = sqlite3_column_int64(query, 3),
+                                           .energy = db_json(query, 4),
+                                           .memory = memory_cells(query, 5)};
+    }
+    return step == 0;
+}
+
+static void extras_free(struct extra *extras, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_decref(extras[i].energy);
+        free(extras[i].memory.changed);
+    }
+    free(extras);
+}
+
+/* The row of an experiment that is being done again is that of its result before. */
+static bool has_row(const struct result *item)
+{
+    return item->outcome == OUTCOME_SUCCEEDED || item->outcome == OUTCOME_FAILED;
+}
+
+/* Whether a row is one of summary_safe.csv too. */
+static bool is_safe(const struct result *item)
+{
+    return verdict_is_safe(item->verdict, item->outcome == OUTCOME_SUCCEEDED);
+}
+
+/* Rows on their way into the files, and what the files are long before them. */
+struct rows {
+    struct text text[SUMMARY_FILES];
+    off_t length[SUMMARY_FILES];
+};
+
+static void rows_fini(struct rows *rows)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        text_fini(&rows->text[i]);
+}
+
+/* The rows of the experiments numbered first to first + count - 1, of those that have one. */
+static bool add_rows(struct summary *summary, sqlite3 *db, size_t first, size_t count, struct rows *rows,
+                     struct err *err)
+{
+    struct result *items = NULL;
+    struct extra *extras = mem_array(count, sizeof *extras);
+    bool ok =
+        load_extras(db, first, count, extras, err) && result_items_load(db, summary->plan, first, count, &items, err);
+    for (size_t i = 0; ok && i < count; i++) {
+        const struct result *item = &items[i];
+        if (!has_row(item))
+            continue;
+        summary->has[item->number - 1] = true;
+        summary->stale = summary->stale || item->number < summary->last;
+        summary->last = item->number > summary->last ? item->number : summary->last;
+        size_t begin = rows->text[SUMMARY_ALL].length;
+        add_row(&rows->text[SUMMARY_ALL], &summary->plan->experiments[first - 1 + i], item, &extras[i], summary);
+        if (is_safe(item))
+            text_add_bytes(&rows->text[SUMMARY_SAFE], rows->text[SUMMARY_ALL].data + begin,
+                           rows->text[SUMMARY_ALL].length - begin);
+    }
+    result_items_free(items, count);
+    extras_free(extras, count);
+    return ok;
+}
+
+void summary_init(struct summary *summary, int dir, const struct plan *plan, bool scratch)
+{
+    *summary = (struct summary){.dir = dir,
+                                .plan = plan,
+                                .scratch = scratch,
+                                .fd = {-1, -1},
+                                .has = mem_array(plan->count + 1, sizeof *summary->has)};
+    collect_columns(plan, summary);
+}
+
+static void close_files(struct summary *summary)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        if (summary->fd[i] >= 0)
+            close(steal_fd(&summary->fd[i]));
+}
+
+void summary_fini(struct summary *summary)
+{
+    close_files(summary);
+    strv_fini(&summary->params);
+    strv_fini(&summary->metrics);
+    free(steal_ptr(summary->has));
+}
+
+/* Writes and forgets the bytes of rows. */
+static bool write_out(const int fds[SUMMARY_FILES], SHA2_CTX states[SUMMARY_FILES], struct rows *rows, struct err *err)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        struct text *text = &rows->text[i];
+        if (!fs_write_all(fds[i], text_get(text), text->length, err))
+            return err_wrap(err, "write %s", names[i]);
+        digest_add(&states[i], text_get(text), text->length);
+        rows->length[i] += (off_t)text->length;
+        text_clear(text);
+    }
+    return true;
+}
+
+/* Whether the file of that name holds these bytes already, and may be kept. */
+static bool holds_same(int dir, const char *name, int fd, off_t size)
+{
+    char old[8192], new[8192];
+    struct stat status;
+    AUTO_CLOSE int file = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != size)
+        return false;
+    for (off_t at = 0; at < size;) {
+        ssize_t count = pread(file, old, sizeof old, at);
+        if (count <= 0 || pread(fd, new, (size_t)count, at) != count || memcmp(old, new, (size_t)count) != 0)
+            return false;
+        at += count;
+    }
+    return true;
+}
+
+/* Under its name, unless what is there is the same; opened for appending. */
+static int publish(const struct summary *summary, struct fs_unfinished *file, const char *name, off_t size,
+                   struct err *err)
+{
+    bool same = holds_same(summary->dir, name, file->fd, size);
+    if (same)
+        fs_unfinished_drop(file);
+    else if (!fs_unfinished_publish(file, name, !summary->scratch, err))
+        return -1;
+    int fd = openat(summary->dir, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "open it");
+    return fd;
+}
+
+static bool make_files(struct summary *summary, sqlite3 *db, struct fs_unfinished files[SUMMARY_FILES], struct err *err)
+{
+    AUTO(rows_fini) struct rows rows = {0};
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        add_header(&rows.text[i], summary);
+        SHA256Init(&summary->state[i]);
+        if (!fs_unfinished_begin(summary->dir, &files[i], err))
+            return err_wrap(err, "write %s", names[i]);
+    }
+    const int fds[SUMMARY_FILES] = {files[SUMMARY_ALL].fd, files[SUMMARY_SAFE].fd};
+    for (size_t first = 1; first <= summary->plan->count; first += CHUNK) {
+        size_t left = summary->plan->count - first + 1;
+        if (!add_rows(summary, db, first, left < CHUNK ? left : CHUNK, &rows, err) ||
+            !write_out(fds, summary->state, &rows, err))
+            return false;
+    }
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        summary->size[i] = rows.length[i];
+        summary->fd[i] = publish(summary, &files[i], names[i], rows.length[i], err);
+        if (summary->fd[i] < 0)
+            return err_wrap(err, "write %s", names[i]);
+    }
+    return true;
+}
+
+/* Both files anew, whole: who reads them meanwhile sees those before. */
+static bool make_anew(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    struct fs_unfinished files[SUMMARY_FILES] = {{.fd = -1}, {.fd = -1}};
+    int64_t from_ns = clock_monotonic_ns();
+    close_files(summary);
+    memset(summary->has, 0, summary->plan->count * sizeof *summary->has);
+    summary->last = 0;
+    bool ok = make_files(summary, db, files, err);
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        fs_unfinished_drop(&files[i]);
+    if (!ok)
+        close_files(summary);
+    summary->made_ns = clock_monotonic_ns();
+    summary->took_ns = summary->made_ns - from_ns;
+    summary->stale = false;
+    return ok;
+}
+
+/* Whether the files are still those that were written, of the length that they were given. */
+static bool are_ours(const struct summary *summary)
+{
+    for (size_t i = 0; i < SUMMARY_FILES; i++) {
+        struct stat named, opened;
+        if (summary->fd[i] < 0 || fstatat(summary->dir, names[i], &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+            fstat(summary->fd[i], &opened) != 0 || named.st_ino != opened.st_ino || named.st_dev != opened.st_dev ||
+            opened.st_size != summary->size[i])
+            return false;
+    }
+    return true;
+}
+
+static bool append(struct summary *summary, struct rows *rows, struct err *err)
+{
+    memcpy(rows->length, summary->size, sizeof rows->length);
+    if (write_out(summary->fd, summary->state, rows, err)) {
+        memcpy(summary->size, rows->length, sizeof rows->length);
+        return true;
+    }
+    /* No half a row stays; where even this fails, who goes on makes the files anew. */
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        (void)!ftruncate(summary->fd[i], summary->size[i]);
+    return false;
+}
+
+bool summary_put(struct summary *summary, sqlite3 *db, const size_t *numbers, size_t count, struct err *err)
+{
+    AUTO(rows_fini) struct rows rows = {0};
+    if (!are_ours(summary)) {
+        summary->replaced = summary->replaced || summary->fd[SUMMARY_ALL] >= 0;
+        return make_anew(summary, db, err);
+    }
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        summary->stale = summary->stale || summary->has[numbers[i] - 1];
+    for (size_t i = 0; ok && i < count; i++)
+        ok = summary->has[numbers[i] - 1] || add_rows(summary, db, numbers[i], 1, &rows, err);
+    if (ok && summary->stale && clock_monotonic_ns() - summary->made_ns >= SHARE * summary->took_ns)
+        return make_anew(summary, db, err);
+    if (ok && append(summary, &rows, err))
+        return true;
+    close_files(summary);
+    return false;
+}
+
+bool summary_finish(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    if (summary->stale)
+        return make_anew(summary, db, err);
+    for (size_t i = 0; i < SUMMARY_FILES; i++)
+        if (!summary->scratch && summary->fd[i] >= 0 && fdatasync(summary->fd[i]) != 0)
+            return err_sys(err, "fsync %s", names[i]);
+    return true;
+}
+
+const char *summary_name(size_t file)
+{
+    return names[file];
+}
+
+bool summary_digest(const struct summary *summary, size_t file, struct digest *out)
+{
+    if (summary->fd[file] < 0)
+        return false;
+    *out = digest_end(&summary->state[file]);
+    return true;
+}
+
+bool summary_remake(struct summary *summary, sqlite3 *db, struct err *err)
+{
+    return make_anew(summary, db, err);
+}

@@ -1,0 +1,247 @@
+#include "results/store/usage.h"
+
+#include "results/store/evidence.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void usage_fini(struct usage *usage)
+{
+    for (size_t i = 0; i < usage->count; i++) {
+        free(usage->items[i].key);
+        free(usage->items[i].name);
+        free(usage->items[i].ways);
+    }
+    free(usage->items);
+    free(usage->of_way);
+    ways_fini(&usage->ways);
+    *usage = (struct usage){0};
+}
+
+static const struct way_session *session_of(const struct usage *usage, size_t way)
+{
+    return &usage->ways.sessions[usage->ways.items[way].session];
+}
+
+/* The node and its GPUs; without GPUs the lane's number. */
+static char *key_of(const struct usage *usage, size_t at)
+{
+    const struct way *way = &usage->ways.items[at];
+    AUTO_FREE char *gpus = way->uuids.count ? strv_join(&way->uuids, ",") : mem_printf("%lld", (long long)way->number);
+    return mem_printf("%s\n%s", session_of(usage, at)->host, gpus);
+}
+
+/* The same GPUs are the same lane. Without GPUs several tasks of a node may run at the same time: each has one of its own. */
+static size_t lane_of(struct usage *usage, size_t at)
+{
+    const struct way_session *session = session_of(usage, at);
+    AUTO_FREE char *key = key_of(usage, at);
+    bool has_gpus = usage->ways.items[at].uuids.count > 0;
+    for (size_t i = 0; i < usage->count; i++)
+        if (strcmp(usage->items[i].key, key) == 0 && (has_gpus || usage->items[i].to_ns <= session->from_ns))
+            return i;
+    usage->items = mem_room(usage->items, usage->count, &usage->capacity, sizeof *usage->items);
+    usage->items[usage->count] = (struct usage_lane){.node = session->host, .key = steal_ptr(key)};
+    return usage->count++;
+}
+
+struct order {
+    int64_t from_ns;
+    size_t way;
+};
+
+static int compare_order(const void *a, const void *b)
+{
+    const struct order *left = a, *right = b;
+    if (left->from_ns != right->from_ns)
+        return left->from_ns < right->from_ns ? -1 : 1;
+    return (left->way > right->way) - (left->way < right->way);
+}
+
+/* Sessions of a collected run stand in the order of the plan, not of time. */
+static void merge_ways(struct usage *usage)
+{
+    size_t count = usage->ways.count;
+    AUTO_FREE struct order *order = mem_array(count + 1, sizeof *order);
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct order){session_of(usage, i)->from_ns, i};
+    qsort(order, count, sizeof *order, compare_order);
+    for (size_t i = 0; i < count; i++) {
+        size_t place = lane_of(usage, order[i].way); /* which may move the items */
+        struct usage_lane *lane = &usage->items[place];
+        int64_t to_ns = session_of(usage, order[i].way)->to_ns;
+        lane->ways = mem_room(lane->ways, lane->way_count, &lane->way_capacity, sizeof *lane->ways);
+        lane->ways[lane->way_count++] = order[i].way;
+        lane->to_ns = to_ns > lane->to_ns ? to_ns : lane->to_ns;
+    }
+}
+
+static const struct way *first_way(const struct usage *usage, const struct usage_lane *lane)
+{
+    return &usage->ways.items[lane->ways[0]];
+}
+
+static bool any_labels(const struct usage *usage)
+{
+    for (size_t i = 0; i < usage->ways.count; i++)
+        if (usage->ways.items[i].labels.count > 0)
+            return true;
+    return false;
+}
+
+struct named_lane {
+    const struct usage_lane *lane;
+    size_t place, before, alike; /* before: how many of the same node and name come before it; alike: all of them */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct named_lane *left = a, *right = b;
+    int order = strcmp(left->lane->node, right->lane->node);
+    if (!order)
+        order = strcmp(left->lane->name, right->lane->name);
+    return order ? order : (left->place > right->place) - (left->place < right->place);
+}
+
+/* By node and name, with the counts of those that are alike: each task of a run may have a lane of its own. */
+static struct named_lane *sort_by_name(const struct usage *usage)
+{
+    struct named_lane *names = mem_array(usage->count + 1, sizeof *names);
+    for (size_t i = 0; i < usage->count; i++)
+        names[i] = (struct named_lane){.lane = &usage->items[i], .place = i};
+    qsort(names, usage->count, sizeof *names, compare_names);
+    for (size_t first = 0, end; first < usage->count; first = end) {
+        const struct usage_lane *lane = names[first].lane;
+        for (end = first; end < usage->count && strcmp(names[end].lane->node, lane->node) == 0 &&
+                          strcmp(names[end].lane->name, lane->name) == 0;
+             end++)
+            names[end].before = end - first;
+        for (size_t i = first; i < end; i++)
+            names[i].alike = end - first;
+    }
+    return names;
+}
+
+/* Where a driver counts from 0 in each task, labels are alike: then a UUID's beginning tells them apart; without GPUs, a number. */
+static void name_lanes(struct usage *usage)
+{
+    const char *unlabelled = any_labels(usage) ? "GPU not known" : "no GPU";
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct strv *labels = &first_way(usage, &usage->items[i])->labels;
+        usage->items[i].name = labels->count > 0 ? strv_join(labels, ", ") : mem_strdup(unlabelled);
+    }
+    AUTO_FREE struct named_lane *names = sort_by_name(usage);
+    for (size_t i = 0; i < usage->count; i++) {
+        struct usage_lane *lane = &usage->items[names[i].place];
+        const struct strv *uuids = &first_way(usage, lane)->uuids;
+        if (names[i].alike < 2)
+            continue;
+        char *name = uuids->count ? mem_printf("%s (%.12s)", lane->name, uuids->items[0])
+                                  : mem_printf("%s, %zu", lane->name, names[i].before + 1);
+        free(lane->name);
+        lane->name = name;
+    }
+}
+
+static int compare_lanes(const void *a, const void *b)
+{
+    const struct usage_lane *left = a, *right = b;
+    int order = strverscmp(left->node, right->node);
+    if (!order)
+        order = strverscmp(left->name, right->name);
+    return order ? order : strcmp(left->key, right->key);
+}
+
+static int compare_sessions(const void *a, const void *b)
+{
+    const struct way_session *const *left = a, *const *right = b;
+    return ((*left)->from_ns > (*right)->from_ns) - ((*left)->from_ns < (*right)->from_ns);
+}
+
+/* How long at least one session lived: what lies between a run and its resume is none of its time. */
+static void measure_span(struct usage *usage)
+{
+    size_t count = usage->ways.session_count;
+    int64_t until_ns = INT64_MIN, sum_ns = 0;
+    AUTO_FREE const struct way_session **order = mem_array(count + 1, sizeof *order);
+    for (size_t i = 0; i < count; i++)
+        order[i] = &usage->ways.sessions[i];
+    qsort(order, count, sizeof *order, compare_sessions);
+    for (size_t i = 0; i < count; i++) {
+        int64_t from_ns = order[i]->from_ns > until_ns ? order[i]->from_ns : until_ns;
+        if (order[i]->to_ns > from_ns)
+            sum_ns += order[i]->to_ns - from_ns;
+        until_ns = order[i]->to_ns > until_ns ? order[i]->to_ns : until_ns;
+    }
+    usage->from_ns = count ? order[0]->from_ns : 0;
+    usage->seconds = (double)sum_ns / (double)NS_PER_S;
+}
+
+static void add_times(const struct usage *usage, struct usage_lane *lane)
+{
+    double known = 0;
+    for (size_t i = 0; i < lane->way_count; i++) {
+        const struct way *way = &usage->ways.items[lane->ways[i]];
+        for (size_t k = 0; k < way->count; k++)
+            lane->seconds[way->spans[k].doing] +=
+                (double)(way->spans[k].to_ns - way->spans[k].from_ns) / (double)NS_PER_S;
+    }
+    for (enum lane_doing i = 0; i < DOING_NOTHING; i++)
+        known += lane->seconds[i];
+    lane->seconds[DOING_NOTHING] = usage->seconds > known ? usage->seconds - known : 0;
+}
+
+static void sum_up(struct usage *usage)
+{
+    usage->of_way = mem_array(usage->ways.count + 1, sizeof *usage->of_way);
+    for (size_t i = 0; i < usage->count; i++) {
+        for (size_t k = 0; k < usage->items[i].way_count; k++)
+            usage->of_way[usage->items[i].ways[k]] = i;
+        add_times(usage, &usage->items[i]);
+    }
+    for (size_t i = 0; i < usage->ways.try_count; i++)
+        usage->items[usage->of_way[usage->ways.tries[i].way]].attempts++;
+}
+
+/* Of each result, by the lane that gave it. */
+static bool add_results(sqlite3 *db, struct usage *usage, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT e.number, coalesce(e.result_attempt, e.attempts), e.verdict,"
+                 " e.outcome, (SELECT CASE count(*) WHEN count(g.energy_j) THEN sum(g.energy_j) END FROM energy g WHERE"
+                 "  g.experiment = e.number AND g.attempt = coalesce(e.result_attempt, e.attempts)"
+                 "  AND g.scope = 'GPU board')"
+                 " FROM experiments e WHERE e.outcome IN ('succeeded', 'failed') ORDER BY e.number",
+                 "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        size_t way = ways_of_attempt(&usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
+        if (way == SIZE_MAX)
+            continue;
+        struct usage_lane *lane = &usage->items[usage->of_way[way]];
+        lane->experiments++;
+        lane->verdicts[evidence_verdict(db_text(query, 2), db_text(query, 3))]++;
+        if (!db_is_null(query, 4))
+            lane->energy_j = (struct reading){lane->energy_j.value + sqlite3_column_double(query, 4), true};
+    }
+    return step == 0;
+}
+
+bool usage_read(sqlite3 *db, const struct plan *plan, struct usage *out, struct err *err)
+{
+    *out = (struct usage){0};
+    if (!ways_read(db, plan, &out->ways, err))
+        return false;
+    merge_ways(out);
+    name_lanes(out);
+    if (out->count > 1)
+        qsort(out->items, out->count, sizeof *out->items, compare_lanes);
+    measure_span(out);
+    sum_up(out);
+    return add_results(db, out, err);
+}

@@ -1,0 +1,157 @@
+/* The lanes as JSON: docs/results.md. */
+#include "results/store/usage.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <math.h>
+
+enum { SPANS_MAX = 20000 };
+
+static json_t *texts_json(const struct strv *texts)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < texts->count; i++)
+        json_array_append_new(out, json_text_or_null(texts->items[i]));
+    return out;
+}
+
+static json_int_t ms_since(int64_t t_ns, int64_t from_ns)
+{
+    return (json_int_t)((t_ns - from_ns) / (NS_PER_S / 1000));
+}
+
+static json_t *span_json(const struct usage *usage, const struct way_span *span, int64_t to_ns)
+{
+    json_t *item = json_array();
+    const json_int_t numbers[] = {ms_since(span->from_ns, usage->from_ns), ms_since(to_ns, usage->from_ns),
+                                  (json_int_t)span->doing, span->experiment, span->attempt};
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        json_array_append_new(item, json_integer(numbers[n]));
+    return item;
+}
+
+/* Of a run with so many spans that none of them could be seen, what is shorter than this takes in what follows. */
+static int64_t shortest_ns(const struct usage *usage)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < usage->ways.count; i++)
+        count += usage->ways.items[i].count;
+    return count > SPANS_MAX ? (int64_t)(usage->seconds * (double)NS_PER_S) / (SPANS_MAX / 2) : 0;
+}
+
+/* [from_ms, to_ms, what it did, experiment, attempt]: a thousand experiments have some thousands of them. */
+static json_t *spans_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < lane->way_count; i++) {
+        const struct way *way = &usage->ways.items[lane->ways[i]];
+        for (size_t k = 0; k < way->count; k++) {
+            const struct way_span *span = &way->spans[k];
+            int64_t to_ns = span->to_ns;
+            /* What is not training is drawn without its steps. */
+            while (span->doing != DOING_TRAINING && k + 1 < way->count && way->spans[k + 1].doing == span->doing)
+                to_ns = way->spans[++k].to_ns;
+            while (to_ns - span->from_ns < least_ns && k + 1 < way->count)
+                to_ns = way->spans[++k].to_ns;
+            json_array_append_new(out, span_json(usage, span, to_ns));
+        }
+    }
+    return out;
+}
+
+static json_t *lost_json(const struct usage *usage, const struct usage_lane *lane)
+{
+    for (size_t i = lane->way_count; i-- > 0;)
+        if (usage->ways.items[lane->ways[i]].lost)
+            return json_text_or_null(usage->ways.items[lane->ways[i]].lost);
+    return json_null();
+}
+
+static void set_times(json_t *json, const double seconds[DOING_COUNT], double span_s)
+{
+    json_object_set_new(json, "busy_s", json_real(seconds[DOING_TRAINING]));
+    json_object_set_new(json, "overhead_s", json_real(seconds[DOING_GUARD] + seconds[DOING_PAUSE]));
+    json_object_set_new(json, "waiting_s", json_real(seconds[DOING_WAIT]));
+    json_object_set_new(json, "nothing_s", json_real(seconds[DOING_NOTHING]));
+    json_object_set_new(json, "utilisation", span_s > 0 ? json_real(seconds[DOING_TRAINING] / span_s) : json_null());
+}
+
+static void set_results(json_t *json, size_t experiments, int64_t attempts, struct reading energy_j,
+                        const size_t verdicts[VERDICTS])
+{
+    json_object_set_new(json, "experiments", json_integer((json_int_t)experiments));
+    json_object_set_new(json, "attempts", json_integer(attempts));
+    json_object_set_new(json, "gpu_energy_j", energy_j.valid ? json_real(energy_j.value) : json_null());
+    for (enum verdict i = VERDICT_CLEAN; i < VERDICTS; i++)
+        json_object_set_new(json, verdict_name(i), json_integer((json_int_t)verdicts[i]));
+    json_object_set_new(json, "unjudged", json_integer((json_int_t)verdicts[VERDICT_NONE]));
+}
+
+static json_t *lane_json(const struct usage *usage, const struct usage_lane *lane, int64_t least_ns)
+{
+    const struct way *way = &usage->ways.items[lane->ways[lane->way_count - 1]];
+    json_t *json = json_object();
+    json_object_set_new(json, "node", json_text_or_null(lane->node));
+    json_object_set_new(json, "name", json_text_or_null(lane->name));
+    json_object_set_new(json, "gpus", texts_json(&way->labels));
+    json_object_set_new(json, "uuids", texts_json(&way->uuids));
+    set_results(json, lane->experiments, lane->attempts, lane->energy_j, lane->verdicts);
+    set_times(json, lane->seconds, usage->seconds);
+    json_object_set_new(json, "lost", lost_json(usage, lane));
+    json_object_set_new(json, "spans", spans_json(usage, lane, least_ns));
+    return json;
+}
+
+/* Of the pool: all lanes over the whole span. */
+static json_t *total_json(const struct usage *usage)
+{
+    double seconds[DOING_COUNT] = {0};
+    size_t verdicts[VERDICTS] = {0}, experiments = 0;
+    int64_t attempts = 0;
+    struct reading energy_j = {0};
+    json_t *json = json_object();
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct usage_lane *lane = &usage->items[i];
+        for (enum lane_doing k = 0; k < DOING_COUNT; k++)
+            seconds[k] += lane->seconds[k];
+        for (enum verdict k = VERDICT_NONE; k < VERDICTS; k++)
+            verdicts[k] += lane->verdicts[k];
+        experiments += lane->experiments;
+        attempts += lane->attempts;
+        if (lane->energy_j.valid)
+            energy_j = (struct reading){energy_j.value + lane->energy_j.value, true};
+    }
+    set_results(json, experiments, attempts, energy_j, verdicts);
+    set_times(json, seconds, usage->seconds * (double)usage->count);
+    return json;
+}
+
+static json_t *all_json(const struct usage *usage, json_t *disturbances)
+{
+    json_t *json = json_object(), *list = json_array();
+    json_object_set_new(json, "from_ms", json_integer((json_int_t)(usage->from_ns / (NS_PER_S / 1000))));
+    json_object_set_new(json, "seconds", json_real(usage->seconds));
+    json_object_set_new(json, "total", total_json(usage));
+    json_object_set(json, "disturbances", disturbances);
+    int64_t least_ns = shortest_ns(usage);
+    for (size_t i = 0; i < usage->count; i++)
+        json_array_append_new(list, lane_json(usage, &usage->items[i], least_ns));
+    json_object_set_new(json, "lanes", list);
+    return json;
+}
+
+bool usage_json(sqlite3 *db, const struct plan *plan, json_t **out, struct err *err)
+{
+    struct usage usage;
+    json_t *disturbances = json_array();
+    bool ok = usage_read(db, plan, &usage, err);
+    *out = NULL;
+    if (ok && usage.count > 1)
+        ok = usage_add_disturbances(db, plan, &usage, disturbances, err);
+    if (ok)
+        *out = usage.count > 1 ? all_json(&usage, disturbances) : json_null();
+    json_decref(disturbances);
+    usage_fini(&usage);
+    return ok;
+}

@@ -1,0 +1,327 @@
+/* Who disturbed whom: evidence that names an experiment or a process of another lane, and what came from outside the run. */
+#include "results/store/usage.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Programs that belong to nobody of the run, unless a name says otherwise. */
+static bool is_of_others(const char *kind)
+{
+    static const char *const kinds[] = {"foreign_process", "cpu_shared"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            return true;
+    return false;
+}
+
+struct name {
+    const char *id; /* borrowed from the plan */
+    int64_t number;
+};
+
+/* A process that a job is known to have had. */
+struct process {
+    size_t session;
+    int64_t pid;
+    size_t way;
+};
+
+struct knowledge {
+    const struct usage *usage;
+    struct name *names; /* by id */
+    size_t name_count;
+    struct process *processes;
+    size_t process_count, process_capacity;
+    json_t *out;
+};
+
+/* What one piece of evidence is about. */
+struct seen {
+    int64_t experiment;
+    size_t way;
+    const char *kind, *text;
+    int64_t from_ns, to_ns;
+    bool *by; /* for each lane: it is named */
+    size_t named;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct name *)a)->id, ((const struct name *)b)->id);
+}
+
+static void learn_names(struct knowledge *known, const struct plan *plan)
+{
+    known->names = mem_array(plan->count + 1, sizeof *known->names);
+    for (size_t i = 0; i < plan->count; i++)
+        known->names[known->name_count++] = (struct name){plan->experiments[i].id, (int64_t)i + 1};
+    qsort(known->names, known->name_count, sizeof *known->names, compare_names);
+}
+
+static void learn_process(struct knowledge *known, size_t way, int64_t pid)
+{
+    known->processes =
+        mem_room(known->processes, known->process_count, &known->process_capacity, sizeof *known->processes);
+    known->processes[known->process_count++] =
+        (struct process){.session = known->usage->ways.items[way].session, .pid = pid, .way = way};
+}
+
+static void learn_listed(struct knowledge *known, size_t way, sqlite3_stmt *row, int column)
+{
+    json_t *list = db_json(row, column), *item;
+    size_t i;
+    json_int_t pid;
+    json_array_foreach(list, i, item) if (json_get_int(item, "pid", &pid)) learn_process(known, way, pid);
+    json_decref(list);
+}
+
+static bool learn_processes(sqlite3 *db, struct knowledge *known, struct err *err)
+{
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err, "SELECT experiment, attempt, pid, leftovers, survivors FROM jobs WHERE pid IS NOT NULL", "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        size_t way =
+            ways_of_attempt(&known->usage->ways, sqlite3_column_int64(query, 0), sqlite3_column_int64(query, 1));
+        if (way == SIZE_MAX)
+            continue;
+        learn_process(known, way, sqlite3_column_int64(query, 2));
+        learn_listed(known, way, query, 3);
+        learn_listed(known, way, query, 4);
+    }
+    return step == 0;
+}
+
+static void name_lane(const struct knowledge *known, struct seen *seen, size_t way)
+{
+    if (way == SIZE_MAX)
+        return;
+    size_t lane = known->usage->of_way[way];
+    if (lane == known->usage->of_way[seen->way] || seen->by[lane])
+        return;
+    seen->by[lane] = true;
+    seen->named++;
+}
+
+static bool overlap(const struct way_span *span, const struct seen *seen)
+{
+    return span->from_ns <= seen->to_ns && span->to_ns >= seen->from_ns;
+}
+
+static bool trained(const struct way *way, const struct seen *seen, int64_t experiment)
+{
+    for (size_t i = 0; i < way->count; i++)
+        if (way->spans[i].doing == DOING_TRAINING && (experiment == 0 || way->spans[i].experiment == experiment) &&
+            overlap(&way->spans[i], seen))
+            return true;
+    return false;
+}
+
+/* Where it ran at that time; one that had hardly begun is where it was last. */
+static size_t way_then(const struct knowledge *known, const struct seen *seen, int64_t experiment)
+{
+    const struct ways *ways = &known->usage->ways;
+    for (size_t i = ways->last[experiment]; i != SIZE_MAX; i = ways->tries[i].before)
+        if (trained(&ways->items[ways->tries[i].way], seen, experiment))
+            return ways->tries[i].way;
+    return ways_of_attempt(ways, experiment, 0);
+}
+
+static void take_word(const struct knowledge *known, struct seen *seen, const char *word)
+{
+    struct name key = {.id = word};
+    const struct name *found = bsearch(&key, known->names, known->name_count, sizeof key, compare_names);
+    if (found && found->number != seen->experiment)
+        name_lane(known, seen, way_then(known, seen, found->number));
+}
+
+/* The words of a text that may be ids: all of them are made of these. */
+static bool is_of_word(char c)
+{
+    return isalnum((unsigned char)c) || strchr("_-.+@", c);
+}
+
+static void take_words(const struct knowledge *known, struct seen *seen)
+{
+    for (const char *at = seen->text; *at;) {
+        size_t length = 0;
+        while (at[length] && is_of_word(at[length]))
+            length++;
+        if (length > 0) {
+            AUTO_FREE char *word = mem_strndup(at, length);
+            take_word(known, seen, word);
+        }
+        at += length ? length : 1;
+    }
+}
+
+static void take_pids(const struct knowledge *known, struct seen *seen)
+{
+    size_t session = known->usage->ways.items[seen->way].session;
+    for (const char *at = strstr(seen->text, "pid "); at; at = strstr(at + 1, "pid ")) {
+        long long pid = strtoll(at + 4, NULL, 10);
+        for (size_t i = 0; i < known->process_count; i++)
+            if (known->processes[i].session == session && known->processes[i].pid == pid)
+                name_lane(known, seen, known->processes[i].way);
+    }
+}
+
+/* "and 3 more": of the lanes of the same node that trained at that time. */
+static void take_unnamed(const struct knowledge *known, struct seen *seen)
+{
+    const struct ways *ways = &known->usage->ways;
+    const char *node = ways->sessions[ways->items[seen->way].session].host;
+    const char *end = strrchr(seen->text, ' ');
+    if (seen->named == 0 || !end || strcmp(end, " more") != 0)
+        return;
+    for (size_t i = 0; i < ways->count; i++)
+        if (strcmp(ways->sessions[ways->items[i].session].host, node) == 0 && trained(&ways->items[i], seen, 0))
+            name_lane(known, seen, i);
+}
+
+/* What is counted of one kind of evidence. */
+struct cell {
+    int64_t experiment; /* the last that was counted */
+    json_int_t count;
+};
+
+struct tally {
+    struct cell
+        *cells; /* for each lane that was disturbed: one for each lane that did it, and one for the world outside */
+    json_t **experiments; /* for each lane, those that were disturbed */
+};
+
+/* Each experiment counts once: all of its evidence of a kind comes in a row. */
+static void count(const struct knowledge *known, const struct tally *tally, const struct seen *seen, size_t by)
+{
+    size_t lane = known->usage->of_way[seen->way];
+    struct cell *cell = &tally->cells[lane * (known->usage->count + 1) + by];
+    json_t *list = tally->experiments[lane];
+    json_t *last = json_array_size(list) ? json_array_get(list, json_array_size(list) - 1) : NULL;
+    if (cell->experiment != seen->experiment)
+        cell->count++;
+    cell->experiment = seen->experiment;
+    if (!last || json_integer_value(last) != seen->experiment)
+        json_array_append_new(list, json_integer(seen->experiment));
+}
+
+static void tell_lane(const struct knowledge *known, const struct tally *tally, size_t lane, const char *kind)
+{
+    size_t lanes = known->usage->count;
+    json_t *entry = json_object(), *by = json_array();
+    for (size_t i = 0; i <= lanes; i++) {
+        const struct cell *cell = &tally->cells[lane * (lanes + 1) + i];
+        if (cell->count == 0)
+            continue;
+        json_t *item = json_object();
+        json_object_set_new(item, "lane", i < lanes ? json_integer((json_int_t)i) : json_null());
+        json_object_set_new(item, "experiments", json_integer(cell->count));
+        json_array_append_new(by, item);
+    }
+    json_object_set_new(entry, "lane", json_integer((json_int_t)lane));
+    json_object_set_new(entry, "kind", json_text_or_null(kind));
+    json_object_set_new(entry, "weight", json_string(evidence_weight_name(evidence_weight(kind))));
+    json_object_set_new(entry, "by", by);
+    json_object_set(entry, "experiments", tally->experiments[lane]);
+    json_array_append_new(known->out, entry);
+}
+
+static void tally_begin(const struct knowledge *known, struct tally *tally)
+{
+    size_t lanes = known->usage->count;
+    tally->cells = mem_array(lanes * (lanes + 1), sizeof *tally->cells);
+    tally->experiments = mem_array(lanes, sizeof(json_t *));
+    for (size_t i = 0; i < lanes; i++)
+        tally->experiments[i] = json_array();
+}
+
+/* Tells what was counted of this kind. */
+static void tally_end(const struct knowledge *known, struct tally *tally, const char *kind)
+{
+    for (size_t i = 0; i < known->usage->count; i++) {
+        if (json_array_size(tally->experiments[i]) > 0)
+            tell_lane(known, tally, i, kind);
+        json_decref(tally->experiments[i]);
+    }
+    free(tally->cells);
+    free(tally->experiments);
+    *tally = (struct tally){0};
+}
+
+static void judge(const struct knowledge *known, const struct tally *tally, struct seen *seen)
+{
+    take_words(known, seen);
+    take_pids(known, seen);
+    take_unnamed(known, seen);
+    for (size_t i = 0; i < known->usage->count; i++)
+        if (seen->by[i])
+            count(known, tally, seen, i);
+    if (seen->named == 0 && is_of_others(seen->kind))
+        count(known, tally, seen, known->usage->count);
+}
+
+/* The span of the evidence, or of the whole attempt. */
+static void find_times(const struct knowledge *known, struct seen *seen, sqlite3_stmt *row, int64_t attempt)
+{
+    const struct way *way = &known->usage->ways.items[seen->way];
+    for (size_t i = 0; i < way->count; i++) {
+        const struct way_span *span = &way->spans[i];
+        if (span->doing != DOING_TRAINING || span->experiment != seen->experiment || span->attempt != attempt)
+            continue;
+        double from_s = sqlite3_column_double(row, 4), to_s = sqlite3_column_double(row, 5);
+        seen->from_ns = span->from_ns + (int64_t)(from_s * (double)NS_PER_S);
+        seen->to_ns = db_is_null(row, 5) ? span->to_ns : span->from_ns + (int64_t)(to_s * (double)NS_PER_S);
+    }
+}
+
+static bool judge_all(sqlite3 *db, const struct knowledge *known, struct err *err)
+{
+    AUTO_FREE bool *by = mem_array(known->usage->count, sizeof *by);
+    AUTO_FREE char *kind = NULL;
+    struct tally tally = {0};
+    AUTO_QUERY sqlite3_stmt *query =
+        db_query(db, err,
+                 "SELECT experiment, coalesce(attempt, 0), kind, text, from_s, to_s FROM evidence"
+                 " WHERE experiment IS NOT NULL AND kind IS NOT NULL AND text IS NOT NULL"
+                 " ORDER BY kind, experiment, seq",
+                 "");
+    int step = query ? 0 : -1;
+    while (query && (step = db_step(query, err)) > 0) {
+        int64_t attempt = sqlite3_column_int64(query, 1);
+        struct seen seen = {.experiment = sqlite3_column_int64(query, 0),
+                            .kind = db_text(query, 2),
+                            .text = db_text(query, 3),
+                            .by = by};
+        seen.way = ways_of_attempt(&known->usage->ways, seen.experiment, attempt);
+        if (seen.way == SIZE_MAX || !seen.kind || !seen.text)
+            continue;
+        if (kind && strcmp(kind, seen.kind) != 0)
+            tally_end(known, &tally, kind);
+        if (!tally.cells)
+            tally_begin(known, &tally);
+        free(kind);
+        kind = mem_strdup(seen.kind);
+        memset(by, 0, known->usage->count * sizeof *by);
+        find_times(known, &seen, query, attempt);
+        judge(known, &tally, &seen);
+    }
+    if (tally.cells)
+        tally_end(known, &tally, kind);
+    return step == 0;
+}
+
+bool usage_add_disturbances(sqlite3 *db, const struct plan *plan, const struct usage *usage, json_t *out,
+                            struct err *err)
+{
+    struct knowledge known = {.usage = usage, .out = out};
+    learn_names(&known, plan);
+    bool ok = learn_processes(db, &known, err) && judge_all(db, &known, err);
+    free(known.names);
+    free(known.processes);
+    return ok;
+}

@@ -1,0 +1,211 @@
+#include "results/store/view.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void background_clear(struct store_background *background)
+{
+    free(background->boot_id);
+    free(background->cgroup);
+    free(background->tag);
+    *background = (struct store_background){0};
+}
+
+static void attempt_clear(struct store_attempt *attempt)
+{
+    free(attempt->boot_id);
+    free(attempt->cgroup);
+    free(attempt->tag);
+    background_clear(&attempt->background);
+    *attempt = (struct store_attempt){0};
+}
+
+void view_init(struct view *view, size_t count)
+{
+    *view = (struct view){.items = mem_array(count ? count : 1, sizeof *view->items), .count = count};
+}
+
+void view_fini(struct view *view)
+{
+    for (size_t i = 0; i < view->count; i++)
+        attempt_clear(&view->items[i].last);
+    free(view->items);
+    *view = (struct view){0};
+}
+
+/* Whether the experiment came to an end that stands: one that was interrupted is done again. */
+static bool has_ended(const struct store_experiment *experiment)
+{
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
+}
+
+enum outcome event_outcome(const struct event *event)
+{
+    const char *name = json_string_value(json_object_get(event->data, "outcome"));
+    enum outcome outcome = OUTCOME_NONE;
+    if (!name || !outcome_parse(name, &outcome))
+        return OUTCOME_NONE;
+    return outcome;
+}
+
+const char *event_role(const struct event *event)
+{
+    const char *role = json_string_value(json_object_get(event->data, "role"));
+    return role ? role : "foreground";
+}
+
+static bool about_the_run(enum event_type type)
+{
+    return type == EVENT_SESSION_STARTED || type == EVENT_SESSION_ENDED || type == EVENT_PAUSE ||
+           type == EVENT_EVIDENCE || type == EVENT_RECORDS_CLOSED;
+}
+
+static bool check_session(const struct view *view, const struct event *event, struct err *err)
+{
+    const char *name = event_type_name(event->type);
+    if (event->type == EVENT_SESSION_STARTED) {
+        if (event->session == view->last_session + 1)
+            return true;
+        return err_set(err, "%s: session %lld does not follow session %lld", name, (long long)event->session,
+                       (long long)view->last_session);
+    }
+    if (event->session >= 1 && event->session <= view->last_session)
+        return true;
+    return err_set(err, "%s: session %lld has not started", name, (long long)event->session);
+}
+
+/* An attempt's number counts on from the last one's; what comes behind belongs to the last one. */
+static bool check_attempt(const struct store_experiment *now, const struct event *event, struct err *err)
+{
+    int64_t wanted;
+    switch (event->type) {
+    case EVENT_ATTEMPT_PREPARED:
+        wanted = now->attempts + 1;
+        break;
+    case EVENT_JOB_BORN:
+    case EVENT_ATTEMPT_STARTED:
+    case EVENT_MARK:
+    case EVENT_ATTEMPT_STOPPING:
+    case EVENT_JOB_EXITED:
+    case EVENT_JOB_PROVEN:
+    case EVENT_ATTEMPT_ENDED:
+        wanted = now->attempts;
+        break;
+    default:
+        return true;
+    }
+    if (event->attempt == wanted && wanted > 0)
+        return true;
+    return err_set(err, "%s: attempt %lld of experiment %lld, expected %lld", event_type_name(event->type),
+                   (long long)event->attempt, (long long)event->experiment, (long long)wanted);
+}
+
+static bool check_experiment(const struct store_experiment *now, const struct event *event,
+                             enum experiment_state *after, struct err *err)
+{
+    /* The table lets every experiment that is done start again, or be planned so; only one that was interrupted or is planned
+     * again may start, and only one whose result stands may be planned again. */
+    bool refused = (event->type == EVENT_EXPERIMENT_STARTED && has_ended(now)) ||
+                   (event->type == EVENT_EXPERIMENT_AGAIN && !has_ended(now));
+    if (refused || !state_next(now->state, event->type, after))
+        return err_set(err, "%s does not fit: experiment %lld is %s", event_type_name(event->type),
+                       (long long)event->experiment, state_name(now->state));
+    if (event->type == EVENT_ATTEMPT_ENDED && now->last.outcome != OUTCOME_NONE)
+        return err_set(err, "%s does not fit: attempt %lld of experiment %lld has ended", event_type_name(event->type),
+                       (long long)event->attempt, (long long)event->experiment);
+    bool ends = event->type == EVENT_EXPERIMENT_ENDED || event->type == EVENT_ATTEMPT_ENDED;
+    if (ends && event_outcome(event) == OUTCOME_NONE)
+        return err_set(err, "%s of experiment %lld says no outcome", event_type_name(event->type),
+                       (long long)event->experiment);
+    return check_attempt(now, event, err);
+}
+
+bool view_check(const struct view *view, const struct event *event, enum experiment_state *after, struct err *err)
+{
+    *after = STATE_PLANNED;
+    if (event->type >= EVENT_TYPES || !event_is_journaled(event->type))
+        return err_set(err, "an event of this type is not journaled");
+    const char *name = event_type_name(event->type);
+    if (event->data && !json_is_object(event->data))
+        return err_set(err, "%s: its data is no object", name);
+    if (!check_session(view, event, err))
+        return false;
+    if (event->experiment < 0 || event->experiment > (int64_t)view->count)
+        return err_set(err, "%s: the plan has no experiment %lld", name, (long long)event->experiment);
+    if (event->experiment > 0 && event->type != EVENT_SESSION_STARTED && event->type != EVENT_SESSION_ENDED)
+        return check_experiment(&view->items[event->experiment - 1], event, after, err);
+    if (event->experiment == 0 && about_the_run(event->type))
+        return true;
+    return err_set(err, event->experiment ? "%s: belongs to no experiment" : "%s: names no experiment", name);
+}
+
+static void take_identity(struct store_attempt *last, const struct event *event)
+{
+    last->job_born = true;
+    last->proven = false;
+    last->pid = json_integer_value(json_object_get(event->data, "pid"));
+    last->start_time = (uint64_t)json_integer_value(json_object_get(event->data, "start_time"));
+    free(last->boot_id);
+    free(last->cgroup);
+    free(last->tag);
+    last->boot_id = mem_strdup(json_string_value(json_object_get(event->data, "boot_id")));
+    last->cgroup = mem_strdup(json_string_value(json_object_get(event->data, "cgroup")));
+    last->tag = mem_strdup(json_string_value(json_object_get(event->data, "tag")));
+}
+
+static void take_background(struct store_background *background, const struct event *event)
+{
+    background_clear(background);
+    background->job_born = true;
+    background->pid = json_integer_value(json_object_get(event->data, "pid"));
+    background->start_time = (uint64_t)json_integer_value(json_object_get(event->data, "start_time"));
+    background->boot_id = mem_strdup(json_get_text(event->data, "boot_id"));
+    background->cgroup = mem_strdup(json_get_text(event->data, "cgroup"));
+    background->tag = mem_strdup(json_get_text(event->data, "tag"));
+}
+
+void view_apply(struct view *view, const struct event *event, enum experiment_state after)
+{
+    if (event->type == EVENT_SESSION_STARTED)
+        view->last_session = event->session;
+    if (event->experiment == 0)
+        return;
+    struct store_experiment *item = &view->items[event->experiment - 1];
+    bool foreground = strcmp(event_role(event), "background") != 0;
+    item->state = after;
+    switch (event->type) {
+    case EVENT_EXPERIMENT_STARTED:
+        item->outcome = OUTCOME_NONE;
+        break;
+    case EVENT_ATTEMPT_PREPARED:
+        item->attempts = event->attempt;
+        attempt_clear(&item->last);
+        item->last.number = event->attempt;
+        break;
+    case EVENT_JOB_BORN:
+        if (foreground)
+            take_identity(&item->last, event);
+        else
+            take_background(&item->last.background, event);
+        break;
+    case EVENT_JOB_PROVEN:
+        *(foreground ? &item->last.proven : &item->last.background.proven) =
+            json_array_size(json_object_get(event->data, "survivors")) == 0;
+        break;
+    case EVENT_ATTEMPT_ENDED:
+        item->last.outcome = event_outcome(event);
+        break;
+    case EVENT_EXPERIMENT_ENDED:
+        item->outcome = event_outcome(event);
+        item->again = item->again && item->outcome == OUTCOME_INTERRUPTED;
+        break;
+    case EVENT_EXPERIMENT_AGAIN:
+        item->again = true;
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,247 @@
+#include "run/log/joblog.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "run/log/match.h"
+#include "run/log/sink.h"
+#include "run/log/words.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BATCH_LINES 1024 /* matched together: about what fits the nearest caches */
+#define READ_BUFFER (128u << 10)
+#define READ_CALLS  8 /* 1 MiB a call */
+
+struct joblog {
+    struct joblog_totals totals;
+    struct sink log;
+    struct matcher matcher;
+    int64_t start_ns, now_ns;
+    uint64_t line_offset; /* where the open line begins */
+    uint64_t newlines;    /* before the open line */
+    bool after_cr;        /* a \n that comes next belongs to the line end before it */
+    bool open;            /* bytes of a line without an end have arrived */
+    bool ended;
+    size_t carried; /* of the open line, at most JOBLOG_LINE_MAX */
+    size_t batched;
+    struct line batch[BATCH_LINES];
+    char carry[JOBLOG_LINE_MAX];
+    char buffer[READ_BUFFER];
+    struct times times;
+    struct tail tail;
+};
+
+/* Where the next line ends. A log without \r must not be searched for one again and again: each search's result is
+ * kept. */
+struct ends {
+    const char *end;
+    const char *newline, *carriage; /* the next of each from the place last asked for, or end */
+};
+
+static const char *find_byte(const char *from, const char *end, int byte)
+{
+    const char *found = memchr(from, byte, (size_t)(end - from));
+    return found ? found : end;
+}
+
+static const char *next_end(struct ends *ends, const char *from)
+{
+    if (ends->newline < from)
+        ends->newline = find_byte(from, ends->end, '\n');
+    if (ends->carriage < from)
+        ends->carriage = find_byte(from, ends->end, '\r');
+    return ends->newline < ends->carriage ? ends->newline : ends->carriage;
+}
+
+static void match_batch(struct joblog *log)
+{
+    matcher_take(&log->matcher, log->batch, log->batched, log->now_ns);
+    for (size_t i = 0; i < log->batched; i++)
+        log->totals.limited_lines += log->batch[i].limited;
+    log->batched = 0;
+}
+
+/* The line is complete. Its bytes must stay where they are until match_batch. */
+static void add_line(struct joblog *log, const char *start, size_t length)
+{
+    uint64_t number = log->newlines + 1;
+    if (!log->log.cap || log->line_offset < log->log.cap)
+        times_add(&log->times, number, log->now_ns - log->start_ns, log->line_offset);
+    uint32_t used = (uint32_t)(length < JOBLOG_LINE_MAX ? length : JOBLOG_LINE_MAX);
+    log->batch[log->batched++] = (struct line){.start = start, .length = used, .number = number};
+    if (log->batched == BATCH_LINES)
+        match_batch(log);
+}
+
+static void carry_on(struct joblog *log, const char *bytes, size_t count)
+{
+    size_t room = JOBLOG_LINE_MAX - log->carried;
+    if (count == 0)
+        return;
+    log->open = true;
+    memcpy(log->carry + log->carried, bytes, count < room ? count : room);
+    log->carried += count < room ? count : room;
+}
+
+static void end_carried(struct joblog *log)
+{
+    add_line(log, log->carry, log->carried);
+    match_batch(log); /* before the carry is used again; nothing else is in the batch */
+    log->carried = 0;
+    log->open = false;
+}
+
+/* offset: of bytes[0] in the whole log. */
+static void split_lines(struct joblog *log, const char *bytes, size_t count, uint64_t offset)
+{
+    const char *at = bytes, *end = bytes + count;
+    if (log->after_cr) {
+        log->after_cr = false;
+        if (*at == '\n') {
+            at++;
+            log->line_offset++;
+            log->newlines++;
+        }
+    }
+    struct ends ends = {end, find_byte(at, end, '\n'), find_byte(at, end, '\r')};
+    while (at < end) {
+        const char *stop = next_end(&ends, at);
+        if (stop == end) {
+            carry_on(log, at, (size_t)(end - at));
+            break;
+        }
+        if (log->open) {
+            carry_on(log, at, (size_t)(stop - at));
+            end_carried(log);
+        } else {
+            add_line(log, at, (size_t)(stop - at));
+        }
+        at = stop + 1;
+        if (*stop == '\r' && at < end && *at == '\n')
+            at++;
+        else if (*stop == '\r' && at == end)
+            log->after_cr = true;
+        log->newlines += at[-1] == '\n';
+        log->line_offset = offset + (uint64_t)(at - bytes);
+    }
+    match_batch(log);
+}
+
+struct joblog *joblog_new(const struct joblog_options *options, struct err *err)
+{
+    struct joblog *log = mem_alloc(sizeof *log);
+    log->log = (struct sink){.fd = -1};
+    log->times.sink.fd = -1;
+    log->start_ns = options->start_ns;
+    log->now_ns = options->start_ns;
+    if (!matcher_init(&log->matcher, options, err)) {
+        joblog_free(log);
+        return NULL;
+    }
+    log->log = (struct sink){.fd = options->log_fd, .cap = options->cap_bytes};
+    times_init(&log->times, options->times_fd, options->cap_bytes);
+    log->times.flushed_ns = options->start_ns;
+    return log;
+}
+
+void joblog_free(struct joblog *log)
+{
+    if (!log)
+        return;
+    if (!log->ended)
+        times_flush(&log->times, log->now_ns, true, NULL);
+    sink_close(&log->log, "", NULL);
+    sink_close(&log->times.sink, "", NULL);
+    matcher_fini(&log->matcher);
+    free(log);
+}
+
+/* Two files, one report: the log's own trouble comes first. */
+static bool report(bool log_written, bool times_written, const struct err *log_err, const struct err *times_err,
+                   struct err *err)
+{
+    if (err && !log_written)
+        *err = *log_err;
+    else if (err && !times_written)
+        *err = *times_err;
+    return log_written && times_written;
+}
+
+bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err)
+{
+    struct err log_err = {0}, times_err = {0};
+    if (count == 0)
+        return true;
+    uint64_t offset = log->totals.bytes;
+    log->now_ns = now_ns;
+    bool log_written = sink_write(&log->log, "the log", bytes, count, &log_err);
+    log->totals.bytes += count;
+    tail_add(&log->tail, bytes, count);
+    log->totals.kept = log->log.kept;
+    log->totals.capped = log->log.capped;
+    split_lines(log, bytes, count, offset);
+    log->totals.lines = log->newlines + (bytes[count - 1] != '\n');
+    bool times_written = times_flush(&log->times, now_ns, false, &times_err);
+    return report(log_written, times_written, &log_err, &times_err, err);
+}
+
+int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err)
+{
+    bool any = false;
+    for (int i = 0; i < READ_CALLS; i++) {
+        ssize_t got = read(fd, log->buffer, sizeof log->buffer);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return any;
+        if (got == 0 || (got < 0 && errno == EIO)) /* EIO: a terminal whose other side is gone */
+            return -1;
+        if (got < 0) {
+            err_sys(err, "read the job's output");
+            return -2;
+        }
+        if (!joblog_take(log, log->buffer, (size_t)got, now_ns, err))
+            return -2;
+        any = true;
+    }
+    return any;
+}
+
+bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err)
+{
+    struct err log_err = {0}, times_err = {0}, close_err = {0};
+    if (log->ended)
+        return true;
+    log->ended = true;
+    if (log->open)
+        end_carried(log); /* at the time its last byte came */
+    bool log_written = sink_close(&log->log, "the log", &log_err);
+    bool times_written = times_flush(&log->times, now_ns, true, &times_err);
+    if (!sink_close(&log->times.sink, "the line times", &close_err) && times_written) {
+        times_written = false;
+        times_err = close_err;
+    }
+    return report(log_written, times_written, &log_err, &times_err, err);
+}
+
+struct joblog_totals joblog_totals(const struct joblog *log)
+{
+    return log->totals;
+}
+
+void joblog_last_words(const struct joblog *log, struct joblog_words *out)
+{
+    tail_words(&log->tail, log->totals.lines, out);
+}
+
+size_t joblog_result_count(const struct joblog *log)
+{
+    return log->matcher.count;
+}
+
+const struct joblog_result *joblog_result(const struct joblog *log, size_t index)
+{
+    return &log->matcher.items[index].result;
+}

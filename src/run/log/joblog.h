@@ -1,0 +1,105 @@
+/* joblog: a job's output, kept byte for byte in a file, its lines time-stamped as they arrive and matched at once.
+ * Constant memory whatever arrives. A line ends with \n or \r (or both together). Lines longer than JOBLOG_LINE_MAX
+ * are matched by their first JOBLOG_LINE_MAX bytes. */
+#ifndef TARE_RUN_LOG_JOBLOG_H
+#define TARE_RUN_LOG_JOBLOG_H
+
+#include "base/err.h"
+#include "base/mark.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOBLOG_LINE_MAX 65536
+#define JOBLOG_TEXT_MAX 256 /* of a match kept for people */
+
+enum joblog_role { JOBLOG_METRIC, JOBLOG_SUCCESS, JOBLOG_ERROR, JOBLOG_MARK_START, JOBLOG_MARK_END, JOBLOG_SIGN };
+
+/* What to look for; the strings are copied. */
+struct joblog_pattern {
+    enum joblog_role role;
+    const char *name;   /* a metric's, a mark's or a sign's name; else the pattern itself */
+    const char *source; /* PCRE2 */
+};
+
+/* What was found for one pattern. A metric's number is its last match that reads as a number. */
+struct joblog_result {
+    enum joblog_role role;
+    const char *name;
+    uint64_t matches;
+    bool has_number;
+    double number;
+    uint64_t line;              /* of the last match, from 1, as grep -n and editors count: each \n begins one */
+    /* What the last match's group held, or for success, error and sign the line, cut to fit; what is no UTF-8, and control
+     * characters other than the tab, replaced by U+FFFD. */
+    char text[JOBLOG_TEXT_MAX];
+};
+
+/* The line by which the output says what went wrong, as far as that can be told without knowing the program. */
+enum joblog_words_kind {
+    JOBLOG_WORDS_NONE,      /* nothing but blanks was printed */
+    JOBLOG_WORDS_LINE,      /* the last line that is not blank */
+    JOBLOG_WORDS_COMPLAINT, /* the last one that speaks of an error, among the last few */
+    JOBLOG_WORDS_EXCEPTION  /* the exception that a Python traceback near the end tells */
+};
+
+struct joblog_words {
+    enum joblog_words_kind kind;
+    uint64_t line; /* its number, from 1 */
+    char text[JOBLOG_TEXT_MAX]; /* fit to be shown, as a result's */
+};
+
+struct joblog_totals {
+    uint64_t bytes;         /* arrived */
+    uint64_t kept;          /* written to the file */
+    uint64_t lines;         /* as grep -n and editors count: ended by \n, and the last open one */
+    uint64_t limited_lines; /* on which a pattern hit its match limit */
+    bool capped;            /* cap_bytes was reached: bytes went on being counted and matched, not kept */
+};
+
+struct joblog;
+
+/* log_fd and times_fd (training.times.csv: "line,seconds,offset": the line's number, seconds from start_ns until it
+ * was complete, the byte where it begins) become the joblog's when joblog_new succeeds; -1: none. cap_bytes 0: no
+ * cap; lines that begin beyond it get no row, and all rows together take at most 4 * cap_bytes + 1 MiB. metric_fn
+ * (may be NULL) is told of each new number, for one metric in the order of the lines, in no order between metrics.
+ * mark_fn (may be NULL) is told of each line that matches the pattern of a mark, in the order of the lines: its label is
+ * what the first group held, its time that of the arrival of the line. holds (may be NULL) is asked about each line that matches the
+ * pattern of a sign, whether it counts. None may use the joblog. */
+typedef void joblog_metric_fn(void *context, const char *name, double number);
+typedef void joblog_mark_fn(void *context, const struct mark *mark);
+typedef bool joblog_holds_fn(const char *sign, const char *line, size_t length);
+
+struct joblog_options {
+    int log_fd, times_fd;
+    int64_t start_ns; /* CLOCK_MONOTONIC */
+    uint64_t cap_bytes;
+    const struct joblog_pattern *patterns;
+    size_t pattern_count;
+    joblog_metric_fn *metric;
+    joblog_mark_fn *mark;
+    joblog_holds_fn *holds;
+    void *context; /* of metric and mark */
+};
+
+struct joblog *joblog_new(const struct joblog_options *options, struct err *err);
+void joblog_free(struct joblog *log);
+
+/* Bytes as they arrived, at this CLOCK_MONOTONIC time. False when a file cannot be written (disk full): err says
+ * so, once; that file is given up, and matching went on. */
+bool joblog_take(struct joblog *log, const char *bytes, size_t count, int64_t now_ns, struct err *err);
+
+/* Reads what the non-blocking fd holds, at most about 1 MiB a call. 1: something was read, 0: nothing there now, -1:
+ * the end (every writer gone), -2: an error (err); after one of writing (as joblog_take tells it) reading can go on. */
+int joblog_read(struct joblog *log, int fd, int64_t now_ns, struct err *err);
+
+/* The last line counts even without an end; files are flushed and closed. False: as joblog_take. */
+bool joblog_end(struct joblog *log, int64_t now_ns, struct err *err);
+
+struct joblog_totals joblog_totals(const struct joblog *log);
+void joblog_last_words(const struct joblog *log, struct joblog_words *out); /* from the last 32 KiB that arrived */
+size_t joblog_result_count(const struct joblog *log);
+const struct joblog_result *joblog_result(const struct joblog *log, size_t index); /* in the order of the patterns */
+
+#endif

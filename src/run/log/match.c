@@ -1,0 +1,227 @@
+#include "run/log/match.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "run/log/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ACCOUNT_BYTES 4096 /* of lines between two looks at the clock */
+#define DENSE_BATCHES 32   /* before needles that did not pay are tried again */
+#define DENSE_LINES   64   /* fewer lines say nothing about density */
+
+/* One pattern's way through one batch of lines. */
+struct pass {
+    struct matcher *matcher;
+    struct matcher_item *item;
+    struct line *lines;
+    size_t count;
+    size_t tried;
+    size_t tried_bytes; /* since the clock was read */
+    size_t told_bytes;  /* already accounted for */
+    int64_t clock_ns;
+    const struct line *last; /* that matched */
+    struct pattern_match last_match;
+};
+
+static void account(struct pass *pass, size_t bytes)
+{
+    int64_t now = clock_thread_cpu_ns();
+    pattern_account(pass->item->pattern, bytes, now - pass->clock_ns);
+    pass->clock_ns = now;
+    pass->told_bytes += bytes;
+    pass->tried_bytes = 0;
+}
+
+static bool is_mark(enum joblog_role role)
+{
+    return role == JOBLOG_MARK_START || role == JOBLOG_MARK_END;
+}
+
+static void note_mark(struct pass *pass, const struct line *line, struct pattern_match match)
+{
+    struct matcher *matcher = pass->matcher;
+    matcher->marks = mem_room(matcher->marks, matcher->mark_count, &matcher->mark_capacity, sizeof *matcher->marks);
+    matcher->marks[matcher->mark_count++] = (struct matcher_mark){
+        .line = (size_t)(line - pass->lines), .item = (size_t)(pass->item - matcher->items), .match = match};
+}
+
+static void note_match(struct pass *pass, const struct line *line, struct pattern_match match)
+{
+    struct matcher *matcher = pass->matcher;
+    struct joblog_result *result = &pass->item->result;
+    if (result->role == JOBLOG_SIGN && matcher->holds && !matcher->holds(result->name, line->start, line->length))
+        return;
+    result->matches++;
+    pass->last = line;
+    pass->last_match = match;
+    double number = 0;
+    if (is_mark(result->role) && matcher->mark)
+        note_mark(pass, line, match);
+    if (result->role != JOBLOG_METRIC ||
+        !number_read(line->start + match.start, match.end - match.start, matcher->c_locale, &number))
+        return;
+    result->has_number = true;
+    result->number = number;
+    if (matcher->metric)
+        matcher->metric(matcher->context, result->name, number);
+}
+
+static void try_line(struct pass *pass, struct line *line)
+{
+    struct pattern_match match = pattern_find(pass->item->pattern, line->start, line->length);
+    if (match.limited)
+        line->limited = true;
+    if (match.matched)
+        note_match(pass, line, match);
+    pass->tried++;
+    pass->tried_bytes += line->length;
+    if (pass->tried_bytes >= ACCOUNT_BYTES)
+        account(pass, pass->tried_bytes);
+}
+
+static void try_every_line(struct pass *pass)
+{
+    for (size_t i = 0; i < pass->count; i++)
+        try_line(pass, &pass->lines[i]);
+}
+
+static const char *next_needle(const struct needle *needle, const char *from, const char *end)
+{
+    const char *found = memmem(from, (size_t)(end - from), needle->bytes, needle->length);
+    return found ? found : end;
+}
+
+/* Only lines that hold a needle. The bytes between two lines (line ends, the rest of an overlong line) may hold one
+ * too: then a line is tried in vain, nothing is missed. */
+static void try_lines_with_needles(struct pass *pass, const struct needles *needles, const char *end)
+{
+    const char *next[NEEDLE_MAX];
+    const char *from = pass->lines[0].start;
+    for (size_t i = 0; i < needles->count; i++)
+        next[i] = next_needle(&needles->items[i], from, end);
+    for (size_t at = 0; at < pass->count;) {
+        const char *place = end;
+        for (size_t i = 0; i < needles->count; i++) {
+            if (next[i] < from)
+                next[i] = next_needle(&needles->items[i], from, end);
+            if (next[i] < place)
+                place = next[i];
+        }
+        if (place == end)
+            return;
+        while (at + 1 < pass->count && pass->lines[at + 1].start <= place)
+            at++;
+        try_line(pass, &pass->lines[at]);
+        at++;
+        if (at < pass->count)
+            from = pass->lines[at].start;
+    }
+}
+
+static void keep_text(struct joblog_result *result, const struct line *line, struct pattern_match match)
+{
+    if (result->role == JOBLOG_METRIC || is_mark(result->role))
+        utf8_copy_legible(line->start + match.start, match.end - match.start, result->text, sizeof result->text);
+    else {
+        /* Behind a long progress bar, what matched is what a person wants to see. */
+        size_t from = match.end < sizeof result->text ? 0 : match.start;
+        utf8_copy_legible(line->start + from, line->length - from, result->text, sizeof result->text);
+    }
+}
+
+static void match_batch(struct matcher *matcher, struct matcher_item *item, struct line *lines, size_t count)
+{
+    const struct needles *needles = pattern_needles(item->pattern);
+    const char *end = lines[count - 1].start + lines[count - 1].length;
+    struct pass pass = {
+        .matcher = matcher, .item = item, .lines = lines, .count = count, .clock_ns = clock_thread_cpu_ns()};
+    if (needles->count == 0 || item->rest_dense) {
+        try_every_line(&pass);
+        item->rest_dense -= item->rest_dense > 0;
+    } else {
+        try_lines_with_needles(&pass, needles, end);
+        if (count >= DENSE_LINES && pass.tried > count / 4)
+            item->rest_dense = DENSE_BATCHES;
+    }
+    size_t all = (size_t)(end - lines[0].start);
+    account(&pass, all > pass.told_bytes ? all - pass.told_bytes : 0);
+    if (pass.last) {
+        item->result.line = pass.last->number;
+        keep_text(&item->result, pass.last, pass.last_match);
+    }
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const struct matcher_mark *one = a, *other = b;
+    if (one->line != other->line)
+        return one->line < other->line ? -1 : 1;
+    return one->item < other->item ? -1 : one->item > other->item;
+}
+
+static void tell_marks(struct matcher *matcher, const struct line *lines, int64_t now_ns)
+{
+    if (matcher->mark_count > 1)
+        qsort(matcher->marks, matcher->mark_count, sizeof *matcher->marks, compare_marks);
+    for (size_t i = 0; i < matcher->mark_count; i++) {
+        const struct matcher_mark *found = &matcher->marks[i];
+        const struct matcher_item *item = &matcher->items[found->item];
+        const char *text = lines[found->line].start + found->match.start;
+        struct mark mark = {.is_end = item->result.role == JOBLOG_MARK_END, .source = MARK_LOG, .t_ns = now_ns};
+        snprintf(mark.name, sizeof mark.name, "%s", item->name);
+        /* Without a group nothing tells one such line from the next. */
+        if (found->match.grouped)
+            utf8_copy_legible(text, found->match.end - found->match.start, mark.label, sizeof mark.label);
+        matcher->mark(matcher->context, &mark);
+    }
+    matcher->mark_count = 0;
+}
+
+void matcher_take(struct matcher *matcher, struct line *lines, size_t count, int64_t now_ns)
+{
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < matcher->count; i++)
+        match_batch(matcher, &matcher->items[i], lines, count);
+    tell_marks(matcher, lines, now_ns);
+}
+
+bool matcher_init(struct matcher *matcher, const struct joblog_options *options, struct err *err)
+{
+    matcher->metric = options->metric;
+    matcher->mark = options->mark;
+    matcher->holds = options->holds;
+    matcher->context = options->context;
+    matcher->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (matcher->c_locale == (locale_t)0)
+        return err_sys(err, "make the C locale");
+    matcher->items = mem_array(options->pattern_count, sizeof *matcher->items);
+    for (size_t i = 0; i < options->pattern_count; i++) {
+        const struct joblog_pattern *wanted = &options->patterns[i];
+        struct matcher_item *item = &matcher->items[i];
+        item->pattern = pattern_new(wanted->source, err);
+        if (!item->pattern)
+            return err_wrap(err, "pattern %s", wanted->name ? wanted->name : wanted->source);
+        item->name = mem_strdup(wanted->name ? wanted->name : wanted->source);
+        item->result = (struct joblog_result){.role = wanted->role, .name = item->name};
+        matcher->count++;
+    }
+    return true;
+}
+
+void matcher_fini(struct matcher *matcher)
+{
+    for (size_t i = 0; i < matcher->count; i++) {
+        pattern_free(matcher->items[i].pattern);
+        free(matcher->items[i].name);
+    }
+    free(matcher->items);
+    free(matcher->marks);
+    if (matcher->c_locale != (locale_t)0)
+        freelocale(matcher->c_locale);
+    *matcher = (struct matcher){0};
+}

@@ -1,0 +1,114 @@
+#include "session/bench_end.h"
+
+#include "results/judge/bench_json.h"
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "session/reading_folders.h"
+#include "report/bench_text.h"
+#include "tare_build.h"
+#include "report/live/width.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+bool bench_end_may_write(const char *file, struct err *err)
+{
+    return !file || fs_may_write_output(file, err);
+}
+
+static bool write_file(const char *file, const struct text *text, struct err *err)
+{
+    return fs_write_output(file, text_get(text), text->length, err);
+}
+
+static bool export(const struct bench_end *end, const struct bench *bench, const struct text *json)
+{
+    struct err err = {0};
+    AUTO_TEXT struct text csv = {0};
+    AUTO_TEXT struct text markdown = {0};
+    bench_csv(bench, &csv);
+    bench_markdown(bench, &markdown);
+    bool ok = (!end->json_file || write_file(end->json_file, json, &err)) &&
+              (!end->csv_file || write_file(end->csv_file, &csv, &err)) &&
+              (!end->markdown_file || write_file(end->markdown_file, &markdown, &err));
+    if (!ok)
+        cli_error("%s", err.text);
+    return ok;
+}
+
+/* Without --ignore-failure nothing came after it: that must not be overlooked below a table. */
+static void say_failure(const struct bench_end *end, const struct bench *bench)
+{
+    for (size_t i = 0; i < bench->dataset.count; i++) {
+        const struct dataset_experiment *experiment = &bench->dataset.items[i];
+        if (!experiment->judged || experiment->success)
+            continue;
+        cli_error("%s failed: %s", experiment->id, experiment->error ? experiment->error : "it is not known why");
+        cli_note("what it printed is in %s/%s/training.log%s", end->dir, experiment->id,
+                 end->wish->ignore_failure ? "" : "; nothing more was run (--ignore-failure counts any exit code)");
+        return;
+    }
+}
+
+static bool print(const struct bench_end *end, const struct bench *bench, const struct text *json)
+{
+    AUTO_TEXT struct text text = {0};
+    struct bench_text_options options = {
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+        .warmed = end->wish->warmup > 0,
+        .clean_only = strcmp(end->verdicts, "clean") == 0,
+        .all_verdicts = strcmp(end->verdicts, "all") == 0,
+        .until = end->until,
+        .program = TARE_NAME,
+        .dir = end->dir,
+    };
+    if (end->json)
+        return message_print(json);
+    if (!end->quiet)
+        text_add_char(&text, '\n');
+    bench_text(bench, &options, &text);
+    if (!end->quiet)
+        text_addf(&text, "seed %llu; results in %s\n", (unsigned long long)end->wish->seed, end->dir);
+    return message_print(&text);
+}
+
+static int show(const struct bench_end *end, const struct bench *bench)
+{
+    AUTO_TEXT struct text text = {0};
+    struct bench_frame frame = {end->dir,          end->wish->seed, end->wish->runs,
+                                end->wish->warmup, end->verdicts,   end->until};
+    json_t *json = bench_json(bench, &frame);
+    json_print_pretty(json, &text);
+    json_decref(json);
+    bool ok = print(end, bench, &text);
+    ok = export(end, bench, &text) && ok;
+    say_failure(end, bench);
+    return ok ? CLI_OK : CLI_BROKEN;
+}
+
+int bench_end(const struct bench_end *end)
+{
+    struct err err = {0};
+    struct bench bench;
+    struct bench_options options = {
+        .dir = end->dir,
+        .names = &end->input->names,
+        .commands = &end->input->commands,
+        .reference = end->reference,
+        .clean_only = strcmp(end->verdicts, "clean") == 0,
+        .all_verdicts = strcmp(end->verdicts, "all") == 0,
+        .seed = end->wish->seed,
+        .until = end->until,
+    };
+    bool read = bench_read(&options, &bench, &err);
+    if (!read)
+        cli_error("%s", err.text);
+    int code = read ? show(end, &bench) : CLI_BROKEN;
+    bench_fini(&bench);
+    return code;
+}

@@ -1,0 +1,375 @@
+#include "session/bench_input.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/shell_words.h"
+#include "base/utf8.h"
+#include "plan/around.h"
+#include "tare_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_NAME = 40, LONGEST_SHOWN = 60, LETTERS = 26, MOST_COMMANDS = 1000 };
+
+/* What else is run for a command is a repository of its own, so that nothing takes its figures for the command's. */
+enum kind { WARMUP, PREPARE, CONCLUDE, KINDS };
+static const char *const suffixes[KINDS] = {"-warmup", "-prepare", "-conclude"};
+
+/* What a shell would do itself: people look for it in vain on PATH. */
+static const char *const of_shells[] = {"cd", "export", "source", ".",      "alias", "eval",     "set", "unset",
+                                        "if", "for",    "while",  "until",  "case",  "function", "{",   "!",
+                                        "[[", "exec",   "trap",   "ulimit", "wait",  NULL};
+
+/* What is needed while the texts are made. */
+struct making {
+    const struct bench_wish *wish;
+    struct bench_input *out;
+    json_t *repos, *entries;
+    const char *cwd, *path;
+};
+
+static char *default_name(size_t i)
+{
+    return i < LETTERS ? mem_printf("%c", (char)('A' + (int)i)) : mem_printf("C%zu", i + 1);
+}
+
+/* It stands in "compare DIR:repo=NAME", which has signs of its own. */
+static bool check_name(const struct strv *before, const char *name, struct err *err)
+{
+    if (!*name || strlen(name) > LONGEST_NAME)
+        return err_set(err, "a command's name has 1 to %d bytes: '%s'", LONGEST_NAME, name);
+    if (strpbrk(name, ",:/") || !utf8_is_printable(name))
+        return err_set(err, "a command's name holds no ',', ':', '/' nor control character: '%s'", name);
+    return !strv_has(before, name) || err_set(err, "two commands have the name '%s'", name);
+}
+
+static bool take_names(const struct bench_wish *wish, struct strv *out, struct err *err)
+{
+    AUTO_STRV struct strv all = {0};
+    if (wish->names->count > wish->commands->count)
+        return err_set(err, "there are %zu names for %zu command%s", wish->names->count, wish->commands->count,
+                       wish->commands->count == 1 ? "" : "s");
+    for (size_t i = 0; i < wish->commands->count; i++) {
+        AUTO_FREE char *name = i < wish->names->count ? mem_strdup(wish->names->items[i]) : default_name(i);
+        if (!check_name(&all, name, err))
+            return false;
+        strv_add(out, name);
+        strv_add(&all, name);
+        for (size_t k = 0; k < KINDS; k++)
+            strv_add_owned(&all, mem_printf("%s%s", name, suffixes[k]));
+    }
+    return true;
+}
+
+static bool is_of_shells(const char *name)
+{
+    for (size_t i = 0; of_shells[i]; i++)
+        if (strcmp(of_shells[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* A name means what PATH says, as in a shell: a file of that name in the working folder is not meant. */
+static char *find_program(const struct making *making, const char *name, struct err *err)
+{
+    AUTO_FREE char *path = strchr(name, '/') ? fs_resolve(making->cwd, name, NULL) : mem_strdup(name);
+    char *found = fs_find_executable(path, making->cwd, making->path);
+    if (found)
+        return found;
+    if (is_of_shells(name))
+        err_set(err, "'%s' is of the shell, and none is run; write sh -c '...' around the command", name);
+    else if (path[0] == '/')
+        err_set(err, "%s is not there or cannot be executed", path);
+    else
+        err_set(err, "no program '%s' is on PATH", name);
+    return NULL;
+}
+
+/* One command's entry of the registry, or NULL. */
+static json_t *make_repo(const struct making *making, const char *command, struct err *err)
+{
+    AUTO_STRV struct strv words = {0};
+    if (!shell_words_split(command, &words, err))
+        return NULL;
+    AUTO_FREE char *program = find_program(making, words.items[0], err);
+    if (!program)
+        return NULL;
+    json_t *repo = json_object(), *args = json_array(), *required = json_object(), *models = json_array();
+    bool good = json_object_set_new(repo, "path", json_string(making->cwd)) == 0 &&
+                json_object_set_new(repo, "train_script", json_string(program)) == 0;
+    for (size_t i = 1; i < words.count; i++)
+        good = json_array_append_new(args, json_string(words.items[i])) == 0 && good;
+    json_object_set_new(required, "words", args);
+    json_object_set_new(repo, "required_args", required);
+    json_array_append_new(models, json_string(BENCH_MODEL));
+    json_object_set_new(repo, "models", models);
+    json_object_set_new(repo, "errors", json_array()); /* what a command prints is its own affair */
+    json_object_set_new(repo, "fail_on", json_array());
+    json_object_set_new(repo, "cpu_models", json_pack("[s]", BENCH_MODEL)); /* as far as anybody knows */
+    json_object_set_new(repo, "reads_checkpoints", json_true());
+    json_object_set_new(repo, "exit_code", json_string(making->wish->ignore_failure ? "ignored" : "required"));
+    if (good)
+        return repo;
+    err_set(err, "the command, or the folder it runs in, is no UTF-8");
+    json_decref(repo);
+    return NULL;
+}
+
+static void add_entry(const struct making *making, const char *name, const char *command, int64_t runs)
+{
+    json_t *entry = json_object();
+    json_object_set_new(entry, "comment", json_string(command));
+    json_object_set_new(entry, "repo", json_string(name));
+    json_object_set_new(entry, "model", json_string(BENCH_MODEL));
+    json_object_set_new(entry, "mode", json_string("default"));
+    json_object_set_new(entry, "runs_per_config", json_integer(runs));
+    json_array_append_new(making->entries, entry);
+}
+
+/* Into the registry, and as an entry into the settings: NAME[-kind]. */
+static bool add_repo(const struct making *making, const char *name, const char *command, struct err *err)
+{
+    size_t shown = strlen(command) > LONGEST_SHOWN ? LONGEST_SHOWN : strlen(command);
+    json_t *repo = make_repo(making, command, err);
+    if (repo && json_object_set_new(making->repos, name, repo) == 0)
+        return true;
+    if (repo)
+        err_set(err, "its name is no UTF-8");
+    while (((unsigned char)command[shown] & 0xc0) == 0x80) /* no part of a character */
+        shown--;
+    return err_wrap(err, "command %s, <%.*s%s>", name, (int)shown, command, command[shown] ? "..." : "");
+}
+
+/* One for all commands, or one for each; NULL: none. */
+static const char *around_of(const struct strv *commands, size_t i)
+{
+    return commands->count == 0 ? NULL : commands->items[commands->count == 1 ? 0 : i];
+}
+
+/* What is run of one kind for each command. */
+static bool add_kind(const struct making *making, enum kind kind, const struct strv *commands, int64_t runs,
+                     struct err *err)
+{
+    for (size_t i = 0; runs > 0 && i < making->wish->commands->count; i++) {
+        const char *command = around_of(commands, i);
+        AUTO_FREE char *name = mem_printf("%s%s", making->out->names.items[i], suffixes[kind]);
+        if (!command)
+            return true;
+        if (!add_repo(making, name, command, err))
+            return false;
+        add_entry(making, name, command, runs);
+    }
+    return true;
+}
+
+static bool check_around(const struct bench_wish *wish, const char *option, const struct strv *commands,
+                         struct err *err)
+{
+    return commands->count <= 1 || commands->count == wish->commands->count ||
+           err_set(err, "%s is given %zu times for %zu commands: once for all, or once for each", option,
+                   commands->count, wish->commands->count);
+}
+
+/* The entries: those that warm up, the commands, what comes before and behind them. */
+static bool add_commands(const struct making *making, struct err *err)
+{
+    const struct bench_wish *wish = making->wish;
+    if (!check_around(wish, "--prepare", wish->prepare, err) || !check_around(wish, "--conclude", wish->conclude, err))
+        return false;
+    for (size_t i = 0; i < wish->commands->count; i++) {
+        if (!add_repo(making, making->out->names.items[i], wish->commands->items[i], err))
+            return false;
+        strv_add(&making->out->commands, wish->commands->items[i]);
+    }
+    if (!add_kind(making, WARMUP, wish->commands, wish->warmup, err))
+        return false;
+    for (size_t i = 0; i < wish->commands->count; i++)
+        add_entry(making, making->out->names.items[i], wish->commands->items[i], wish->runs);
+    return add_kind(making, PREPARE, wish->prepare, 1, err) && add_kind(making, CONCLUDE, wish->conclude, 1, err);
+}
+
+/* Entries stand as add_commands added them: groups of one for each command. */
+static bool surround(const struct making *making, struct err *err)
+{
+    const struct bench_wish *wish = making->wish;
+    size_t n = wish->commands->count, measured = wish->warmup > 0 ? 2 * n : n, prepare = measured;
+    size_t conclude = prepare + (wish->prepare->count ? n : 0);
+    AUTO_FREE size_t *before = mem_array(measured, sizeof *before);
+    AUTO_FREE size_t *after = mem_array(measured, sizeof *after);
+    for (size_t e = 0; e < measured; e++) {
+        before[e] = wish->prepare->count ? prepare + e % n : PLAN_AROUND_NONE;
+        after[e] = wish->conclude->count ? conclude + e % n : PLAN_AROUND_NONE;
+    }
+    return plan_surround(&making->out->run.plan, before, after, measured, err);
+}
+
+static json_t *tare_section(const struct bench_wish *wish)
+{
+    json_t *tare = json_object(), *timing = json_object(), *preflight = json_object(), *cooldown = json_object();
+    json_object_set_new(timing, "between_runs", json_real(wish->pause_s));
+    json_object_set_new(timing, "between_configurations", json_real(wish->pause_s));
+    json_object_set_new(preflight, "policy", json_string(wish->preflight));
+    json_object_set_new(cooldown, "mode", json_string(wish->cooldown));
+    json_object_set_new(tare, "order", json_string("blocks"));
+    /* One after the other, whatever the machine has: commands that run at once are no comparison. */
+    json_object_set_new(tare, "gpus_per_experiment", json_string("all"));
+    if (wish->warmup > 0)
+        json_object_set_new(tare, "warmup_entries", json_integer((json_int_t)wish->commands->count));
+    json_object_set_new(tare, "timing", timing);
+    json_object_set_new(tare, "preflight", preflight);
+    json_object_set_new(tare, "cooldown", cooldown);
+    return tare;
+}
+
+static void make_settings(const struct making *making, struct text *out)
+{
+    const struct bench_wish *wish = making->wish;
+    json_t *root = json_object();
+    json_object_set_new(root, "experiment_name", json_string("bench"));
+    json_object_set_new(root, "max_retries", json_integer(0));
+    json_object_set_new(root, "seed", json_integer((json_int_t)wish->seed));
+    json_object_set_new(root, "timeout", json_real(wish->timeout_s));
+    if (wish->governor)
+        json_object_set_new(root, "governor", json_string(wish->governor));
+    json_object_set(root, "experiments", making->entries);
+    json_object_set_new(root, "tare", tare_section(wish));
+    json_print_pretty(root, out);
+    json_decref(root);
+}
+
+static void make_registry(const struct making *making, struct text *out)
+{
+    json_t *root = json_object();
+    json_object_set(root, "models", making->repos);
+    json_print_pretty(root, out);
+    json_decref(root);
+}
+
+static bool make_plan(const struct making *making, struct err *err)
+{
+    struct run_input *run = &making->out->run;
+    AUTO_TEXT struct text settings = {0};
+    AUTO_TEXT struct text registry = {0};
+    make_settings(making, &settings);
+    make_registry(making, &registry);
+    struct plan_options options = {.for_running = true, .cwd = making->cwd, .path = making->path};
+    settings_parse("settings.json", text_get(&settings), settings.length, &run->settings, &run->problems);
+    registry_parse("registry.json", text_get(&registry), registry.length, &run->registry, &run->problems);
+    run->settings_text = text_take(&settings);
+    if (run->problems.errors == 0)
+        plan_make(&run->settings, &run->registry, &options, &run->plan, &run->problems);
+    for (size_t i = 0; i < run->problems.count; i++)
+        if (run->problems.items[i].severity == SEVERITY_ERROR)
+            return err_set(err, "%s", run->problems.items[i].text);
+    return surround(making, err);
+}
+
+/* Every place of what in text by value; fresh. */
+static char *replace(const char *text, const char *what, const char *value)
+{
+    AUTO_TEXT struct text out = {0};
+    for (const char *at; (at = strstr(text, what)); text = at + strlen(what)) {
+        text_add_bytes(&out, text, (size_t)(at - text));
+        text_add(&out, value);
+    }
+    text_add(&out, text);
+    return text_take(&out);
+}
+
+/* The commands so far with one scan more. */
+static bool scan_one(struct strv *commands, const char *scan, struct err *err)
+{
+    static const char between[] = ", ";
+    size_t length = strcspn(scan, "= ");
+    const char *values = scan + length + (scan[length] != '\0');
+    AUTO_FREE char *what = mem_printf("{%.*s}", (int)length, scan);
+    AUTO_STRV struct strv out = {0};
+    bool any = false;
+    values += strspn(values, between);
+    if (length == 0 || strpbrk(what + 1, "{") || !*values)
+        return err_set(err, "--scan takes a name and values, as in batch=16,32,64: '%s'", scan);
+    for (size_t i = 0; i < commands->count; i++) {
+        if (!strstr(commands->items[i], what)) {
+            strv_add(&out, commands->items[i]);
+            continue;
+        }
+        any = true;
+        for (const char *at = values; *at && out.count <= MOST_COMMANDS; at += strspn(at, between)) {
+            AUTO_FREE char *value = mem_strndup(at, strcspn(at, between));
+            strv_add_owned(&out, replace(commands->items[i], what, value));
+            at += strlen(value);
+        }
+    }
+    if (!any)
+        return err_set(err, "--scan %.*s: no command has %s", (int)length, scan, what);
+    if (out.count > MOST_COMMANDS)
+        return err_set(err, "--scan makes more than %d commands", MOST_COMMANDS);
+    strv_fini(commands);
+    *commands = out;
+    out = (struct strv){0};
+    return true;
+}
+
+bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err)
+{
+    bool ok = true;
+    strv_add_all(out, commands);
+    for (size_t i = 0; i < scans->count && ok; i++)
+        ok = scan_one(out, scans->items[i], err);
+    return ok;
+}
+
+/* "tare bench python3 train.py": the first word is a program, another is none, and none has a blank in it. */
+static void hint_quotes(const struct making *making, struct err *err)
+{
+    const struct strv *commands = making->wish->commands;
+    struct err ignored = {0};
+    AUTO_FREE char *program = find_program(making, commands->items[0], &ignored);
+    bool all = true;
+    for (size_t i = 0; i < commands->count; i++) {
+        AUTO_FREE char *found = find_program(making, commands->items[i], &ignored);
+        all = all && found;
+        if (strpbrk(commands->items[i], " \t\n'\""))
+            return;
+    }
+    if (commands->count < 2 || !program || all)
+        return;
+    AUTO_FREE char *words = strv_join(commands, " ");
+    size_t length = strlen(err->text);
+    snprintf(err->text + length, sizeof err->text - length,
+             "; if these words are one command, quote them: %s bench '%s'", TARE_NAME, words);
+}
+
+bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err)
+{
+    AUTO_FREE char *cwd = getcwd(NULL, 0);
+    const char *path = getenv("PATH");
+    *out = (struct bench_input){0};
+    if (!cwd)
+        return err_sys(err, "the working folder");
+    struct making making = {
+        .wish = wish,
+        .out = out,
+        .repos = json_object(),
+        .entries = json_array(),
+        .cwd = cwd,
+        .path = path ? path : "/usr/local/bin:/usr/bin:/bin",
+    };
+    out->concludes = wish->conclude->count > 0;
+    bool ok = take_names(wish, &out->names, err) && add_commands(&making, err) && make_plan(&making, err);
+    if (!ok)
+        hint_quotes(&making, err);
+    json_decref(making.repos);
+    json_decref(making.entries);
+    return ok;
+}
+
+void bench_input_fini(struct bench_input *input)
+{
+    run_input_fini(&input->run);
+    strv_fini(&input->names);
+    strv_fini(&input->commands);
+}

@@ -1,0 +1,40 @@
+/* bench_input: from commands on the command line to a plan: the settings and the registry that would say the same, in
+ * memory, so that all that works on a run works on a bench. */
+#ifndef TARE_SESSION_BENCH_INPUT_H
+#define TARE_SESSION_BENCH_INPUT_H
+
+#include "session/run_input.h"
+
+/* What a person asked for; all is borrowed. */
+struct bench_wish {
+    const struct strv *commands; /* as typed; at least one */
+    const struct strv *names;    /* of the first of them; the others are A, B, C ... by their place */
+    const struct strv *prepare, *conclude; /* before and behind each run: none, one for all, or one for each command */
+    int64_t runs, warmup;        /* of each */
+    uint64_t seed;
+    double pause_s, timeout_s;   /* timeout: 0: none */
+    const char *preflight, *cooldown; /* as in the settings: "wait", "fixed" */
+    const char *governor;        /* NULL: left alone */
+    bool ignore_failure;         /* whatever a command's exit code is, it counts */
+};
+
+struct bench_input {
+    struct run_input run;
+    struct strv names;    /* of the commands; each is a repository of the registry */
+    struct strv commands; /* as typed */
+    bool concludes;       /* something is run behind each run */
+};
+
+/* The repository's model, in ids and tables. */
+#define BENCH_MODEL "bench"
+
+/* "batch=16,32,64" or "batch 16 32 64": {batch} in a command is replaced by each value, for several scans by each combination; a
+ * command without it stays one. out: fresh commands, in the order of the commands and then of the values. False: a scan is not of that
+ * form, no command has its name, or there are too many. */
+bool bench_input_scan(const struct strv *commands, const struct strv *scans, struct strv *out, struct err *err);
+
+/* False: err says what is wrong with which command. out must be freed in each case. */
+bool bench_input_make(const struct bench_wish *wish, struct bench_input *out, struct err *err);
+void bench_input_fini(struct bench_input *input);
+
+#endif

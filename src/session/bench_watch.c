@@ -1,0 +1,121 @@
+#include "session/bench_watch.h"
+
+#include "results/judge/bench.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t find_command(const struct bench_input *input, const char *name)
+{
+    for (size_t i = 0; i < input->names.count; i++)
+        if (strcmp(input->names.items[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static void begin_block(struct bench_watch *watch)
+{
+    for (size_t i = 0; i < watch->input->names.count; i++)
+        watch->runs[i] = (struct bench_watch_run){.value = NAN, .verdict = VERDICT_CLEAN};
+}
+
+static void end_block(struct bench_watch *watch)
+{
+    size_t count = watch->input->names.count;
+    AUTO_FREE double *values = mem_array(count, sizeof *values);
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        any |= watch->runs[i].failed || isfinite(watch->runs[i].value);
+        values[i] = watch->runs[i].verdict <= watch->worst ? watch->runs[i].value : NAN;
+    }
+    watch->unmeasured = watch->until.blocks == 0 && !any;
+    bench_until_block(&watch->until, values);
+    watch->enough = watch->unmeasured || bench_until_enough(&watch->until, &watch->options);
+    begin_block(watch);
+}
+
+/* What an attempt's end tells of one of bench_quantities. */
+static bool read_quantity(const json_t *data, const char *quantity, double *out)
+{
+    const json_t *energy = json_get(data, "energy");
+    if (strcmp(quantity, "gpu_energy_j") == 0)
+        return json_get_number(json_get(energy, "gpu"), "joules", out);
+    if (strcmp(quantity, "cpu_energy_j") == 0)
+        return json_get_number(json_get(energy, "cpu_package"), "joules", out);
+    return json_get_number(data, "duration_s", out);
+}
+
+static void take_end(const struct bench_watch *watch, struct bench_watch_run *run, const struct event *event)
+{
+    const char *outcome = json_get_text(event->data, "outcome");
+    double value;
+    run->failed = !outcome || strcmp(outcome, outcome_name(OUTCOME_SUCCEEDED)) != 0;
+    if (!run->failed && read_quantity(event->data, bench_quantities[watch->options.quantity], &value))
+        run->value = value;
+}
+
+static void on_event(void *context, const struct event *event)
+{
+    struct bench_watch *watch = context;
+    size_t place = (size_t)event->experiment - 1;
+    if (event->experiment < 1 || place >= watch->input->run.plan.count)
+        return;
+    struct bench_watch_run *run = watch->command[place] == SIZE_MAX ? NULL : &watch->runs[watch->command[place]];
+    const char *kind = json_get_text(event->data, "kind");
+    if (run && event->type == EVENT_EVIDENCE && kind)
+        run->verdict = verdict_with(run->verdict, kind);
+    if (run && event->type == EVENT_ATTEMPT_ENDED)
+        take_end(watch, run, event);
+    if (event->type == EVENT_EXPERIMENT_ENDED && watch->ends_block[place])
+        end_block(watch);
+}
+
+static bool is_enough(void *context)
+{
+    const struct bench_watch *watch = context;
+    return watch->enough;
+}
+
+/* The commands' own runs stand block by block; a block ends before what belongs to the next one's first run. */
+static void find_blocks(struct bench_watch *watch)
+{
+    const struct plan *plan = &watch->input->run.plan;
+    size_t in_block = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        watch->command[i] = find_command(watch->input, plan->experiments[i].foreground.repo);
+        if (watch->command[i] == SIZE_MAX)
+            continue;
+        in_block = in_block % watch->input->names.count + 1;
+        watch->ends_block[i + (watch->input->concludes ? 1 : 0)] = in_block == watch->input->names.count;
+    }
+}
+
+void bench_watch_init(struct bench_watch *watch, const struct bench_input *input, const char *reference,
+                      const char *verdicts, const struct bench_until_options *options)
+{
+    size_t count = input->names.count, place = find_command(input, reference);
+    bool fastest = strcmp(reference, "fastest") == 0 && place == SIZE_MAX;
+    *watch = (struct bench_watch){.input = input, .options = *options};
+    watch->worst = strcmp(verdicts, "clean") == 0 ? VERDICT_CLEAN
+                   : strcmp(verdicts, "all") == 0 ? VERDICT_CONTAMINATED
+                                                  : VERDICT_SUSPECT;
+    watch->command = mem_array(input->run.plan.count + 1, sizeof *watch->command);
+    watch->ends_block = mem_array(input->run.plan.count + 1, sizeof *watch->ends_block);
+    watch->runs = mem_array(count, sizeof *watch->runs);
+    bench_until_init(&watch->until, count, fastest ? BENCH_UNTIL_FASTEST : place == SIZE_MAX ? 0 : place);
+    find_blocks(watch);
+    begin_block(watch);
+    watch->listener = (struct run_listener){on_event, NULL, watch, is_enough};
+}
+
+void bench_watch_fini(struct bench_watch *watch)
+{
+    bench_until_fini(&watch->until);
+    free(watch->command);
+    free(watch->ends_block);
+    free(watch->runs);
+    *watch = (struct bench_watch){0};
+}

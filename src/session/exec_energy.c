@@ -1,0 +1,135 @@
+#include "session/exec_energy.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "session/command.h"
+#include "session/energy_text.h"
+#include "session/exec_marks.h"
+#include "session/message.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void exec_energy_prepare(struct exec_energy *energy, struct strv *environment)
+{
+    struct err err = {0};
+    if (!energy->gauge)
+        return;
+    energy->marks = exec_marks_new(environment, &err);
+    if (err.text[0])
+        cli_warning("no $TARE_MARKS, so nothing can be marked: %s", err.text);
+}
+
+void exec_energy_begin(struct exec_energy *energy, struct job *job)
+{
+    struct err err = {0};
+    if (!energy->gauge)
+        return;
+    energy->measuring = measuring_new(energy->gauge, &err);
+    if (energy->measuring)
+        measuring_begin(energy->measuring, &(struct measuring_subject){.job = job_identity(job)});
+    else
+        cli_warning("energy is not measured: %s", err.text);
+}
+
+int exec_energy_fd(const struct exec_energy *energy)
+{
+    return energy->measuring ? measuring_fd(energy->measuring) : -1;
+}
+
+int exec_energy_marks_fd(const struct exec_energy *energy)
+{
+    return energy->measuring ? exec_marks_fd(energy->marks) : -1;
+}
+
+int exec_energy_wait_ms(const struct exec_energy *energy)
+{
+    return energy->measuring ? measuring_wait_ms(energy->measuring) : -1;
+}
+
+void exec_energy_step(struct exec_energy *energy)
+{
+    if (!energy->measuring)
+        return;
+    exec_marks_take(energy->marks, energy->measuring, false);
+    measuring_step(energy->measuring);
+}
+
+void exec_energy_end(struct exec_energy *energy, struct job *job, int64_t end_ns)
+{
+    if (!energy->measuring)
+        return;
+    struct job_usage usage = job_usage(job);
+    exec_marks_take(energy->marks, energy->measuring, true);
+    measuring_end(energy->measuring, &usage, end_ns);
+}
+
+/* What is there already may be a device or a pipe, which is written in place. */
+bool exec_energy_may_write(const char *path, struct err *err)
+{
+    if (!path)
+        return true;
+    return fs_may_write_output(path, err) || err_wrap(err, "nothing was run, as the figures could not be kept");
+}
+
+static bool write_json(const char *path, json_t *json)
+{
+    AUTO_TEXT struct text text = {0};
+    struct err err = {0};
+    json_print_pretty(json, &text);
+    json_decref(json);
+    bool written = fs_write_output(path, text_get(&text), text.length, &err);
+    if (!written)
+        cli_warning("the figures are not kept: %s", err.text);
+    return written;
+}
+
+/* A command that could not be started has drawn nothing. */
+static bool was_measured(const struct exec_energy *energy)
+{
+    return energy->measuring && measuring_has_ended(energy->measuring);
+}
+
+static json_t *with_section(json_t *json, json_t *gpu_memory)
+{
+    if (gpu_memory)
+        json_object_set_new(json, "gpu_memory", gpu_memory);
+    return json;
+}
+
+void exec_energy_show(struct exec_energy *energy, json_t *gpu_memory)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO_FREE char *doubt = exec_marks_doubt(energy->marks);
+    struct measured measured;
+    if (!was_measured(energy)) {
+        if (energy->json_path && gpu_memory)
+            write_json(energy->json_path, with_section(json_object(), gpu_memory));
+        else
+            json_decref(gpu_memory);
+        return;
+    }
+    measuring_finish(energy->measuring, &measured);
+    struct energy_page page = {.measured = &measured, .options = energy->gauge, .until = "until the command ended"};
+    if (doubt)
+        strv_add(&measured.notes, doubt);
+    if (!energy->json_path)
+        json_decref(gpu_memory);
+    /* A disk that is full by now does not take with it what was measured. */
+    if (!energy->json_path || !write_json(energy->json_path, with_section(energy_text_json(&page), gpu_memory))) {
+        text_add_char(&text, '\n');
+        energy_text(&page, &text);
+        message_print_aside(&text);
+    }
+    measured_fini(&measured);
+}
+
+void exec_energy_fini(struct exec_energy *energy)
+{
+    measuring_free(energy->measuring);
+    exec_marks_free(energy->marks);
+    energy->measuring = NULL;
+    energy->marks = NULL;
+}

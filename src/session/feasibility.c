@@ -1,0 +1,273 @@
+#include "session/feasibility.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "session/run_folder.h"
+#include "report/feasibility_page.h"
+#include "report/feasibility_text.h"
+#include "results/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_FILE = 64 << 20, REPEATS_MAX = 100 };
+
+static const char measured_file[] = "measured.json", known_file[] = "known.json";
+
+static bool write_text(const struct study *study, const char *name, const struct text *text, struct err *err)
+{
+    return fs_write_atomic(study->dir, name, text_get(text), text->length, err) ||
+           err_wrap(err, "%s/%s", study->folder, name);
+}
+
+/* Takes json. */
+static bool write_json(const struct study *study, const char *name, json_t *json, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    json_print_pretty(json, &text);
+    json_decref(json);
+    return write_text(study, name, &text, err);
+}
+
+static bool write_wish(const struct study *study, struct err *err)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "registry", json_text_or_null(study->wish.registry));
+    json_object_set_new(json, "gpu_bytes", json_real(study->wish.gpu_bytes));
+    json_object_set_new(json, "repeats", json_integer(study->wish.repeats));
+    json_object_set_new(json, "all_pairs", json_boolean(study->wish.all_pairs));
+    json_object_set_new(json, "track_gpu_memory", json_boolean(study->wish.track));
+    json_object_set_new(json, "overlap_s", json_real(study->wish.overlap_s));
+    json_object_set_new(json, "pair_s", json_real(study->wish.pair_s));
+    return write_json(study, "study.json", json, err);
+}
+
+static bool read_document(int dir, const char *folder, const char *name, struct json_doc *out, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    return (fs_read_at(dir, name, LONGEST_FILE, &text, err) &&
+            json_doc_parse(name, text_get(&text), text.length, out, err) && json_doc_refuse_repeats(out, err)) ||
+           err_wrap(err, "%s", folder);
+}
+
+static bool know(struct study *study, const char *folder, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    AUTO_FREE char *name = NULL;
+    AUTO_CLOSE int dir = run_folder_open(folder, &name, err);
+    if (dir < 0 || !read_document(dir, folder, measured_file, &doc, err))
+        return false;
+    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
+    return true;
+}
+
+static void choose(struct study *study)
+{
+    feasibility_choose(&study->input.settings, &study->input.registry, &study->of);
+    study->of.overlap_s = study->wish.overlap_s;
+    study->of.pair_s = study->wish.pair_s;
+}
+
+bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+                  struct err *err)
+{
+    *study = (struct study){.dir = -1, .wish = *wish, .input = *input};
+    *wish = (struct study_wish){0};
+    *input = (struct run_input){0};
+    choose(study);
+    for (size_t i = 0; i < alone->count; i++)
+        if (!know(study, alone->items[i], err))
+            return false;
+    return true;
+}
+
+bool study_begin(struct study *study, const char *output, struct err *err)
+{
+    const struct json_doc *doc = &study->input.settings.doc;
+    study->dir = run_folder_new(output, "feasibility", clock_realtime_ns(), &study->folder, err);
+    if (study->dir < 0)
+        return false;
+    return (fs_write_atomic(study->dir, "settings.json", doc->text, doc->length, err) ||
+            err_wrap(err, "%s/settings.json", study->folder)) &&
+           write_json(study, known_file, feasibility_known(&study->of), err) && write_wish(study, err);
+}
+
+bool study_keep(const struct study *study, json_t *measured, struct err *err)
+{
+    return write_json(study, measured_file, measured, err);
+}
+
+static bool read_wish(struct study *study, struct err *err)
+{
+    AUTO_TEXT struct text text = {0};
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    json_int_t repeats = 0;
+    if (!fs_read_at(study->dir, "study.json", LONGEST_FILE, &text, err) ||
+        !json_doc_parse("study.json", text_get(&text), text.length, &doc, err) || !json_doc_refuse_repeats(&doc, err))
+        return err_wrap(err, "%s is no study of pairs", study->folder);
+    const char *registry = json_get_text(doc.root, "registry");
+    if (!registry || !json_get_int(doc.root, "repeats", &repeats) || repeats < 1 || repeats > REPEATS_MAX ||
+        !json_get_number(doc.root, "gpu_bytes", &study->wish.gpu_bytes))
+        return err_set(err, "%s/study.json is damaged", study->folder);
+    study->wish.overlap_s = PAIRS_OVERLAP_S;
+    study->wish.pair_s = PAIRS_PAIR_S;
+    json_get_number(doc.root, "overlap_s", &study->wish.overlap_s);
+    json_get_number(doc.root, "pair_s", &study->wish.pair_s);
+    study->wish.registry = mem_strdup(registry);
+    study->wish.repeats = (int)repeats;
+    study->wish.all_pairs = json_is_true(json_get(doc.root, "all_pairs"));
+    study->wish.track = json_is_true(json_get(doc.root, "track_gpu_memory"));
+    return true;
+}
+
+/* What it took over itself when it began. */
+static bool know_again(struct study *study, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    if (!read_document(study->dir, study->folder, known_file, &doc, err))
+        return false;
+    study->known = feasibility_know(&study->of, doc.root, study->wish.repeats);
+    return true;
+}
+
+bool study_resume(struct study *study, const char *folder, struct err *err)
+{
+    *study = (struct study){.dir = -1};
+    study->dir = run_folder_open(folder, &study->folder, err);
+    if (study->dir < 0 || !read_wish(study, err))
+        return false;
+    AUTO_FREE char *settings = mem_printf("%s/settings.json", study->folder);
+    struct run_wish wish = {.settings_path = settings, .registry_path = study->wish.registry, .for_running = true};
+    if (!run_input_read(&wish, &study->input)) {
+        message_problems(&study->input.problems);
+        return err_set(err, "%s: its settings and registry do not go together any more", study->folder);
+    }
+    choose(study);
+    return know_again(study, err);
+}
+
+void study_fini(struct study *study)
+{
+    feasibility_fini(&study->of);
+    run_input_fini(&study->input);
+    free(study->wish.registry);
+    free(study->folder);
+    if (study->dir >= 0)
+        close(study->dir);
+    *study = (struct study){.dir = -1};
+}
+
+/* How far an earlier session of this part came. */
+enum progress { PART_NONE, PART_BEGUN, PART_DONE };
+
+static enum progress progress_of(const char *run_dir)
+{
+    struct results results = {0};
+    if (!run_dir || !results_read(run_dir, &results, NULL))
+        return PART_NONE;
+    bool done = true;
+    for (size_t i = 0; i < results.count; i++)
+        done &= results.items[i].state == STATE_DONE &&
+                (results.items[i].outcome == OUTCOME_SUCCEEDED || results.items[i].outcome == OUTCOME_FAILED);
+    results_fini(&results);
+    return done ? PART_DONE : PART_BEGUN;
+}
+
+/* Of settings that were written here: mistakes in them were told of the person's own. */
+static int run_new(struct study *study, const char *name, json_t *settings, struct session_wish session)
+{
+    struct err err = {0};
+    AUTO_FREE char *file = mem_printf("%s.json", name);
+    AUTO_FREE char *path = mem_printf("%s/%s", study->folder, file);
+    AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
+    if (!write_json(study, file, json_incref(settings), &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    struct run_input input;
+    struct run_wish wish = {.settings_path = path, .registry_path = study->wish.registry, .for_running = true};
+    bool good = run_input_read(&wish, &input);
+    if (!good)
+        message_problems(&input.problems);
+    session.input = &input;
+    session.output = output;
+    int code = good ? run_session(&session) : CLI_USAGE;
+    run_input_fini(&input);
+    return code;
+}
+
+/* The settings that an earlier session began the part with. */
+static bool read_settings(const struct study *study, const char *name, json_t **settings, struct err *err)
+{
+    AUTO(json_doc_fini) struct json_doc doc = {0};
+    AUTO_FREE char *file = mem_printf("%s.json", name);
+    if (!read_document(study->dir, study->folder, file, &doc, err))
+        return false;
+    json_decref(*settings);
+    *settings = json_incref(doc.root);
+    return true;
+}
+
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
+                   json_t **results)
+{
+    struct err err = {0};
+    int code = CLI_OK;
+    AUTO_FREE char *output = mem_printf("%s/%s", study->folder, name);
+    AUTO_FREE char *run_dir = run_folder_newest(output, "run");
+    enum progress progress = progress_of(run_dir);
+    *results = NULL;
+    if (progress != PART_NONE && !read_settings(study, name, settings, &err)) {
+        cli_error("%s", err.text);
+        return CLI_BROKEN;
+    }
+    if (progress == PART_NONE && !study->wish.track) /* else it is counted where it can be */
+        json_object_set_new(*settings, "track_gpu_memory", json_false());
+    session.resume_dir = progress == PART_BEGUN ? run_dir : NULL;
+    if (progress == PART_BEGUN)
+        code = run_session(&session);
+    else if (progress == PART_NONE)
+        code = run_new(study, name, *settings, session);
+    if (code != CLI_OK && code != CLI_SOME_FAILED)
+        return code;
+    AUTO_FREE char *done = run_folder_newest(output, "run");
+    *results = done ? results_read_json(done, &err) : NULL;
+    if (*results)
+        return code;
+    cli_error("%s", done ? err.text : "the run left no folder");
+    return CLI_BROKEN;
+}
+
+static bool any_recommended(const struct feasibility *of)
+{
+    for (size_t i = 0; i < of->pair_count; i++)
+        if (pairs_is_recommended(&of->pairs[i]))
+            return true;
+    return false;
+}
+
+bool study_write(const struct study *study, struct err *err)
+{
+    static const struct feasibility_text_options plain = {.width = 0};
+    AUTO_TEXT struct text csv = {0};
+    AUTO_TEXT struct text text = {0};
+    AUTO_TEXT struct text page = {0};
+    feasibility_page(&study->of, &page);
+    feasibility_csv(&study->of, &csv);
+    feasibility_text(&study->of, &plain, &text);
+    if (!write_json(study, "feasibility.json", feasibility_json(&study->of), err) ||
+        !write_text(study, "feasibility.csv", &csv, err) || !write_text(study, "feasibility.txt", &text, err) ||
+        !write_text(study, "feasibility.html", &page, err))
+        return false;
+    if (any_recommended(&study->of))
+        return write_json(study, "recommended.json",
+                          feasibility_recommended(&study->of, study->input.settings.doc.root), err);
+    return unlinkat(study->dir, "recommended.json", 0) == 0 || errno == ENOENT ||
+           err_sys(err, "remove %s/recommended.json", study->folder);
+}

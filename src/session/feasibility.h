@@ -1,0 +1,56 @@
+/* feasibility: a study of pairs on disk: its folder, its two runs, its reports. */
+#ifndef TARE_SESSION_FEASIBILITY_H
+#define TARE_SESSION_FEASIBILITY_H
+
+#include "session/run_input.h"
+#include "session/run_session.h"
+#include "base/strv.h"
+#include "sharing/feasibility.h"
+
+#include <stdbool.h>
+
+/* What a study is asked for, and keeps in its folder as study.json. */
+struct study_wish {
+    char *registry; /* absolute; owned */
+    double gpu_bytes; /* 0: as the GPU has it */
+    int repeats;      /* of each model alone */
+    bool all_pairs;
+    bool track;       /* each model alone counts its GPU memory */
+    double overlap_s; /* so long both of a pair must be seen training at the same time */
+    double pair_s;    /* and so long that is tried at most */
+};
+
+struct study {
+    char *folder; /* as a person would name it; owned */
+    int dir;      /* the same, open; -1: none */
+    struct study_wish wish;
+    struct run_input input; /* settings and registry */
+    struct feasibility of;
+    size_t known; /* models that need not run alone */
+};
+
+/* Takes wish, and input, which was read without errors. alone: folders of earlier studies, whose models that are
+ * the same need not run alone again. False: there is no such study; nothing has been written in either case. */
+bool study_choose(struct study *study, struct study_wish *wish, struct run_input *input, const struct strv *alone,
+                  struct err *err);
+
+/* Then makes the folder and writes down what is asked for. */
+bool study_begin(struct study *study, const char *output, struct err *err);
+
+/* An earlier one. */
+bool study_resume(struct study *study, const char *folder, struct err *err);
+void study_fini(struct study *study);
+
+/* Carries out one part, "alone" or "pairs", as far as it has not been; session: what all runs have in common.
+ * Gives the run's exit code; results: what it came to (a new reference; NULL: nothing); settings: those that it
+ * was begun with, which are an earlier session's where that began it (the reference is replaced). */
+int study_run_part(struct study *study, const char *name, json_t **settings, struct session_wish session,
+                   json_t **results);
+
+/* What feasibility_take_alone gave, for study_choose of another study. Takes measured. */
+bool study_keep(const struct study *study, json_t *measured, struct err *err);
+
+/* feasibility.json, .csv, .txt and .html, and recommended.json (only when something is recommended). */
+bool study_write(const struct study *study, struct err *err);
+
+#endif

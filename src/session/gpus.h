@@ -1,0 +1,50 @@
+/* gpus: the GPUs of this machine as the commands need them: which of them jobs will see, and words for people. */
+#ifndef TARE_SESSION_GPUS_H
+#define TARE_SESSION_GPUS_H
+
+#include "base/strv.h"
+#include "machine/gpu/devices.h"
+#include "machine/gpu/holder.h"
+#include "machine/gpu/lock.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where /proc and /sys of the machine are: "", or $TARE_SYSROOT, with which tests play another machine (docs/gpus.md). */
+const char *gpus_root(void);
+
+/* Inside a Slurm allocation: those that its device cgroup denies are as good as excluded. */
+void gpus_fence(const struct strv *environment, struct gpu_devices *devices);
+
+/* The place of the one that is meant: by number as nvidia-smi has them, or by UUID or what it begins with; false: none, or more
+ * than one. */
+bool gpus_find(const struct gpu_devices *devices, const char *word, size_t length, size_t *place);
+
+/* Where all users' locks are: $TARE_LOCK_DIR, or /run/lock/NAME. */
+const char *gpus_lock_path(void);
+
+/* There, or without TARE_LOCK_DIR in the user's own folder (gpu_lock_folder_open). */
+bool gpus_lock_folder(struct gpu_lock_folder *out, struct err *err);
+
+/* Marks in used (one for each device) those that jobs with this environment, and what the plan (NULL: none) adds to it,
+ * will see. Warns of entries of CUDA_VISIBLE_DEVICES that are not what a person will have meant. Gives how many. */
+size_t gpus_select(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                   bool *used);
+
+/* The same, without a warning: once they have been told. */
+size_t gpus_select_silently(const struct gpu_devices *devices, const struct strv *environment, const struct plan *plan,
+                            bool *used);
+
+/* Whether CUDA_VISIBLE_DEVICES is set for each of these jobs. */
+bool gpus_are_chosen(const struct strv *environment, const struct plan *plan);
+
+/* "GPU 0 (NVIDIA H200, GPU-73fe8c24-...)", numbered as nvidia-smi does. Fresh. */
+char *gpus_name(const struct gpu_devices *devices, size_t place);
+
+/* "process 12 of user ada since 2026-11-21 09:30:00 (2 h 03 min), run /home/ada/results/run_...": what is known. self:
+ * this process, so that another machine or container is named; now_s: seconds of the clock on the wall. Fresh. */
+char *gpus_holder_text(const struct gpu_lock_conflict *conflict, const struct gpu_holder *self, int64_t now_s);
+
+#endif

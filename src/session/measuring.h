@@ -1,0 +1,56 @@
+/* measuring: the energy of what happens between two moments, for a command with a poll loop of its own. Only
+ * measuring_finish ever waits. */
+#ifndef TARE_SESSION_MEASURING_H
+#define TARE_SESSION_MEASURING_H
+
+#include "base/strv.h"
+#include "measure/gauge.h"
+
+struct measuring;
+
+/* Starts the meters. The options' host must live as long. NULL: they cannot be started (err). */
+struct measuring *measuring_new(const struct gauge_options *options, struct err *err);
+void measuring_free(struct measuring *measuring); /* NULL: nothing */
+
+int measuring_fd(const struct measuring *measuring);         /* readable: measuring_step has something to do */
+int measuring_wait_ms(const struct measuring *measuring);    /* at most so long until the next step */
+void measuring_step(struct measuring *measuring);            /* after each poll; reads all about once a second */
+bool measuring_starting(const struct measuring *measuring);  /* some meter has not answered yet, and still may */
+
+/* Whose use of the host is told besides; all zero: nobody's. */
+struct measuring_subject {
+    const struct job_identity *job;
+    pid_t pid; /* or of a process that is none, and its descendants */
+    uint64_t start_time;
+};
+
+/* The first moment, and the last. What begins before the meters are ready is read as soon as they are; the driver has
+ * mostly kept the power of the seconds before. */
+void measuring_begin(struct measuring *measuring, const struct measuring_subject *subject);
+/* usage: of a job that has ended, as the kernel tells it; NULL: not known. end_ns: when it ended (CLOCK_MONOTONIC); 0: now. */
+void measuring_end(struct measuring *measuring, const struct job_usage *usage, int64_t end_ns);
+
+bool measuring_has_ended(const struct measuring *measuring);
+
+/* In between: cuts the time into epochs (measure/marks/epochs.h). */
+void measuring_mark(struct measuring *measuring, const struct mark *mark);
+
+struct measured {
+    int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+    int64_t ready_ns;         /* all meters had answered; 0: not before the end */
+    size_t unanswered;        /* readings of the last moment that did not come in time */
+    struct strv notes;        /* what went wrong meanwhile, a sentence each */
+    bool has_subject;
+    struct mark *marks;       /* of which the epochs are made */
+    struct epoch *epochs;     /* as many as the result's; NULL: nothing was marked */
+    struct gauge_result result;
+};
+
+/* Waits for the last readings, 1.5 s at most. Names in it are borrowed from the measuring. */
+void measuring_finish(struct measuring *measuring, struct measured *out);
+void measured_fini(struct measured *measured);
+
+/* Whether anything could be measured if it began now: some sensor of a GPU, package or DRAM answers. */
+bool measuring_useful(const struct measuring *measuring);
+
+#endif

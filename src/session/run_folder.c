@@ -1,0 +1,95 @@
+#include "session/run_folder.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SUFFIX_MAX = 1000 };
+
+static char *without_end_slashes(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return mem_strndup(path, length);
+}
+
+static int make_in(int parent, const char *kind, const char *stamp, char **name, struct err *err)
+{
+    for (int suffix = 1; suffix <= SUFFIX_MAX; suffix++) {
+        AUTO_FREE char *tried =
+            suffix == 1 ? mem_printf("%s_%s", kind, stamp) : mem_printf("%s_%s_%d", kind, stamp, suffix);
+        if (mkdirat(parent, tried, 0775) != 0) {
+            if (errno == EEXIST)
+                continue;
+            err_sys(err, "make folder %s", tried);
+            return -1;
+        }
+        int fd = openat(parent, tried, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            err_sys(err, "open folder %s", tried);
+        *name = steal_ptr(tried);
+        return fd;
+    }
+    err_set(err, "there are %d folders %s_%s already", SUFFIX_MAX, kind, stamp);
+    return -1;
+}
+
+int run_folder_new(const char *output, const char *kind, int64_t realtime_ns, char **path, struct err *err)
+{
+    char stamp[20];
+    AUTO_FREE char *name = NULL;
+    AUTO_FREE char *folder = without_end_slashes(output);
+    AUTO_CLOSE int parent = fs_make_path(output, 0777, err);
+    *path = NULL;
+    if (parent < 0)
+        return -1;
+    clock_format_stamp(realtime_ns, stamp);
+    int fd = make_in(parent, kind, stamp, &name, err);
+    if (fd < 0) {
+        err_wrap(err, "%s", output);
+        return -1;
+    }
+    *path = mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
+    return fd;
+}
+
+/* Later ones of one second have a longer name. */
+static bool is_newer(const char *name, const char *than)
+{
+    size_t a = strlen(name), b = strlen(than);
+    return a != b && strncmp(name, than, a < b ? a : b) == 0 ? a > b : strcmp(name, than) > 0;
+}
+
+char *run_folder_newest(const char *output, const char *kind)
+{
+    AUTO_FREE char *prefix = mem_printf("%s_", kind);
+    AUTO_FREE char *newest = NULL;
+    AUTO_FREE char *folder = without_end_slashes(output);
+    DIR *dir = opendir(output);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || (newest && !is_newer(entry->d_name, newest)))
+            continue;
+        free(newest);
+        newest = mem_strdup(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return newest ? mem_printf("%s/%s", strcmp(folder, "/") == 0 ? "" : folder, newest) : NULL;
+}
+
+int run_folder_open(const char *run_dir, char **path, struct err *err)
+{
+    *path = without_end_slashes(run_dir);
+    int fd = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(err, "open %s", run_dir);
+    return fd;
+}

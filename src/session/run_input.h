@@ -1,0 +1,45 @@
+/* run_input: from what stands on the command line to a plan, and every mistake on the way. */
+#ifndef TARE_SESSION_RUN_INPUT_H
+#define TARE_SESSION_RUN_INPUT_H
+
+#include "plan/config/problem.h"
+#include "plan/config/registry.h"
+#include "plan/config/settings.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a person asked for; texts are borrowed, NULL: not given. */
+struct run_wish {
+    const char *settings_path; /* or the four below */
+    const char *repo, *model, *mutate;
+    bool has_runs;
+    int64_t runs;
+    const char *governor;
+    bool has_max_retries;
+    int64_t max_retries;
+    const char *registry_path;
+    bool has_seed;
+    uint64_t seed;
+    bool strict;
+    bool for_running;
+};
+
+struct run_input {
+    struct settings settings;
+    struct registry registry;
+    struct plan plan;
+    char *settings_text; /* what the run keeps as settings.json */
+    char *registry_path; /* NULL: none was found */
+    const char *registry_why;
+    struct problems problems;
+};
+
+/* False: problems holds errors. Settings, registry and plan are read as far as they can be, so that all is told at
+ * once. */
+bool run_input_read(const struct run_wish *wish, struct run_input *out);
+void run_input_fini(struct run_input *input);
+
+#endif

@@ -1,0 +1,500 @@
+#include "session/run_session.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "slurm/tasks.h"
+#include "session/command.h"
+#include "session/governing.h"
+#include "session/gpu_hold.h"
+#include "session/gpus.h"
+#include "session/message.h"
+#include "session/meters.h"
+#include "session/pool.h"
+#include "session/preload.h"
+#include "session/registration.h"
+#include "session/report_page.h"
+#include "session/run_folder.h"
+#include "machine/contain/guardian.h"
+#include "report/closing.h"
+#include "run/again.h"
+#include "run/run.h"
+#include "machine/state/census.h"
+#include "results/store/store.h"
+#include "tare_build.h"
+#include "report/live/estimate.h"
+#include "report/live/progress.h"
+#include "report/live/width.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct session {
+    const struct session_wish *wish;
+    struct containment containment;
+    struct guardian *guardian; /* NULL: there is none */
+    struct state *state;       /* NULL: there is none */
+    struct gpu_hold *gpus;     /* NULL: none is held */
+    struct pool pool;
+    struct meters meters;
+    struct strv environment; /* what jobs inherit */
+    struct store *store;
+    struct again again; /* what is repeated; empty: this session repeats nothing */
+    int dir;
+    char *dir_path;
+    bool detached; /* the terminal is gone */
+};
+
+static bool open_new(struct session *session, struct err *err)
+{
+    const struct run_input *input = session->wish->input;
+    const struct json_doc *registry = &input->registry.doc;
+    struct store_head head = {
+        .plan = &input->plan,
+        .settings_text = input->settings_text,
+        .settings_length = strlen(input->settings_text),
+        .registry_text = registry->text,
+        .registry_length = registry->length,
+    };
+    if (input->settings.doc.text && session->wish->input->settings.file)
+        head.settings_length = input->settings.doc.length;
+    session->dir = run_folder_new(session->wish->output, session->wish->kind ? session->wish->kind : "run",
+                                  clock_realtime_ns(), &session->dir_path, err);
+    if (session->dir < 0)
+        return false;
+    session->store = store_create(session->dir, session->dir_path, &head, err);
+    return session->store || err_wrap(err, "%s", session->dir_path);
+}
+
+static bool open_earlier(struct session *session, struct err *err)
+{
+    session->dir = run_folder_open(session->wish->resume_dir, &session->dir_path, err);
+    if (session->dir < 0)
+        return false;
+    if (tasks_are_in(session->dir))
+        return err_set(err,
+                       "%s: this run was submitted: its experiments are tasks, which '%s submit --resume%s' starts",
+                       session->dir_path, TARE_NAME, session->wish->rerun ? " ... --rerun-contaminated" : "");
+    session->store = store_open(session->dir, session->dir_path, err);
+    return session->store && (!session->wish->rerun || again_choose(session->store, &session->again, err));
+}
+
+static bool is_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+static struct progress *make_progress(const struct session *session)
+{
+    struct progress_options options = {
+        .style = PROGRESS_PLAIN,
+        .fd = STDOUT_FILENO,
+        .colour = message_colour(STDOUT_FILENO),
+        .plan = store_plan(session->store),
+    };
+    if (session->wish->json)
+        options.style = PROGRESS_JSON;
+    else if (session->wish->quiet)
+        options.style = PROGRESS_QUIET;
+    else if (is_terminal(STDOUT_FILENO))
+        options.style = PROGRESS_LIVE;
+    return progress_new(&options);
+}
+
+/* What was interrupted is run again. */
+static bool has_ended(const struct store_experiment *experiment)
+{
+    return !experiment->again && experiment->state == STATE_DONE &&
+           (experiment->outcome == OUTCOME_SUCCEEDED || experiment->outcome == OUTCOME_FAILED);
+}
+
+static bool is_left(const struct session *session, size_t number)
+{
+    if (session->wish->rerun)
+        return session->again.items[number - 1];
+    return !has_ended(store_experiment(session->store, number));
+}
+
+/* Tells the progress what earlier sessions did; gives how many experiments are left. */
+static size_t skip_done(const struct session *session, struct progress *progress)
+{
+    const struct plan *plan = store_plan(session->store);
+    size_t left = 0;
+    for (size_t number = 1; number <= plan->count; number++) {
+        if (is_left(session, number))
+            left++;
+        else
+            progress_skip(progress, number);
+    }
+    return left;
+}
+
+static void say_start(const struct session *session, size_t left)
+{
+    const struct plan *plan = store_plan(session->store);
+    char pauses[32];
+    if (session->wish->quiet || session->wish->json)
+        return;
+    AUTO_TEXT struct text text = {0};
+    text_addf(&text, "%zu experiment%s", plan->count, plan->count == 1 ? "" : "s");
+    if (session->wish->rerun) {
+        AUTO_FREE char *why = again_why(&session->again);
+        text_addf(&text, ", %zu to repeat (%s); results in %s\n", left, why, session->dir_path);
+    } else if (session->wish->resume_dir) {
+        text_addf(&text, ", %zu left; results in %s\n", left, session->dir_path);
+    } else {
+        clock_format_duration(estimate_pauses(plan, NULL), pauses);
+        text_addf(&text, "%s, pauses %s in all; results in %s\n", session->wish->watch ? " at most" : "", pauses,
+                  session->dir_path);
+    }
+    AUTO_FREE char *lanes = pool_text(&session->pool);
+    if (lanes)
+        text_addf(&text, "%s\n", lanes);
+    message_print(&text);
+    if (*session->pool.cpu_sets.why.text)
+        cli_note("the lanes share all CPUs: %s", session->pool.cpu_sets.why.text);
+}
+
+/* Once a session, and only where something is missing. */
+static void say_meters(const struct session *session)
+{
+    AUTO_FREE char *missing = gauge_missing_text(&session->meters.options);
+    if (missing && !session->wish->quiet && !session->wish->json)
+        cli_note("%s", missing);
+}
+
+/* Some training of it says so of its GPU memory. */
+static bool plan_says_of_gpu_memory(const struct plan *plan, enum setting_switch said)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->experiments[i].foreground.track_gpu_memory == said ||
+            plan->experiments[i].background.track_gpu_memory == said)
+            return true;
+    return false;
+}
+
+static bool plan_follows_gpu_memory(const struct plan *plan)
+{
+    return plan_says_of_gpu_memory(plan, SWITCH_ON);
+}
+
+struct listeners {
+    struct progress *progress;
+    const struct run_listener *watch; /* or NULL */
+};
+
+static void tell_event(void *context, const struct event *event)
+{
+    const struct listeners *listeners = context;
+    progress_event(listeners->progress, event);
+    if (listeners->watch)
+        listeners->watch->event(listeners->watch->context, event);
+}
+
+static bool tell_tick(void *context)
+{
+    const struct listeners *listeners = context;
+    return progress_tick(listeners->progress);
+}
+
+static bool has_enough(const struct run_listener *watch)
+{
+    return watch && watch->enough(watch->context);
+}
+
+static bool ask_enough(void *context)
+{
+    const struct listeners *listeners = context;
+    return has_enough(listeners->watch);
+}
+
+static bool run_it(struct session *session, struct run_summary *summary, struct err *err)
+{
+    AUTO_FREE char *preload = NULL;
+    if (plan_follows_gpu_memory(store_plan(session->store)) && !(preload = preload_library(err)))
+        return err_wrap(err, "the settings ask for GPU memory to be followed");
+    struct progress *progress = make_progress(session);
+    struct listeners listeners = {progress, session->wish->watch};
+    size_t left = skip_done(session, progress);
+    say_start(session, left);
+    meters_find(&session->environment, store_plan(session->store), session->wish->host, &session->meters);
+    if (!preload && session->meters.options.gpu_count > 0 &&
+        plan_says_of_gpu_memory(store_plan(session->store), SWITCH_UNSAID))
+        preload = preload_library(&(struct err){0}); /* without it the driver's samples stand */
+    say_meters(session);
+    governing_settle(session->wish->governing, store_plan(session->store));
+    /* The GPUs of a machine that is played have no device files. */
+    AUTO_FREE char *dev = mem_printf("%s/dev", gpus_root());
+    const struct census_roots roots = {.proc = "/proc", .dev = dev};
+    struct run_request request = {
+        .store = session->store,
+        .dir = session->dir,
+        .dir_path = session->dir_path,
+        .is_task = session->wish->task,
+        .containment = &session->containment,
+        .guardian = session->guardian,
+        .state = session->state,
+        .environment = &session->environment,
+        .roots = &roots,
+        .sysroot = gpus_root(),
+        .gauge = &session->meters.options,
+        .lanes = session->pool.lanes,
+        .lane_count = session->pool.lane_count,
+        .governor = &session->wish->governing->of_run,
+        .gpu_locks = gpu_hold_of_run(session->gpus),
+        .listener = {tell_event, tell_tick, &listeners, ask_enough},
+        .preload = preload,
+        .resumed = session->wish->resume_dir != NULL,
+        .again = session->wish->rerun ? &session->again : NULL,
+        .stop_at_failure = session->wish->stop_at_failure,
+    };
+    bool ok = machine_write(session->dir, store_plan(session->store), &session->containment, &session->pool.cpu_sets,
+                            session->state, err) &&
+              run_plan(&request, summary, err);
+    if (!session->wish->part)
+        governing_end(session->wish->governing);
+    session->detached = progress_detached(progress);
+    int failed = progress_free(progress);
+    if (failed)
+        message_output_failed(failed);
+    return ok;
+}
+
+static void print_closing(const struct session *session, const struct results *results, const char *last_hash)
+{
+    struct closing_options options = {
+        .program = TARE_NAME,
+        .run_dir = session->dir_path,
+        .last_hash = last_hash,
+        .width = isatty(STDOUT_FILENO) ? width_of_terminal(STDOUT_FILENO) : 0,
+        .colour = message_colour(STDOUT_FILENO),
+    };
+    AUTO_TEXT struct text text = {0};
+    if (!session->wish->quiet)
+        text_add_char(&text, '\n');
+    closing_text(results, &options, &text);
+    message_print(&text);
+}
+
+/* The page is for people: where it cannot be written, the results stand all the same. */
+static void write_page(const struct session *session)
+{
+    struct err err = {0};
+    json_t *run = results_json_from_store(session->store, &err);
+    struct report_wish wish = {.dir = &session->dir, .language = report_page_language()};
+    bool written = run && report_page_write(run, session->dir_path, &wish, &err);
+    json_decref(run);
+    if (!written)
+        cli_warning("there is no report.html: %s", err.text);
+    else if (!session->wish->json && !session->wish->quiet && !session->wish->leaves_closing && !session->detached)
+        message_printf("report: %s/report.html\n", session->dir_path);
+}
+
+static int exit_code(const struct run_summary *summary, const struct results *results, bool enough)
+{
+    if (summary->outcome == RUN_INTERRUPTED)
+        return 128 + summary->signal_number;
+    if (summary->outcome == RUN_BROKEN)
+        return CLI_BROKEN;
+    for (size_t i = 0; i < results->count; i++)
+        if (results->items[i].outcome != OUTCOME_SUCCEEDED && !(enough && results->items[i].outcome == OUTCOME_NONE))
+            return CLI_SOME_FAILED;
+    return CLI_OK;
+}
+
+static int broken(const struct session *session, const struct err *err)
+{
+    cli_error("%s", err->text);
+    if (session->dir_path && session->store)
+        cli_note("what was recorded until then is in %s", session->dir_path);
+    return CLI_BROKEN;
+}
+
+static int run_and_close(struct session *session)
+{
+    struct err err = {0}, later = {0};
+    struct run_summary summary = {0};
+    struct results results = {0};
+    int code = CLI_OK;
+    if (!run_it(session, &summary, &err) || summary.outcome == RUN_BROKEN)
+        code = broken(session, &err);
+    char hash[DIGEST_HEX + 1];
+    bool finished = store_finish(session->store, hash);
+    /* With a full disk the results can still be read, and a person wants to see them. */
+    bool read = results_from_store(session->store, &results, &later);
+    if (read && !session->wish->json && !session->wish->leaves_closing && !session->detached)
+        print_closing(session, &results, finished ? hash : NULL);
+    if (read)
+        write_page(session);
+    if (!read && code == CLI_OK)
+        code = broken(session, &later);
+    if (code == CLI_OK)
+        code = exit_code(&summary, &results, has_enough(session->wish->watch));
+    results_fini(&results);
+    return code;
+}
+
+/* 0, or the exit code. */
+static int take_gpus(struct session *session, const struct plan *plan)
+{
+    sigset_t ends;
+    bool waited;
+    struct err err = {0};
+    if (!pool_make(session->wish->gpus, plan, &session->environment, &session->pool, &err)) {
+        cli_error("%s; nothing was run", err.text);
+        return CLI_USAGE;
+    }
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    struct gpu_hold_wish wish = {
+        .mode = session->wish->gpu_lock,
+        .asked = session->wish->gpu_lock_asked,
+        .environment = &session->environment,
+        .plan = plan,
+        .ends = &ends,
+        .keeps_on_hangup = true,
+        .failed = CLI_BROKEN,
+    };
+    int code = gpu_hold_take(&wish, &session->gpus, &waited);
+    if (waited && code == 0)
+        registration_recover(session->state);
+    gpu_hold_tell_jobs(session->gpus, &session->environment);
+    return code;
+}
+
+/* A new run has no folder before it may begin; an earlier one is opened first, as its plan says which GPUs it needs. The
+ * exit code 2 says: nothing was run. 3 says: look at what was. */
+static int open_run(struct session *session)
+{
+    struct err err = {0};
+    const struct session_wish *wish = session->wish;
+    int code = wish->resume_dir ? 0 : take_gpus(session, &wish->input->plan);
+    if (code != 0)
+        return code;
+    bool opened = wish->resume_dir ? open_earlier(session, &err) : open_new(session, &err);
+    if (!opened)
+        return cli_failed(wish->resume_dir ? CLI_USAGE : CLI_BROKEN, &err);
+    if (wish->rerun && session->again.count == 0)
+        return 0;
+    if (wish->resume_dir)
+        code = take_gpus(session, store_plan(session->store));
+    if (code != 0)
+        store_close(session->store, NULL);
+    else
+        gpu_hold_set_run(session->gpus, session->dir_path);
+    return code;
+}
+
+/* No session begins, and nothing is written. */
+static int nothing_to_repeat(struct session *session)
+{
+    struct err err = {0};
+    if (!session->wish->quiet && !session->wish->json)
+        message_printf("nothing to repeat: no result in %s has a verdict that is not clean\n", session->dir_path);
+    if (session->again.unjudged > 0)
+        cli_note("%zu experiment%s ended before verdicts were given, and %s left as %s", session->again.unjudged,
+                 session->again.unjudged == 1 ? "" : "s", session->again.unjudged == 1 ? "is" : "are",
+                 session->again.unjudged == 1 ? "it is" : "they are");
+    return store_close(session->store, &err) ? CLI_OK : cli_failed(CLI_BROKEN, &err);
+}
+
+static int open_and_run(struct session *session)
+{
+    struct err err = {0};
+    session->state = registration_open();
+    if (!containment_probe(session->wish->containment, &session->containment, &err))
+        return cli_failed(CLI_USAGE, &err);
+    /* Before the store starts its thread: the guardian is a plain fork. */
+    session->guardian = guardian_start(&err);
+    if (!session->guardian)
+        cli_warning("no guardian, so jobs that hide may outlive a killed %s: %s", TARE_NAME, err.text);
+    int code = open_run(session);
+    if (code != 0)
+        return code;
+    if (session->wish->rerun && session->again.count == 0)
+        return nothing_to_repeat(session);
+    session->state = registration_begin(session->state, STATE_RUN, session->dir_path);
+    code = run_and_close(session);
+    if (!store_close(session->store, &err))
+        return cli_failed(CLI_BROKEN, &err);
+    return code;
+}
+
+static int first_code(int before, int code)
+{
+    return before != 0 ? before : code;
+}
+
+/* As a run takes them; what is taken is given back at once. */
+static int check_gpus(struct session *session, const struct plan *plan)
+{
+    struct err err = {0};
+    struct session_wish wish = *session->wish;
+    if (wish.gpu_lock == GPU_HOLD_REFUSE) {
+        int code = take_gpus(session, plan);
+        gpu_hold_end(steal_ptr(session->gpus));
+        return code;
+    }
+    if (pool_make(wish.gpus, plan, &session->environment, &session->pool, &err))
+        return 0;
+    cli_error("%s; nothing was run", err.text);
+    return CLI_USAGE;
+}
+
+int run_session_check(const struct session_wish *wish)
+{
+    int code = 0;
+    struct err err = {0};
+    const struct plan *plan = &wish->input->plan;
+    struct session session = {.wish = wish, .dir = -1};
+    strv_add_all(&session.environment, &wish->caller->environment);
+    if (!containment_probe(wish->containment, &session.containment, &err))
+        code = first_code(code, cli_failed(CLI_USAGE, &err));
+    code = first_code(code, check_gpus(&session, plan));
+    if (!fs_can_make_path(wish->output, &err))
+        code = first_code(code, cli_failed(CLI_BROKEN, &err));
+    AUTO_FREE char *preload = plan_follows_gpu_memory(plan) ? preload_library(&err) : NULL;
+    if (plan_follows_gpu_memory(plan) && !preload) {
+        err_wrap(&err, "the settings ask for GPU memory to be followed");
+        code = first_code(code, cli_failed(CLI_BROKEN, &err));
+    }
+    pool_fini(&session.pool);
+    containment_fini(&session.containment);
+    strv_fini(&session.environment);
+    return code;
+}
+
+void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+                              const struct cli_value *gpu_lock)
+{
+    containment_wish_parse(containment->text, &wish->containment);
+    wish->gpu_lock = gpu_hold_mode_parse(gpu_lock->text);
+    wish->gpu_lock_asked = gpu_lock->given;
+}
+
+int run_session(const struct session_wish *wish)
+{
+    struct session session = {.wish = wish, .dir = -1};
+    strv_add_all(&session.environment, &wish->caller->environment);
+    int code = open_and_run(&session);
+    meters_fini(&session.meters);
+    pool_fini(&session.pool);
+    again_fini(&session.again);
+    gpu_hold_end(session.gpus);
+    guardian_stop(session.guardian);
+    registration_end(session.state);
+    containment_fini(&session.containment);
+    if (session.dir >= 0)
+        close(session.dir);
+    if (wish->run_dir)
+        *wish->run_dir = steal_ptr(session.dir_path);
+    free(session.dir_path);
+    strv_fini(&session.environment);
+    return code;
+}

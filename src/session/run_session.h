@@ -1,0 +1,50 @@
+/* run_session: one life of the runner: containment, journal, progress, the run itself, the closing table. */
+#ifndef TARE_SESSION_RUN_SESSION_H
+#define TARE_SESSION_RUN_SESSION_H
+
+#include "session/caller.h"
+#include "session/gpu_hold.h"
+#include "session/run_input.h"
+#include "machine/contain/contain.h"
+
+#include <stdbool.h>
+
+struct cli_value;
+struct governing;
+struct host_meter;
+struct run_listener;
+
+struct session_wish {
+    const struct run_input *input; /* a new run of this plan in output, or NULL: */
+    const char *output;
+    const char *resume_dir;        /* an earlier run to go on with */
+    bool task;                     /* it is a start of a submitted run (slurm/tasks.h) */
+    bool rerun;                    /* of it, repeat what is not clean, and nothing else */
+    const struct caller *caller;
+    struct host_meter *host; /* what root's rights may have opened; NULL: nothing */
+    struct governing *governing; /* as far as root's rights began it; stays the caller's */
+    enum containment_wish containment;
+    enum gpu_hold_mode gpu_lock;
+    bool gpu_lock_asked; /* by a person */
+    const char *gpus;    /* over what the plan says; NULL: as it says */
+    bool quiet, json;
+    const char *kind;        /* of a new run: what its folder's name begins with; NULL: "run" */
+    const struct run_listener *watch; /* hears all events, too; where it has enough, what did not begin is no failure; or NULL */
+    bool stop_at_failure;    /* nothing more begins when an experiment has failed */
+    bool leaves_closing;     /* the caller says how it ended: no closing table, no word of the page */
+    char **run_dir;          /* NULL, or takes the run's folder, fresh; NULL when there is none */
+    bool part;               /* of a command that goes on afterwards: the governor stays as it is set */
+};
+
+/* What --containment and --gpu-lock say. */
+void run_session_take_options(struct session_wish *wish, const struct cli_value *containment,
+                              const struct cli_value *gpu_lock);
+
+/* The checks that run_session makes of a new run before it makes its folder, and nothing else: gives the exit code that it would
+ * end with there, or 0; everything has been said. A GPU that is held counts only where the run would refuse to wait. */
+int run_session_check(const struct session_wish *wish);
+
+/* Gives the exit code; everything has been said. */
+int run_session(const struct session_wish *wish);
+
+#endif

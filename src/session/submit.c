@@ -1,0 +1,208 @@
+#include "session/submit.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "slurm/script.h"
+#include "slurm/slurm.h"
+#include "session/command.h"
+#include "session/message.h"
+#include "tare_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Experiment numbers. */
+struct numbers {
+    size_t *items;
+    size_t count, capacity;
+};
+
+static void numbers_fini(struct numbers *numbers)
+{
+    free(numbers->items);
+}
+
+static void add_number(struct numbers *numbers, size_t number)
+{
+    numbers->items = mem_room(numbers->items, numbers->count, &numbers->capacity, sizeof *numbers->items);
+    numbers->items[numbers->count++] = number;
+}
+
+void submitted_fini(struct submitted *submitted)
+{
+    if (submitted->dir >= 0)
+        close(submitted->dir);
+    free(submitted->path);
+    free(submitted->absolute);
+    submission_fini(&submitted->submission);
+    collected_fini(&submitted->collected);
+}
+
+/* Where each machine finds the program: by the path that it has here. */
+static char *program_path(void)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    return length > 0 ? mem_strndup(path, (size_t)length) : mem_strdup(TARE_NAME);
+}
+
+/* Those of one array: their indices are below array_size. */
+static size_t chunk_end(const struct numbers *numbers, size_t from, size_t array_size)
+{
+    size_t chunk = (numbers->items[from] - 1) / (array_size - 1), end = from;
+    while (end < numbers->count && (numbers->items[end] - 1) / (array_size - 1) == chunk)
+        end++;
+    return end;
+}
+
+static struct script make_script(const struct submitted *submitted, const struct numbers *numbers, size_t from,
+                                 size_t end)
+{
+    const struct plan *plan = &submitted->collected.plan;
+    size_t array_size = submitted->submission.array_size;
+    struct script_numbers chosen = {numbers->items + from, end - from};
+    return (struct script){
+        .numbers = chosen,
+        .offset = (numbers->items[from] - 1) / (array_size - 1) * (array_size - 1),
+        .minutes = script_minutes(plan, &chosen),
+        .gpus = submitted->has_gpus ? script_gpus(plan, &submitted->submission.options) : 0,
+    };
+}
+
+void submit_show(const struct submitted *submitted, size_t at_once, struct text *out)
+{
+    AUTO_FREE char *program = program_path();
+    AUTO(numbers_fini) struct numbers all = {0};
+    for (size_t number = 1; number <= submitted->collected.plan.count; number++)
+        add_number(&all, number);
+    for (size_t from = 0, end; from < all.count; from = end) {
+        end = chunk_end(&all, from, submitted->submission.array_size);
+        struct script script = make_script(submitted, &all, from, end);
+        script.job_name = TARE_NAME;
+        script.program = program;
+        script.run_dir = submitted->absolute;
+        script.at_once = at_once;
+        script_text(&script, out);
+    }
+}
+
+/* Numbers of the experiments that tasks in the queue are for. */
+static bool find_queued(const struct submitted *submitted, const struct submit_wish *wish, bool *queued,
+                        struct err *err)
+{
+    AUTO(slurm_tasks_fini) struct slurm_tasks queue = {0};
+    AUTO_STRV struct strv names = {0};
+    const struct submission *submission = &submitted->submission;
+    for (size_t i = 0; i < submission->count; i++)
+        strv_add_once(&names, submission->arrays[i].job_name);
+    if (names.count == 0)
+        return true;
+    if (!slurm_queue_read(wish->env, &names, &queue, err))
+        return false;
+    for (size_t t = 0; t < queue.count; t++)
+        for (size_t i = 0; i < submission->count; i++) {
+            size_t number = queue.items[t].index + submission->arrays[i].offset;
+            if (strcmp(queue.items[t].job_name, submission->arrays[i].job_name) == 0 && number >= 1 &&
+                number <= submitted->collected.plan.count)
+                queued[number - 1] = true;
+        }
+    return true;
+}
+
+static bool find_missing(const struct submitted *submitted, const struct submit_wish *wish, struct numbers *out,
+                         size_t *queued_count, struct err *err)
+{
+    const struct collected *collected = &submitted->collected;
+    bool *queued = mem_array(collected->plan.count, sizeof *queued);
+    bool ok = find_queued(submitted, wish, queued, err);
+    *queued_count = 0;
+    for (size_t i = 0; ok && i < collected->plan.count; i++) {
+        if (!collect_is_missing(collected->items[i].state) || (wish->only && !wish->only[i]))
+            continue;
+        if (queued[i])
+            (*queued_count)++;
+        else
+            add_number(out, i + 1);
+    }
+    free(queued);
+    return ok;
+}
+
+/* Recorded before sbatch is asked, without a number, so that a lost answer does not lose the array. */
+static bool submit_array(struct submitted *submitted, const struct submit_wish *wish, struct script *script,
+                         const char *after, struct err *err)
+{
+    AUTO_FREE char *program = program_path();
+    AUTO_FREE char *file = mem_printf("%s/submit.sh", submitted->absolute);
+    AUTO_TEXT struct text text = {0};
+    AUTO_TEXT struct text indices = {0};
+    struct submission *submission = &submitted->submission;
+    struct submission_array *array = submission_add(submission);
+    array->job_name = mem_printf("%s.%zu", submission->name, submission->count);
+    array->offset = script->offset;
+    array->realtime_ns = clock_realtime_ns();
+    script_ranges(&script->numbers, &indices);
+    array->indices = text_take(&indices);
+    script->job_name = array->job_name;
+    script->program = program;
+    script->run_dir = submitted->absolute;
+    script->at_once = wish->at_once;
+    script_text(script, &text);
+    AUTO_FREE char *dependency = after ? script_dependency(&submission->options, after) : NULL;
+    struct slurm_submission request = {
+        .env = wish->env,
+        .run_dir = submitted->absolute,
+        .options = &submission->options,
+        .dependency = dependency,
+        .script = file,
+    };
+    return fs_write_atomic(submitted->dir, "submit.sh", text_get(&text), text.length, err) &&
+           submission_write(submitted->dir, submission, err) && slurm_submit(&request, &array->job_id, err) &&
+           submission_write(submitted->dir, submission, err);
+}
+
+static void say_array(const struct submission_array *array, size_t count, bool json)
+{
+    if (json)
+        message_printf("{\"job_id\":\"%s\",\"experiments\":\"%s\",\"offset\":%zu}\n", array->job_id, array->indices,
+                       array->offset);
+    else
+        message_printf("job %s: %zu experiment%s (%s)\n", array->job_id, count, count == 1 ? "" : "s", array->indices);
+}
+
+/* So many tasks at a time holds for all arrays of a submission: each waits until the one before has ended. */
+static bool submit_arrays(struct submitted *submitted, const struct submit_wish *wish, const struct numbers *missing,
+                          struct err *err)
+{
+    const struct submission *submission = &submitted->submission;
+    AUTO_FREE char *after = NULL;
+    for (size_t from = 0, end; from < missing->count; from = end) {
+        end = chunk_end(missing, from, submission->array_size);
+        struct script script = make_script(submitted, missing, from, end);
+        if (!submit_array(submitted, wish, &script, after, err))
+            return err_wrap(err, "%zu of %zu experiments were not submitted", missing->count - from, missing->count);
+        const struct submission_array *array = &submission->arrays[submission->count - 1];
+        say_array(array, end - from, wish->json);
+        free(after);
+        after = wish->at_once > 0 ? mem_strdup(array->job_id) : NULL;
+    }
+    return true;
+}
+
+bool submit_missing(struct submitted *submitted, const struct submit_wish *wish, struct err *err)
+{
+    size_t queued_count;
+    AUTO(numbers_fini) struct numbers missing = {0};
+    if (!find_missing(submitted, wish, &missing, &queued_count, err))
+        return false;
+    if (queued_count > 0)
+        cli_note("%zu experiment%s still in the queue, and left there", queued_count,
+                 queued_count == 1 ? " is" : "s are");
+    if (missing.count == 0)
+        cli_note(wish->only && queued_count == 0 ? "nothing is to be repeated: nothing was submitted"
+                                                 : "nothing is missing: nothing was submitted");
+    return submit_arrays(submitted, wish, &missing, err);
+}

@@ -1,0 +1,248 @@
+/* What the runs of each model alone showed. */
+#include "sharing/feasibility.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "sharing/known.h"
+#include "sharing/result.h"
+#include "stats/describe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct reading number_of(const json_t *block, const char *key)
+{
+    struct reading out = {0};
+    out.valid = json_get_number(block, key, &out.value);
+    return out;
+}
+
+/* Of several GPUs the one on which it had most. */
+static const json_t *gpu_of(const json_t *memory)
+{
+    const json_t *gpus = json_get(memory, "gpus"), *most = NULL;
+    double peak = -1;
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        const json_t *gpu = json_array_get(gpus, i);
+        double own = 0;
+        if (json_get_number(json_get(gpu, "curve"), "peak_bytes", &own) && own > peak) {
+            most = gpu;
+            peak = own;
+        }
+    }
+    return most;
+}
+
+static const char *const source_names[] = {"counted", "job", "device"};
+
+const char *pairs_source_name(enum pairs_source source)
+{
+    return source_names[source];
+}
+
+static enum pairs_source source_of(const json_t *gpu, bool counted)
+{
+    const char *of = json_get_text(gpu, "of");
+    return counted ? SOURCE_COUNTED : of && strcmp(of, "job") == 0 ? SOURCE_JOB : SOURCE_DEVICE;
+}
+
+/* The most that all its contexts can have: as counted, else by the first reading; else as large as any that was
+ * measured. */
+static double context_at_most(const json_t *counted, const struct memory_curve *curve)
+{
+    static const double MEASURED_MOST = 640.0 * 1048576;
+    struct reading context = number_of(counted, "context_bytes");
+    struct curve_shape shape;
+    curve_shape(curve, &shape);
+    return context.valid ? context.value : shape.context.valid ? shape.context.value : MEASURED_MOST;
+}
+
+/* What its processes held together at most and its contexts is how much they can have had at once, though no reading
+ * showed it. Contexts are in the curve, which the driver told, and not in what was held. */
+static double hidden_bytes(const json_t *counted, const struct memory_curve *curve)
+{
+    struct reading sum = number_of(counted, "sum_peak_bytes"), one = number_of(counted, "held_peak_bytes");
+    double held = fmax(sum.valid ? sum.value : 0, one.valid ? one.value : 0);
+    return held > 0 ? fmax(held + context_at_most(counted, curve) - curve->peak_bytes, 0) : 0;
+}
+
+/* Of several runs the one with the highest peak. */
+static void take_seen(struct pairs_model *model, const json_t *gpu, const struct memory_curve *curve)
+{
+    struct curve_shape shape;
+    curve_shape(curve, &shape);
+    if (shape.steady.valid && shape.peak.value > model->seen.peak_bytes)
+        model->seen =
+            (struct overlap_alone){shape.steady.value, shape.peak.value, number_of(gpu, "load_at_peak_percent")};
+}
+
+static void take_memory(struct pairs_model *model, const json_t *attempt)
+{
+    const json_t *gpu = gpu_of(json_get(attempt, "memory")), *counted = json_get(gpu, "counted");
+    struct memory_curve curve;
+    if (!gpu || !curve_from_json(json_get(gpu, "curve"), &curve))
+        return;
+    if (source_of(gpu, false) == SOURCE_JOB)
+        take_seen(model, gpu, &curve);
+    bool exact = curve_count(counted, &curve);
+    double hidden = exact ? 0 : hidden_bytes(counted, &curve);
+    double peak = curve.peak_bytes += hidden;
+    model->peak_low = !model->curve.any || peak < model->peak_low ? peak : model->peak_low;
+    struct reading total = number_of(gpu, "total_bytes"), before = number_of(gpu, "before_bytes");
+    struct reading reserved = number_of(gpu, "reserved_bytes");
+    if (total.valid) {
+        double left = total.value - (before.valid ? before.value : 0) - (reserved.valid ? reserved.value : 0);
+        model->total_bytes = total;
+        model->before_bytes = before;
+        model->available_bytes = (struct reading){left, left > 0};
+    }
+    if (model->curve.any && peak <= model->curve.peak_bytes)
+        return;
+    model->curve = curve;
+    model->source = source_of(gpu, exact);
+    model->context_bytes = exact ? number_of(counted, "context_bytes") : (struct reading){0};
+    model->hidden_bytes = hidden;
+}
+
+static char *proposal_for(const char *cause, const json_t *oom)
+{
+    const char *segments = result_remedy(oom, "expandable_segments");
+    if (strcmp(cause, "out_of_memory") == 0)
+        return mem_printf("a smaller batch%s%s", segments ? ", or " : "", segments ? segments : "");
+    return mem_strdup(strcmp(cause, "timeout") == 0 ? "more time: \"timeout\" of the settings"
+                                                    : "its log says more, below alone/ in this study's folder");
+}
+
+static void take_failure(struct pairs_model *model, const json_t *experiment)
+{
+    free(model->cause);
+    free(model->error);
+    free(model->proposal);
+    const json_t *oom = json_get(result_attempt(experiment), "oom");
+    const char *cause = json_get_text(json_get(json_get(experiment, "tare"), "failure"), "cause");
+    const char *reason = result_oom_reason(oom);
+    model->cause = mem_strdup(cause ? cause : "unknown");
+    model->error = reason ? mem_printf("out of memory: %s", reason) : result_error(experiment);
+    model->proposal = proposal_for(model->cause, oom);
+    model->succeeded = false;
+}
+
+/* Means of the runs that succeeded. */
+enum { REPEATS_MAX = 100 };
+struct sums {
+    double seconds[REPEATS_MAX], joules[REPEATS_MAX], utilisation[REPEATS_MAX];
+    size_t second_count, joule_count, utilisation_count;
+};
+
+static void take_run(struct pairs_model *model, const json_t *experiment, struct sums *sums)
+{
+    const json_t *attempt = result_attempt(experiment), *energy = result_gpu_energy(experiment);
+    double value = 0;
+    if (!result_ended(experiment))
+        return;
+    if (!model->ran)
+        model->succeeded = true;
+    model->ran = true;
+    if (!result_succeeded(experiment)) {
+        take_failure(model, experiment);
+        return;
+    }
+    take_memory(model, attempt);
+    if (json_get_number(attempt, "duration_seconds", &value))
+        sums->seconds[sums->second_count++] = value;
+    if (json_get_number(energy, "joules", &value))
+        sums->joules[sums->joule_count++] = value;
+    if (json_get_number(energy, "utilisation_mean_percent", &value))
+        sums->utilisation[sums->utilisation_count++] = value;
+}
+
+/* Nothing hides between two looks at the peak of what was counted: there it is what lies below the peak that may
+ * have been higher for a moment. When several processes had what no reading showed, nobody knows. */
+static void take_shape(struct pairs_model *model)
+{
+    curve_shape(&model->curve, &model->shape);
+    double ripple = model->shape.ripple.valid ? model->shape.ripple.value : 0;
+    bool counted = model->source == SOURCE_COUNTED;
+    curve_raise(&model->curve, counted ? ripple : model->hidden_bytes);
+    model->margin_bytes = pairs_margin(model->peak_low, model->curve.peak_bytes, counted ? 0 : ripple);
+}
+
+/* The runs of one model, known ones first. */
+static json_t *runs_of(const struct pairs_model *model, const json_t *experiments, const json_t *entries)
+{
+    json_t *runs = model->known ? json_copy(model->known) : json_array();
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        const json_t *entry = json_array_get(entries, i);
+        json_int_t count = 0;
+        json_get_int(entry, "runs_per_config", &count);
+        for (json_int_t k = 0; k < count && at < json_array_size(experiments); k++, at++)
+            if (known_is_of(entry, model))
+                json_array_append_new(runs, result_alone(json_array_get(experiments, at)));
+    }
+    return runs;
+}
+
+static void take_runs(struct pairs_model *model, const json_t *runs)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < json_array_size(runs) && i < REPEATS_MAX; i++)
+        take_run(model, json_array_get(runs, i), &sums);
+    take_shape(model);
+    model->seconds = stats_mean(sums.seconds, sums.second_count);
+    model->joules = stats_mean(sums.joules, sums.joule_count);
+    model->utilisation_percent = stats_mean(sums.utilisation, sums.utilisation_count);
+}
+
+json_t *feasibility_take_alone(struct feasibility *study, const json_t *results, const json_t *settings)
+{
+    const json_t *experiments = json_get(results, "experiments"), *entries = json_get(settings, "experiments");
+    json_t *measured = json_array();
+    for (size_t i = 0; i < study->model_count; i++) {
+        json_t *runs = runs_of(&study->models[i], experiments, entries);
+        take_runs(&study->models[i], runs);
+        json_array_append_new(measured, known_json(&study->models[i], runs));
+    }
+    return measured;
+}
+
+static int by_risk(const void *a, const void *b)
+{
+    const struct pairs_pair *left = a, *right = b;
+    const struct pairs_prediction *p = &left->prediction, *q = &right->prediction;
+    if (p->known != q->known)
+        return p->known ? -1 : 1;
+    double x = p->safe_bytes + p->margin_bytes, y = q->safe_bytes + q->margin_bytes;
+    if (p->known && x != y)
+        return x < y ? -1 : 1;
+    if (left->foreground != right->foreground)
+        return left->foreground < right->foreground ? -1 : 1;
+    return left->background < right->background ? -1 : left->background > right->background;
+}
+
+void feasibility_predict(struct feasibility *study, double gpu_bytes)
+{
+    study->room = (struct pairs_room){gpu_bytes, gpu_bytes};
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        if (model->before_bytes.valid && model->before_bytes.value > study->before_bytes)
+            study->before_bytes = model->before_bytes.value;
+        if (!(gpu_bytes > 0) && model->total_bytes.valid && model->available_bytes.valid &&
+            (study->room.total_bytes <= 0 || model->available_bytes.value < study->room.available_bytes))
+            study->room = (struct pairs_room){model->total_bytes.value, model->available_bytes.value};
+    }
+    for (size_t i = 0; i < study->pair_count; i++) {
+        struct pairs_pair *pair = &study->pairs[i];
+        const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+        struct pairs_timing timing = study->timing;
+        double after_s;
+        if (proof_is_aligned(study, pair) && proof_start_after(study, pair, &after_s)) {
+            timing.lead_low_s = fmin(timing.lead_low_s, after_s);
+            timing.lead_high_s = fmax(timing.lead_high_s, after_s);
+        }
+        pairs_predict(&fore->curve, fore->margin_bytes, &back->curve, back->margin_bytes, &timing, &study->room,
+                      &pair->prediction);
+    }
+    qsort(study->pairs, study->pair_count, sizeof *study->pairs, by_risk);
+}

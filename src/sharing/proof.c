@@ -1,0 +1,348 @@
+/* Whether the experiments of a pair prove that the two go together, and how often it takes more of them. */
+#include "sharing/feasibility.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "sharing/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const result_names[] = {"not run", "failed", "not proven", "proven"};
+
+const char *pairs_result_name(enum pairs_result result)
+{
+    return result_names[result];
+}
+
+/* When the loop that then ran had begun; loops are in order. */
+static struct reading loop_start(const json_t *parallel, double t_s)
+{
+    const json_t *loops = json_get(json_get(parallel, "background"), "loops");
+    struct reading found = {0};
+    for (size_t i = 0; i < json_array_size(loops); i++) {
+        double start_s;
+        if (json_get_number(json_array_get(loops, i), "start_s", &start_s) && start_s <= t_s)
+            found = (struct reading){start_s, true};
+    }
+    return found;
+}
+
+static void take_overlap(const struct feasibility *study, const struct pairs_pair *pair, const json_t *parallel,
+                         struct overlap *overlap, struct pairs_outcome *out)
+{
+    const struct overlap_alone alone[] = {
+        [FOREGROUND] = study->models[pair->foreground].seen, [BACKGROUND] = study->models[pair->background].seen};
+    size_t count;
+    AUTO_FREE struct overlap_look *looks = overlap_looks_from_json(json_get(parallel, "looks"), &count);
+    overlap_measure(looks, count, alone, overlap);
+    out->seen = count > 0;
+    out->startup_s[FOREGROUND] = overlap->first_s[FOREGROUND];
+    struct reading first_s = overlap->first_s[BACKGROUND];
+    struct reading start_s = first_s.valid ? loop_start(parallel, first_s.value) : (struct reading){0};
+    out->startup_s[BACKGROUND] = (struct reading){first_s.value - start_s.value, start_s.valid};
+}
+
+static json_t *evidence_json(const json_t *experiment)
+{
+    static const char *const keys[] = {"kind", "weight", "text"};
+    const json_t *all = json_get(json_get(experiment, "tare"), "evidence");
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_t *item = json_object();
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            json_object_set_new(item, keys[k], json_text_or_null(json_get_text(json_array_get(all, i), keys[k])));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+void proof_take(const struct feasibility *study, const struct pairs_pair *pair, const json_t *experiment,
+                struct pairs_outcome *out)
+{
+    const json_t *parallel = result_parallel(experiment);
+    const char *verdict = json_get_text(json_get(experiment, "tare"), "verdict");
+    struct overlap overlap;
+    double alone_s = 0;
+    take_overlap(study, pair, parallel, &overlap, out);
+    if (!verdict || !verdict_parse(verdict, &out->verdict))
+        out->verdict = out->finished ? VERDICT_UNVERIFIED : VERDICT_NONE;
+    out->experiments = 1;
+    out->best_clean = verdict_is_safe(out->verdict, out->finished);
+    out->clean = out->best_clean;
+    out->best_overlap_s = overlap.seconds;
+    if (out->best_clean) {
+        out->overlap_s = overlap.seconds;
+        out->at_peaks = overlap.at_peaks;
+        out->together_bytes = overlap.together_bytes;
+    }
+    if (!json_get_number(json_get(json_get(parallel, "background"), "load"), "alone_s", &alone_s))
+        alone_s = 0;
+    out->measured_s = alone_s + (out->seconds.valid ? out->seconds.value : 0);
+    json_t *run = json_object();
+    json_object_set_new(run, "experiment", json_text_or_null(json_get_text(experiment, "experiment_id")));
+    json_object_set_new(run, "verdict",
+                        out->verdict == VERDICT_NONE ? json_null() : json_string(verdict_name(out->verdict)));
+    json_object_set_new(run, "evidence", evidence_json(experiment));
+    json_object_set_new(run, "seconds", json_reading_or_null(out->seconds));
+    json_object_set_new(run, "background_alone_s", json_real(alone_s));
+    json_object_set_new(run, "overlap_s", out->seen ? json_real(overlap.seconds) : json_null());
+    json_object_set_new(run, "looks_at_peaks", json_integer((json_int_t)overlap.at_peaks));
+    json_object_set_new(run, "together_bytes", json_integer((json_int_t)overlap.together_bytes));
+    out->runs = json_pack("[o]", run);
+}
+
+static void swap_texts(char **a, char **b)
+{
+    char *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* A pair that failed once has failed. */
+static void add_failure(struct pairs_outcome *total, struct pairs_outcome *one)
+{
+    if (pairs_worked(one) || !pairs_worked(total))
+        return;
+    total->started = one->started;
+    total->finished = one->finished;
+    total->out_of_memory = one->out_of_memory;
+    total->background_failed = one->background_failed;
+    swap_texts(&total->cause, &one->cause);
+    swap_texts(&total->proposal, &one->proposal);
+}
+
+static void add_figures(struct pairs_outcome *total, const struct pairs_outcome *one)
+{
+    bool better = one->best_clean != total->best_clean ? one->best_clean : one->best_overlap_s > total->best_overlap_s;
+    if (!one->finished || !better)
+        return;
+    total->seconds = one->seconds;
+    total->background_seconds = one->background_seconds;
+    total->slowdown = one->slowdown;
+    total->background_slowdown = one->background_slowdown;
+    total->joules = one->joules;
+    total->background_joules = one->background_joules;
+    total->joules_ratio = one->joules_ratio;
+    total->background_joules_ratio = one->background_joules_ratio;
+    total->pair_joules = one->pair_joules;
+    total->serial_joules = one->serial_joules;
+    total->attribution = one->attribution;
+    total->best_clean = one->best_clean;
+    total->best_overlap_s = one->best_overlap_s;
+}
+
+void proof_add(struct pairs_outcome *total, struct pairs_outcome *one)
+{
+    if (!total->ran) {
+        *total = *one;
+        return;
+    }
+    add_failure(total, one);
+    add_figures(total, one);
+    total->experiments += one->experiments;
+    total->clean += one->clean;
+    total->loops += one->loops;
+    total->verdict = one->verdict > total->verdict ? one->verdict : total->verdict;
+    total->overlap_s += one->overlap_s;
+    total->at_peaks += one->at_peaks;
+    total->together_bytes = fmax(total->together_bytes, one->together_bytes);
+    total->seen = total->seen || one->seen;
+    total->measured_s += one->measured_s;
+    if (one->peak_bytes.valid && !(total->peak_bytes.value > one->peak_bytes.value))
+        total->peak_bytes = one->peak_bytes;
+    for (int side = 0; side < OVERLAP_SIDES; side++)
+        if (one->startup_s[side].valid)
+            total->startup_s[side] = one->startup_s[side];
+    json_array_extend(total->runs, one->runs);
+    pairs_outcome_fini(one);
+}
+
+static json_t *find_kind(json_t *list, const char *kind)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_get_text(json_array_get(list, i), "kind"), kind) == 0)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+/* Of one experiment; an experiment counts once for each kind. */
+static void add_evidence(json_t *list, const json_t *run)
+{
+    const json_t *evidence = json_get(run, "evidence");
+    json_t *counted = json_object();
+    for (size_t i = 0; i < json_array_size(evidence); i++) {
+        const json_t *item = json_array_get(evidence, i);
+        const char *kind = json_get_text(item, "kind");
+        if (!kind || evidence_weight(kind) == EVIDENCE_RECORDED || json_object_get(counted, kind))
+            continue;
+        json_t *found = find_kind(list, kind);
+        json_int_t count = 0;
+        if (!found) {
+            found = json_object();
+            json_object_set_new(found, "kind", json_string(kind));
+            json_object_set_new(found, "weight", json_string(evidence_weight_name(evidence_weight(kind))));
+            const char *text = json_get_text(item, "text");
+            json_object_set_new(found, "text", json_string(text ? text : ""));
+            json_array_append_new(list, found);
+        }
+        json_get_int(found, "experiments", &count);
+        json_object_set_new(found, "experiments", json_integer(count + 1));
+        json_object_set_new(counted, kind, json_true());
+    }
+    json_decref(counted);
+}
+
+json_t *pairs_evidence(const struct pairs_outcome *outcome)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(outcome->runs); i++)
+        add_evidence(list, json_array_get(outcome->runs, i));
+    return list;
+}
+
+static char *kinds_text(const struct pairs_outcome *out)
+{
+    AUTO_TEXT struct text text = {0};
+    json_t *evidence = pairs_evidence(out);
+    for (size_t i = 0; i < json_array_size(evidence); i++)
+        text_addf(&text, "%s%s", i ? ", " : "", json_get_text(json_array_get(evidence, i), "kind"));
+    json_decref(evidence);
+    return text_take(&text);
+}
+
+struct reading pairs_peaks_alone(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const struct overlap_alone *fore = &study->models[pair->foreground].seen;
+    const struct overlap_alone *back = &study->models[pair->background].seen;
+    bool known = fore->peak_bytes > 0 && back->peak_bytes > 0;
+    return (struct reading){known ? fore->peak_bytes + back->peak_bytes : 0, known};
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static char *verdicts_text(const struct pairs_outcome *out)
+{
+    AUTO_FREE char *kinds = kinds_text(out);
+    return mem_printf("no experiment of %zu was clean, the worst is %s%s%s", out->experiments,
+                      verdict_name(out->verdict), *kinds ? ": " : "", kinds);
+}
+
+/* Of a pair that ran without a failure. */
+static char *why_not(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const double mib = 1048576;
+    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    const struct pairs_outcome *out = &pair->outcome;
+    struct reading peaks = pairs_peaks_alone(study, pair);
+    char took[32];
+    clock_format_duration(out->measured_s, took);
+    if (!peaks.valid)
+        return mem_printf("how much GPU memory %s has alone was not seen",
+                          fore->seen.peak_bytes > 0 ? back->name : fore->name);
+    if (out->clean == 0)
+        return verdicts_text(out);
+    if (!out->seen)
+        return mem_strdup("which of the two had how much of the GPU was not seen");
+    if (out->overlap_s <= 0 && !out->startup_s[FOREGROUND].valid)
+        return mem_printf("%s was never seen training beside %s", fore->name, back->name);
+    if (out->overlap_s <= 0 && !out->startup_s[BACKGROUND].valid)
+        return mem_printf("%s was never seen training beside %s", back->name, fore->name);
+    if (out->overlap_s <= 0)
+        return mem_printf("they were never seen training at the same time, in %zu experiment%s of %s in all",
+                          out->clean, plural(out->clean), took);
+    if (out->at_peaks == 0)
+        return mem_printf("they trained at the same time for %.1f s, but were never both at their peaks: at most "
+                          "%.0f MiB together, and their peaks alone are %.0f MiB",
+                          out->overlap_s, out->together_bytes / mib, peaks.value / mib);
+    return mem_printf("they trained at the same time for %.1f s, less than the %g s that are asked for, in %zu "
+                      "experiment%s of %s in all",
+                      out->overlap_s, study->overlap_s, out->clean, plural(out->clean), took);
+}
+
+void proof_judge(const struct feasibility *study, struct pairs_pair *pair)
+{
+    struct pairs_outcome *out = &pair->outcome;
+    free(out->why);
+    out->why = NULL;
+    bool proven = out->overlap_s >= study->overlap_s && out->overlap_s > 0 && out->at_peaks > 0;
+    out->result = !out->ran            ? PAIRS_NOT_RUN
+                  : !pairs_worked(out) ? PAIRS_FAILED
+                  : proven             ? PAIRS_PROVEN
+                                       : PAIRS_NOT_PROVEN;
+    if (out->result == PAIRS_PROVEN)
+        out->verdict = VERDICT_CLEAN;
+    if (out->result == PAIRS_NOT_PROVEN)
+        out->why = why_not(study, pair);
+}
+
+struct pairs_counts feasibility_counts(const struct feasibility *study)
+{
+    struct pairs_counts counts = {0};
+    for (size_t i = 0; i < study->pair_count; i++) {
+        counts.of[study->pairs[i].outcome.result]++;
+        counts.recommended += pairs_is_recommended(&study->pairs[i]);
+    }
+    return counts;
+}
+
+/* Of one start of the background to the next. */
+static double period_s(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const struct reading beside = pair->outcome.background_seconds;
+    const struct reading alone = study->models[pair->background].seconds;
+    return (beside.valid ? beside.value : alone.value) + study->timing.restart_s;
+}
+
+static struct reading startup_s(const struct pairs_model *model, struct reading beside)
+{
+    return beside.valid ? beside : model->shape.startup_s;
+}
+
+bool proof_start_after(const struct feasibility *study, const struct pairs_pair *pair, double *out)
+{
+    const struct pairs_model *fore = &study->models[pair->foreground], *back = &study->models[pair->background];
+    struct reading first = startup_s(fore, pair->outcome.startup_s[FOREGROUND]);
+    struct reading second = startup_s(back, pair->outcome.startup_s[BACKGROUND]);
+    if (!first.valid || !second.valid || !back->seconds.valid)
+        return false;
+    const double startup[] = {[FOREGROUND] = first.value, [BACKGROUND] = second.value};
+    *out = round(1000 * overlap_start_after(startup, period_s(study, pair))) / 1000;
+    return true;
+}
+
+/* A loop of the background must train for so much of its time to be waited for until its load holds. */
+static const double MOSTLY = 0.6;
+
+bool proof_is_aligned(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const struct pairs_model *back = &study->models[pair->background];
+    double unused;
+    if (!proof_start_after(study, pair, &unused))
+        return false;
+    double trains_s = back->seconds.value - back->shape.startup_s.value;
+    return pair->outcome.ran || trains_s < study->hold_s + 1 || trains_s < MOSTLY * period_s(study, pair);
+}
+
+/* More rounds without any gain than this, and more of them would not help. */
+enum { WITHOUT_GAIN = 2, AGAIN_MOST = 20 };
+
+int proof_again(const struct feasibility *study, const struct pairs_pair *pair)
+{
+    const struct pairs_outcome *out = &pair->outcome;
+    if (out->result != PAIRS_NOT_PROVEN || !pairs_peaks_alone(study, pair).valid || !out->seen ||
+        out->without_gain >= WITHOUT_GAIN || out->verdict == VERDICT_UNVERIFIED || !(out->measured_s > 0))
+        return 0;
+    double each_s = out->measured_s / (double)out->experiments,
+           left = floor((study->pair_s - out->measured_s) / each_s);
+    double gain_s = out->clean ? out->overlap_s / (double)out->clean : 0;
+    double count = gain_s > 0 ? ceil((study->overlap_s - out->overlap_s) / gain_s) : 1;
+    count = fmin(fmin(fmax(count, 1), left), AGAIN_MOST);
+    return count >= 1 ? (int)count : 0;
+}

@@ -1,0 +1,46 @@
+/* schedule: of models that were measured, which to run in pairs and which alone, so that all are done in the fewest
+ * hours and nothing is at risk. Pure. */
+#ifndef TARE_SHARING_SCHEDULE_H
+#define TARE_SHARING_SCHEDULE_H
+
+#include "sharing/feasibility.h"
+
+#include "base/err.h"
+
+/* Adds what feasibility_json wrote to study (zeroed, or with what was added before); a model that is there already no
+ * longer counts as one that succeeded. False: it is no such thing. */
+bool schedule_read(struct feasibility *study, const json_t *json, struct err *err);
+
+struct schedule_step {
+    size_t foreground, background; /* of the study's models; the same: alone. The longer one is in front */
+    double seconds;      /* until the longer one is done */
+    double saved_s;      /* against one after the other */
+    double slowdown, background_slowdown;
+    bool measured;       /* the slowdowns; else they are assumed */
+    struct pairs_prediction prediction; /* of a pair */
+};
+
+enum { SCHEDULE_UNPROVEN = 10 };
+
+struct schedule {
+    struct schedule_step *steps; /* pairs first, the longest in front */
+    size_t count;
+    double seconds, alone_seconds; /* of all; of all one after the other */
+    size_t pairs, measured;        /* of the steps; of the pairs, with measured slowdowns */
+    struct schedule_step unproven[SCHEDULE_UNPROVEN]; /* the first that would fit and save time, but are not proven */
+    size_t unproven_shown, unproven_count;
+};
+
+/* Of the models with use[i]. assumed: the slowdown of each of two whose utilisation is not known either (else their
+ * utilisations added, and no less than 1). */
+void schedule_make(const struct feasibility *study, const bool *use, double gpu_bytes, double assumed,
+                   struct schedule *out);
+void schedule_fini(struct schedule *schedule);
+
+/* A training in earnest: its epochs as often as the registry says. */
+double schedule_seconds(const struct pairs_model *model);
+
+/* A new reference. */
+json_t *schedule_settings(const struct feasibility *study, const struct schedule *schedule);
+
+#endif

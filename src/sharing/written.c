@@ -1,0 +1,154 @@
+/* Settings for the two parts of a study, and those with what it recommends. */
+#include "sharing/feasibility.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "sharing/result.h"
+
+#include <string.h>
+
+/* What goes with every part: how the runs are run. Results are told apart by their place, so the order is the
+ * file's. */
+static json_t *head(const json_t *root, const char *what)
+{
+    const char *name = json_get_text(root, "experiment_name");
+    AUTO_FREE char *title = mem_printf("%s%s%s", name ? name : "", name ? ": " : "", what);
+    json_t *json = json_object();
+    json_t *own = json_object_get(root, "tare") ? json_copy(json_object_get(root, "tare")) : json_object();
+    json_object_del(own, "order");
+    json_object_set_new(json, "experiment_name", json_text_or_null(title));
+    json_object_set_new(json, "max_retries", json_integer(0));
+    json_object_set_new(json, "mode", json_string("mixed"));
+    if (json_get(root, "seed"))
+        json_object_set(json, "seed", json_object_get(root, "seed"));
+    json_object_set_new(json, "experiments", json_array());
+    json_object_set_new(json, "tare", own);
+    return json;
+}
+
+static void add_entry(json_t *settings, json_t *entry, const struct pairs_model *model, int runs,
+                      enum setting_switch track)
+{
+    if (track != SWITCH_UNSAID)
+        json_object_set_new(entry, "track_gpu_memory", json_boolean(track == SWITCH_ON));
+    json_object_set_new(entry, "runs_per_config", json_integer(runs));
+    if (model->timeout_s > 0)
+        json_object_set_new(entry, "timeout", json_real(model->timeout_s));
+    if (model->governor)
+        json_object_set_new(entry, "governor", json_string(model->governor));
+    json_array_append_new(json_object_get(settings, "experiments"), entry);
+}
+
+json_t *pairs_limit_json(const struct gpu_limit *limit)
+{
+    if (!gpu_limit_is_set(limit))
+        return json_null();
+    AUTO_FREE char *text = limit->share > 0 ? mem_printf("%.6f%%", 100 * limit->share)
+                                            : mem_printf("%llu B", (unsigned long long)limit->bytes);
+    return json_string(text);
+}
+
+/* As one side of an experiment. */
+static json_t *job(const struct pairs_model *model, json_t *params, bool with_mode)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "repo", json_string(model->repo));
+    json_object_set_new(json, "model", json_string(model->model));
+    if (with_mode)
+        json_object_set_new(json, "mode", json_string("default"));
+    json_object_set_new(json, "hyperparameters", json_deep_copy(params));
+    if (gpu_limit_is_set(&model->gpu_limit))
+        json_object_set_new(json, "gpu_memory_limit", pairs_limit_json(&model->gpu_limit));
+    return json;
+}
+
+static json_t *pair(const struct feasibility *study, const struct pairs_pair *of, bool real)
+{
+    const struct pairs_model *fore = &study->models[of->foreground], *back = &study->models[of->background];
+    json_t *json = json_object();
+    json_object_set_new(json, "mode", json_string("parallel"));
+    json_object_set_new(json, "foreground", job(fore, real ? fore->real_params : fore->params, true));
+    json_object_set_new(json, "background", job(back, real ? back->real_params : back->params, false));
+    return json;
+}
+
+json_t *feasibility_alone_settings(const struct feasibility *study, const json_t *root, int repeats, bool track)
+{
+    json_t *json = head(root, "each model alone");
+    for (size_t i = 0; i < study->model_count; i++) {
+        const struct pairs_model *model = &study->models[i];
+        int left = repeats - (int)json_array_size(model->known);
+        if (left > 0)
+            add_entry(json, job(model, model->params, true), model, left, track ? SWITCH_ON : model->track_gpu_memory);
+    }
+    return json;
+}
+
+static void add_pair(const struct feasibility *study, const struct pairs_pair *of, int runs, json_t *settings)
+{
+    const struct pairs_model *fore = &study->models[of->foreground], *back = &study->models[of->background];
+    json_t *entry = pair(study, of, false);
+    double after_s;
+    if (proof_is_aligned(study, of) && proof_start_after(study, of, &after_s))
+        json_object_set_new(entry, "start_after", json_real(after_s));
+    enum setting_switch track =
+        fore->track_gpu_memory > back->track_gpu_memory ? fore->track_gpu_memory : back->track_gpu_memory;
+    add_entry(settings, entry, fore, runs, track);
+}
+
+json_t *feasibility_pair_settings(const struct feasibility *study, const json_t *root)
+{
+    json_t *json = head(root, "pairs");
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (pairs_will_run(study, &study->pairs[i]))
+            add_pair(study, &study->pairs[i], 1, json);
+    return json;
+}
+
+json_t *feasibility_again_settings(const struct feasibility *study, const json_t *root)
+{
+    json_t *json = head(root, "pairs again");
+    for (size_t i = 0; i < study->pair_count; i++) {
+        int runs = proof_again(study, &study->pairs[i]);
+        if (runs > 0)
+            add_pair(study, &study->pairs[i], runs, json);
+    }
+    if (json_array_size(json_object_get(json, "experiments")) > 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* The one epoch that was there to try it is no hyperparameter of the real experiment. */
+static void make_real(json_t *side, const struct pairs_model *model)
+{
+    json_t *params = json_object_get(side, "hyperparameters");
+    json_int_t epochs = 0;
+    if (model->epochs_name && json_get_int(params, model->epochs_name, &epochs) && epochs == 1)
+        json_object_del(params, model->epochs_name);
+}
+
+/* An entry that was asked for stays as it is written, notes and all. */
+static json_t *recommended_entry(const struct feasibility *study, const struct pairs_pair *of)
+{
+    json_t *entry = of->entry ? json_deep_copy(of->entry) : pair(study, of, true);
+    make_real(json_object_get(entry, "foreground"), &study->models[of->foreground]);
+    make_real(json_object_get(entry, "background"), &study->models[of->background]);
+    return entry;
+}
+
+json_t *feasibility_recommended(const struct feasibility *study, const json_t *root)
+{
+    static const char *const dropped[] = {"description", "note", "comment"};
+    const char *name = json_get_text(root, "experiment_name");
+    AUTO_FREE char *title = mem_printf("%s_recommended", name ? name : "feasibility");
+    json_t *json = json_copy((json_t *)root), *entries = json_array();
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        json_object_del(json, dropped[i]);
+    for (size_t i = 0; i < study->pair_count; i++)
+        if (pairs_is_recommended(&study->pairs[i]))
+            json_array_append_new(entries, recommended_entry(study, &study->pairs[i]));
+    json_object_set_new(json, "experiment_name", json_text_or_null(title));
+    json_object_set_new(json, "experiments", entries);
+    return json;
+}

@@ -1,0 +1,326 @@
+#include "slurm/collect.h"
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "slurm/files.h"
+#include "slurm/tasks.h"
+#include "results/store/import.h"
+#include "results/store/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The run is made here and published when it is whole. */
+static const char work_name[] = ".collecting";
+
+static const size_t TEXT_MAX = (size_t)256 << 20;
+enum { MACHINE_MAX = 1 << 24, FLUSH_EVERY = 64 };
+
+struct collecting {
+    int dir, work; /* the run's folder, and where it is made anew */
+    struct store *store;
+    struct collected *out;
+    int64_t machines; /* machine.<n>.json written so far */
+};
+
+const char *collect_state_name(enum collect_state state)
+{
+    static const char *const names[] = {"waiting", "begun",   "interrupted",  "succeeded",
+                                        "failed",  "damaged", "planned again"};
+    return names[state];
+}
+
+bool collect_is_missing(enum collect_state state)
+{
+    return state != COLLECT_SUCCEEDED && state != COLLECT_FAILED;
+}
+
+void collected_fini(struct collected *collected)
+{
+    for (size_t i = 0; collected->items && i < collected->plan.count; i++) {
+        free(collected->items[i].host);
+        free(collected->items[i].why);
+        free(collected->items[i].fate);
+    }
+    for (size_t i = 0; i < collected->node_count; i++) {
+        free(collected->nodes[i].host);
+        free(collected->nodes[i].kind);
+    }
+    free(collected->items);
+    free(collected->nodes);
+    plan_fini(&collected->plan);
+    *collected = (struct collected){0};
+}
+
+static void add_word(struct text *out, const char *word)
+{
+    if (word)
+        text_addf(out, "%s%s", out->length ? ", " : "", word);
+}
+
+/* "NVIDIA H200, driver 580.1, AMD EPYC" */
+static char *kind_of(const json_t *machine)
+{
+    struct text text = {0};
+    const json_t *gpus = json_get(machine, "gpus");
+    for (size_t i = 0; i < json_array_size(gpus); i++)
+        add_word(&text, json_get_text(json_array_get(gpus, i), "name"));
+    const char *driver = json_get_text(machine, "nvidia_driver");
+    if (driver)
+        text_addf(&text, "%sdriver %s", text.length ? ", " : "", driver);
+    add_word(&text, json_get_text(json_get(machine, "cpu"), "model"));
+    return text_take(&text);
+}
+
+static void count_node(struct collected *out, const char *host, const json_t *machine)
+{
+    AUTO_FREE char *kind = kind_of(machine);
+    for (size_t i = 0; i < out->node_count; i++)
+        if (strcmp(out->nodes[i].host, host) == 0 && strcmp(out->nodes[i].kind, kind) == 0) {
+            out->nodes[i].experiments++;
+            return;
+        }
+    out->nodes = mem_resize(out->nodes, out->node_count + 1, sizeof *out->nodes);
+    out->nodes[out->node_count++] =
+        (struct collect_node){.host = mem_strdup(host), .kind = steal_ptr(kind), .experiments = 1};
+}
+
+static bool read_machine(int start, struct json_doc *doc, struct text *text)
+{
+    struct err ignored;
+    text_clear(text);
+    return start >= 0 && fs_read_at(start, "machine.json", MACHINE_MAX, text, &ignored) &&
+           json_doc_parse("machine.json", text_get(text), text->length, doc, &ignored);
+}
+
+/* Kept as machine.<n>.json, the last one as machine.json. */
+static bool keep_machine(struct collecting *collecting, int start, const struct text *text, struct err *err)
+{
+    char name[40];
+    if (collecting->machines > 0) {
+        snprintf(name, sizeof name, "machine.%lld.json", (long long)collecting->machines);
+        if (renameat(collecting->work, "machine.json", collecting->work, name) != 0)
+            return err_sys(err, "rename machine.json");
+    }
+    collecting->machines++;
+    return linkat(start, "machine.json", collecting->work, "machine.json", 0) == 0 ||
+           fs_write_unsynced(collecting->work, "machine.json", text_get(text), text->length, err);
+}
+
+/* machine.json of the last start that looked around: who did it. */
+static bool take_machine(struct collecting *collecting, size_t number, int last, struct err *err)
+{
+    struct collect_item *item = &collecting->out->items[number - 1];
+    for (int i = last; i > 0; i--) {
+        AUTO_TEXT struct text text = {0};
+        AUTO(json_doc_fini) struct json_doc doc = {0};
+        AUTO_CLOSE int start = tasks_open_start(collecting->dir, number, i);
+        if (!read_machine(start, &doc, &text))
+            continue;
+        const char *host = json_get_text(doc.root, "host");
+        if (host) {
+            item->host = mem_strdup(host);
+            count_node(collecting->out, host, doc.root);
+        }
+        return keep_machine(collecting, start, &text, err);
+    }
+    return true;
+}
+
+static enum collect_state state_of(const struct store_experiment *experiment)
+{
+    if (experiment->state == STATE_DONE && experiment->again && experiment->outcome != OUTCOME_INTERRUPTED)
+        return COLLECT_AGAIN;
+    if (experiment->state == STATE_DONE)
+        return experiment->outcome == OUTCOME_SUCCEEDED ? COLLECT_SUCCEEDED
+               : experiment->outcome == OUTCOME_FAILED  ? COLLECT_FAILED
+                                                        : COLLECT_CUT;
+    return experiment->last.number > 0 && experiment->last.outcome == OUTCOME_INTERRUPTED ? COLLECT_CUT : COLLECT_BEGUN;
+}
+
+static bool link_folder(struct collecting *collecting, int start, const char *id, struct err *err)
+{
+    AUTO_CLOSE int from = fs_open_folder_beneath(start, id);
+    if (from < 0)
+        return errno == ENOENT || err_sys(err, "open %s", id);
+    AUTO_CLOSE int to = fs_make_dir_at(collecting->work, id, 0777, err);
+    if (to < 0 || !files_link_tree(from, to, err))
+        return false;
+    /* The store writes its own, which knows the number that the experiment has here. */
+    return unlinkat(to, "experiment.json", 0) == 0 || errno == ENOENT || err_sys(err, "remove experiment.json");
+}
+
+/* One that cannot be read must not keep the others from being seen. */
+static void take_records(struct collecting *collecting, size_t number, int start, const struct tasks_last *last)
+{
+    struct err why = {0};
+    struct import_loss loss;
+    struct collect_item *item = &collecting->out->items[number - 1];
+    AUTO_FREE char *name = mem_printf("tasks/%04zu/%d", number, last->readable);
+    const struct import_source source = {.dir = start, .name = name, .experiment = (int64_t)number};
+    bool ok = store_import(collecting->store, &source, &loss, &why);
+    item->state = ok ? state_of(store_experiment(collecting->store, number)) : COLLECT_DAMAGED;
+    if (!ok)
+        item->why = mem_printf("%s: %s", name, why.text);
+    else if (last->readable < last->start)
+        item->why = mem_printf("the records of start %d are gone; what start %d had recorded was read", last->start,
+                               last->readable);
+    else if (loss.events > 0)
+        item->why =
+            mem_printf("%s: %s (%zu event%s lost)", name, loss.first.text, loss.events, loss.events == 1 ? "" : "s");
+    else if (loss.changed > 0)
+        item->why = mem_printf("%s: %s", name, loss.first.text);
+    item->changed = ok && loss.changed > 0 && loss.events == 0;
+    if (item->why && collect_is_missing(item->state))
+        item->state = COLLECT_DAMAGED;
+}
+
+static bool take_experiment(struct collecting *collecting, size_t number, struct err *err)
+{
+    struct tasks_last last;
+    struct err why = {0};
+    struct collect_item *item = &collecting->out->items[number - 1];
+    const char *id = collecting->out->plan.experiments[number - 1].id;
+    AUTO_CLOSE int start = tasks_open_last(collecting->dir, number, &last, &why);
+    item->start = last.start;
+    if (start < 0 && last.start == 0 && why.text[0] == '\0')
+        return true;
+    if (start < 0) {
+        item->state = COLLECT_DAMAGED;
+        item->why = mem_printf("tasks/%04zu: %s", number, *why.text ? why.text : "no start has records any more");
+        return true;
+    }
+    take_records(collecting, number, start, &last);
+    if (!take_machine(collecting, number, last.start, err) || !link_folder(collecting, start, id, err))
+        return err_wrap(err, "%s", id);
+    return number % FLUSH_EVERY != 0 || store_flush(collecting->store, err);
+}
+
+/* Of a folder whose old one may be full of links to the same files. */
+static bool publish_folder(const struct collecting *collecting, const char *name, struct err *err)
+{
+    AUTO_FREE char *old = mem_printf(".old-%s", name);
+    bool had = renameat(collecting->dir, name, collecting->work, old) == 0;
+    if (!had && errno != ENOENT)
+        return err_sys(err, "move %s", name);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+}
+
+static bool publish_entry(const struct collecting *collecting, const struct dirent *entry, bool folders,
+                          struct err *err)
+{
+    struct stat status;
+    const char *name = entry->d_name;
+    if (name[0] == '.' || strcmp(name, "run.lock") == 0 || strcmp(name, "run.db") == 0)
+        return true;
+    if (fstatat(collecting->work, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || err_sys(err, "look at %s", name);
+    if (S_ISDIR(status.st_mode) != folders)
+        return true;
+    if (folders)
+        return publish_folder(collecting, name, err);
+    return renameat(collecting->work, name, collecting->dir, name) == 0 || err_sys(err, "publish %s", name);
+}
+
+static bool publish_all(const struct collecting *collecting, bool folders, struct err *err)
+{
+    int copy = openat(collecting->work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *open_dir = copy < 0 ? NULL : fdopendir(copy);
+    bool ok = open_dir || err_sys(err, "read %s", work_name);
+    for (struct dirent *entry; ok && open_dir && (entry = readdir(open_dir));)
+        ok = publish_entry(collecting, entry, folders, err);
+    if (open_dir)
+        closedir(open_dir);
+    else if (copy >= 0)
+        close(copy);
+    return ok;
+}
+
+/* The journal comes last: where it is, all that it speaks of is there. */
+static bool publish(const struct collecting *collecting, struct err *err)
+{
+    /* All at once, not file by file. */
+    if (syncfs(collecting->work) != 0)
+        return err_sys(err, "sync %s", work_name);
+    return publish_all(collecting, true, err) && publish_all(collecting, false, err) &&
+           (renameat(collecting->work, "run.db", collecting->dir, "run.db") == 0 || err_sys(err, "publish run.db")) &&
+           (fsync(collecting->dir) == 0 || errno == EINVAL || err_sys(err, "fsync the folder"));
+}
+
+static bool read_texts(int dir, struct text *settings, struct text *registry, struct err *err)
+{
+    return fs_read_at(dir, "settings.json", TEXT_MAX, settings, err) &&
+           fs_read_at(dir, "registry.json", TEXT_MAX, registry, err);
+}
+
+/* At once for all: one summary.csv. */
+static void write_results(struct collecting *collecting)
+{
+    for (size_t number = 1; number <= collecting->out->plan.count; number++) {
+        const struct store_experiment *experiment = store_experiment(collecting->store, number);
+        if (experiment->state == STATE_DONE || experiment->again)
+            store_write_results(collecting->store, number, NULL, NULL);
+    }
+}
+
+static bool make(struct collecting *collecting, struct err *err)
+{
+    AUTO_TEXT struct text settings = {0};
+    AUTO_TEXT struct text registry = {0};
+    if (!read_texts(collecting->dir, &settings, &registry, err))
+        return false;
+    struct store_head head = {
+        .plan = &collecting->out->plan,
+        .settings_text = text_get(&settings),
+        .settings_length = settings.length,
+        .registry_text = text_get(&registry),
+        .registry_length = registry.length,
+    };
+    collecting->store = store_create_scratch(collecting->work, work_name, &head, err);
+    bool ok = collecting->store;
+    for (size_t number = 1; ok && number <= collecting->out->plan.count; number++)
+        ok = take_experiment(collecting, number, err);
+    if (ok)
+        write_results(collecting);
+    if (collecting->store)
+        ok = store_close(collecting->store, ok ? err : NULL) && ok;
+    return ok;
+}
+
+static bool collect_locked(int dir, struct collected *out, struct err *err)
+{
+    fs_clear_unfinished(dir, false); /* an earlier collect may have been killed while it wrote */
+    if (!files_remove_tree(dir, work_name, err))
+        return false;
+    AUTO_CLOSE int work = fs_make_dir_at(dir, work_name, 0777, err);
+    struct collecting collecting = {.dir = dir, .work = work, .out = out};
+    bool ok = work >= 0 && make(&collecting, err) && publish(&collecting, err);
+    return files_remove_tree(dir, work_name, ok ? err : NULL) && ok;
+}
+
+static bool begin(int dir, const char *dir_path, struct collected *out, struct err *err)
+{
+    *out = (struct collected){0};
+    if (!tasks_are_in(dir))
+        return err_set(err, "%s: this run was not submitted: it holds no plan.json and no tasks", dir_path);
+    if (!tasks_read_plan(dir, &out->plan, err))
+        return err_wrap(err, "%s", dir_path);
+    out->items = mem_array(out->plan.count, sizeof *out->items);
+    return true;
+}
+
+bool collect_run(int dir, const char *dir_path, struct collected *out, struct err *err)
+{
+    if (!begin(dir, dir_path, out, err))
+        return false;
+    AUTO_CLOSE int lock = lock_take(dir, dir_path, err);
+    return lock >= 0 && (collect_locked(dir, out, err) || err_wrap(err, "%s", dir_path));
+}

@@ -1,0 +1,52 @@
+/* collect: what the tasks of a run have recorded so far, as a run: run.db, summary.csv, events.jsonl, a folder for each experiment. It
+ * is made anew each time from the tasks' event files, so it may be done at any time and as often as one likes. */
+#ifndef TARE_SLURM_COLLECT_H
+#define TARE_SLURM_COLLECT_H
+
+#include "base/err.h"
+#include "base/strv.h"
+#include "plan/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum collect_state {
+    COLLECT_WAITING, /* never started */
+    COLLECT_BEGUN,   /* started, and neither ended nor interrupted: it runs, or its machine died */
+    COLLECT_CUT,     /* interrupted: to be started again */
+    COLLECT_SUCCEEDED,
+    COLLECT_FAILED,  /* the training failed, all its attempts */
+    COLLECT_DAMAGED, /* what was recorded cannot be read, or not as far as an end: why says where */
+    COLLECT_AGAIN    /* planned again: until it is done anew the result before stands */
+};
+
+struct collect_item {
+    enum collect_state state;
+    int start;    /* how often it was started; 0: never */
+    char *host;   /* of the last start that looked around; NULL: not known */
+    char *why;    /* of DAMAGED, and of one that is done although records of it are lost; NULL: all was read */
+    bool changed; /* why says which record another program changed; none is lost */
+    char *fate;   /* what the scheduler says of it (slurm/fate.h), or NULL */
+};
+
+struct collect_node {
+    char *host, *kind; /* kind: its GPUs, driver and processor in a line */
+    size_t experiments;
+};
+
+struct collected {
+    struct plan plan;
+    struct collect_item *items; /* as many as plan has, in its order */
+    struct collect_node *nodes; /* those that did something, in the order of the plan */
+    size_t node_count;
+};
+
+/* dir: the run's folder, open. The error says who does the same at this moment. out must be freed in each case. */
+bool collect_run(int dir, const char *dir_path, struct collected *out, struct err *err);
+void collected_fini(struct collected *collected);
+
+/* Whether a submission is to start it (again). */
+bool collect_is_missing(enum collect_state state);
+const char *collect_state_name(enum collect_state state);
+
+#endif

@@ -1,0 +1,282 @@
+#include "slurm/slurm.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/query.h"
+#include "slurm/script.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { ANSWER_MAX = 1 << 26, ARRAY_SIZE_DEFAULT = 1001 };
+
+/* Slurm's programs try again for a while themselves when the controller does not answer. */
+static const double ASK_S = 60, SUBMIT_S = 180;
+
+/* In one line, without an end. */
+static char *last_words(const struct text *answer)
+{
+    char *words = mem_strdup(text_get(answer));
+    size_t length = strlen(words);
+    while (length > 0 && strchr("\n\r \t", words[length - 1]))
+        words[--length] = '\0';
+    for (char *c = words; *c; c++)
+        if ((unsigned char)*c < ' ')
+            *c = ' ';
+    return words;
+}
+
+static bool ask(const char *name, struct strv *argv, const struct strv *env, double timeout_s, struct text *out,
+                struct err *err)
+{
+    int status;
+    const char *path = strv_env_get(env, "PATH");
+    AUTO_FREE char *program = fs_find_executable(name, "/", path ? path : "/usr/bin:/bin");
+    if (!program) {
+        err_set(err, "there is no %s in PATH: Slurm is not installed here", name);
+        err->code = ENOENT;
+        return false;
+    }
+    free(argv->items[0]);
+    argv->items[0] = mem_strdup(program);
+    if (query_with_errors(argv, env, ANSWER_MAX, timeout_s, out, &status))
+        return true;
+    AUTO_FREE char *words = last_words(out);
+    if (status == -1) {
+        err_set(err, "%s gave no answer in %.0f s%s%s", name, timeout_s, *words ? ": " : "", words);
+        err->code = ETIMEDOUT;
+        return false;
+    }
+    return err_set(err, "%s refused: %s", name, *words ? words : "it does not say why");
+}
+
+/* "KillWait                = 30 sec" */
+static const char *config_value(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += strspn(line, "\n \t");
+        const char *value = line + length;
+        if (strncmp(line, key, length) != 0)
+            continue;
+        value += strspn(value, " \t");
+        if (*value == '=')
+            return value + 1;
+    }
+    return NULL;
+}
+
+/* Of a line "a,b,c". */
+static bool has_word(const char *line, const char *word)
+{
+    size_t wanted = strlen(word);
+    for (size_t length; (length = strcspn(line, ",\n \t")) > 0; line += length, line += *line == ',')
+        if (length == wanted && strncmp(line, word, length) == 0)
+            return true;
+    return false;
+}
+
+struct slurm_config slurm_config_parse(const char *text)
+{
+    struct slurm_config out = {.array_size = ARRAY_SIZE_DEFAULT};
+    const char *wait = config_value(text, "KillWait"), *size = config_value(text, "MaxArraySize");
+    double kill_wait_s = wait ? strtod(wait, NULL) : 0;
+    long long array_size = size ? strtoll(size, NULL, 10) : 0;
+    if (kill_wait_s > 0)
+        out.kill_wait_s = kill_wait_s;
+    if (array_size > 1)
+        out.array_size = (size_t)array_size;
+    const char *kinds = config_value(text, "GresTypes");
+    out.has_gpus = kinds && has_word(kinds + strspn(kinds, " \t"), "gpu");
+    return out;
+}
+
+bool slurm_config_read(const struct strv *env, struct slurm_config *out, struct err *err)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_TEXT struct text answer = {0};
+    strv_add(&argv, "scontrol");
+    strv_add(&argv, "show");
+    strv_add(&argv, "config");
+    if (!ask("scontrol", &argv, env, ASK_S, &answer, err))
+        return false;
+    *out = slurm_config_parse(text_get(&answer));
+    return true;
+}
+
+/* The answer of --parsable: a line "123" or "123;cluster", among what sbatch may warn of. NULL: there is none. */
+static char *job_id_of(const char *answer)
+{
+    const char *id = NULL;
+    size_t digits = 0;
+    for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t count = strspn(line, "0123456789");
+        if (count == 0 || (line[count] != ';' && line[count] != '\n' && line[count] != '\0'))
+            continue;
+        id = line;
+        digits = count;
+    }
+    return id ? mem_strndup(id, digits) : NULL;
+}
+
+/* Slurm reads its patterns in the folder's name as well, and with a backslash anywhere none at all. NULL: what the
+ * script says will do. */
+static char *log_option(const char *run_dir)
+{
+    struct text text = {0};
+    if (strchr(run_dir, '\\'))
+        return mem_strdup("--output=/dev/null");
+    if (!strchr(run_dir, '%'))
+        return NULL;
+    text_add(&text, "--output=");
+    for (const char *c = run_dir; *c; c++) {
+        if (*c == '%')
+            text_add_char(&text, '%');
+        text_add_char(&text, *c);
+    }
+    text_add(&text, "/" SCRIPT_LOG);
+    return text_take(&text);
+}
+
+bool slurm_submit(const struct slurm_submission *submission, char **job_id, struct err *err)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_TEXT struct text answer = {0};
+    strv_add(&argv, "sbatch");
+    strv_add(&argv, "--parsable");
+    strv_add_owned(&argv, mem_printf("--chdir=%s", submission->run_dir));
+    char *log = log_option(submission->run_dir);
+    if (log)
+        strv_add_owned(&argv, log);
+    strv_add_all(&argv, submission->options);
+    if (submission->dependency)
+        strv_add_owned(&argv, mem_printf("--dependency=%s", submission->dependency));
+    strv_add(&argv, submission->script);
+    if (!ask("sbatch", &argv, submission->env, SUBMIT_S, &answer, err))
+        return false;
+    *job_id = job_id_of(text_get(&answer));
+    if (*job_id)
+        return true;
+    AUTO_FREE char *words = last_words(&answer);
+    return err_set(err, "sbatch answered with no job's number: %s", words);
+}
+
+enum { FIELDS_MAX = 5 };
+
+/* Takes the next line of text apart at each '|' into copies; "" for those that it has not. */
+static const char *split_line(const char *text, char *fields[FIELDS_MAX])
+{
+    const char *end = text + strcspn(text, "\n");
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
+        size_t length = strcspn(text, "|\n");
+        fields[i] = mem_strndup(text, length);
+        text += length + (text[length] == '|');
+    }
+    return end + (*end == '\n');
+}
+
+static bool read_index(const char *text, size_t *out)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    *out = strtoull(text, &end, 10);
+    return *end == '\0';
+}
+
+static void add_task(struct slurm_tasks *out, const struct slurm_task *task)
+{
+    out->items = mem_room(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = *task;
+}
+
+static void task_fini(struct slurm_task *task)
+{
+    free(task->job_name);
+    free(task->job_id);
+    free(task->state);
+    free(task->nodes);
+    free(task->reason);
+}
+
+void slurm_queue_parse(const char *text, struct slurm_tasks *out)
+{
+    while (*text) {
+        char *fields[FIELDS_MAX];
+        text = split_line(text, fields);
+        struct slurm_task task = {.job_name = fields[0],
+                                  .job_id = mem_strdup(""),
+                                  .state = fields[2],
+                                  .nodes = fields[3],
+                                  .reason = fields[4]};
+        if (read_index(fields[1], &task.index))
+            add_task(out, &task);
+        else
+            task_fini(&task);
+        free(fields[1]);
+    }
+}
+
+void slurm_accounts_parse(const char *text, struct slurm_tasks *out)
+{
+    while (*text) {
+        char *fields[FIELDS_MAX];
+        text = split_line(text, fields);
+        char *index = strchr(fields[0], '_');
+        struct slurm_task task = {.job_name = mem_strdup(""),
+                                  .job_id = fields[0],
+                                  .state = fields[1],
+                                  .nodes = fields[2],
+                                  .reason = fields[3]};
+        if (index)
+            *index++ = '\0';
+        if (index && read_index(index, &task.index))
+            add_task(out, &task);
+        else
+            task_fini(&task);
+        free(fields[4]);
+    }
+}
+
+bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *names = strv_join(job_names, ",");
+    strv_add(&argv, "squeue");
+    strv_add(&argv, "--noheader");
+    strv_add(&argv, "--array");
+    strv_add_owned(&argv, mem_printf("--name=%s", names));
+    strv_add(&argv, "--format=%j|%K|%T|%N|%r");
+    if (!ask("squeue", &argv, env, ASK_S, &answer, err))
+        return false;
+    slurm_queue_parse(text_get(&answer), out);
+    return true;
+}
+
+bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err)
+{
+    AUTO_STRV struct strv argv = {0};
+    AUTO_TEXT struct text answer = {0};
+    AUTO_FREE char *ids = strv_join(job_ids, ",");
+    strv_add(&argv, "sacct");
+    strv_add(&argv, "--noheader");
+    strv_add(&argv, "--parsable2");
+    strv_add(&argv, "--allocations");
+    strv_add_owned(&argv, mem_printf("--jobs=%s", ids));
+    strv_add(&argv, "--format=JobID,State,NodeList,ExitCode");
+    if (!ask("sacct", &argv, env, ASK_S, &answer, err))
+        return false;
+    slurm_accounts_parse(text_get(&answer), out);
+    return true;
+}
+
+void slurm_tasks_fini(struct slurm_tasks *tasks)
+{
+    for (size_t i = 0; i < tasks->count; i++)
+        task_fini(&tasks->items[i]);
+    free(tasks->items);
+    *tasks = (struct slurm_tasks){0};
+}

@@ -1,0 +1,60 @@
+/* slurm: asks Slurm's own programs, without a shell and with a bound on the time. */
+#ifndef TARE_SLURM_SLURM_H
+#define TARE_SLURM_SLURM_H
+
+#include "base/err.h"
+#include "base/strv.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What `scontrol show config` says. */
+struct slurm_config {
+    double kill_wait_s;  /* from TERM to KILL; 0: not known */
+    size_t array_size;   /* indices of an array are below this (MaxArraySize) */
+    bool has_gpus;       /* GPUs are dealt out as a resource of their own (GresTypes) */
+};
+
+struct slurm_config slurm_config_parse(const char *text);
+
+/* env: the environment, with PATH. False: there is no Slurm to ask (code is ENOENT), or it does not answer. */
+bool slurm_config_read(const struct strv *env, struct slurm_config *out, struct err *err);
+
+/* What one array is submitted with. */
+struct slurm_submission {
+    const struct strv *env;
+    const char *run_dir;         /* becomes the tasks' working folder */
+    const struct strv *options;  /* of the person, for sbatch; they count over the script's own */
+    const char *dependency;      /* takes the place of the options' own; NULL: none */
+    const char *script;          /* its path */
+};
+
+/* job_id: the array's, which the caller frees. False: sbatch refused, or it is not known whether it took it (code is ETIMEDOUT). */
+bool slurm_submit(const struct slurm_submission *submission, char **job_id, struct err *err);
+
+/* An array's task, and what Slurm says of it. Whatever is not said is "". */
+struct slurm_task {
+    char *job_name; /* of the queue */
+    char *job_id;   /* of the accounting: the array's */
+    size_t index;
+    char *state;    /* "PENDING", "RUNNING", "NODE_FAIL" ... */
+    char *nodes;    /* where */
+    char *reason;   /* of the queue: why it waits; of the accounting: "CODE:SIGNAL" */
+};
+
+struct slurm_tasks {
+    struct slurm_task *items;
+    size_t count, capacity;
+};
+
+/* Those of the jobs with one of these names that wait or run. */
+bool slurm_queue_read(const struct strv *env, const struct strv *job_names, struct slurm_tasks *out, struct err *err);
+void slurm_queue_parse(const char *text, struct slurm_tasks *out); /* lines "NAME|INDEX|STATE|NODES|REASON" */
+
+/* Those of the arrays with one of these numbers that the accounting knows; many clusters keep none: false then. */
+bool slurm_accounts_read(const struct strv *env, const struct strv *job_ids, struct slurm_tasks *out, struct err *err);
+void slurm_accounts_parse(const char *text, struct slurm_tasks *out); /* lines "ID_INDEX|STATE|NODES|CODE:SIGNAL" */
+
+void slurm_tasks_fini(struct slurm_tasks *tasks);
+
+#endif

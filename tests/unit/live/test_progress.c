@@ -1,0 +1,478 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "plan_fixture.h"
+#include "report/live/drawn.h"
+#include "report/live/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 65536 };
+
+static int64_t fake_now_ns;
+
+static int64_t fake_now(void)
+{
+    return fake_now_ns;
+}
+
+static void pass(double seconds)
+{
+    fake_now_ns += (int64_t)(seconds * 1e9);
+}
+
+static struct plan_experiment experiments[] = {
+    FIXTURE_EXPERIMENT(1, 0, "digits_mlp_001", "digits", "mlp", 2),
+    FIXTURE_EXPERIMENT(2, 0, "digits_mlp_002", "digits", "mlp", 2),
+    FIXTURE_EXPERIMENT(3, 0, "digits_mlp_003", "digits", "mlp", 2),
+};
+
+struct screen {
+    struct plan plan;
+    FILE *file;
+    struct progress *progress;
+    char text[TEXT_MAX];
+};
+
+static void open_screen(struct screen *screen, enum progress_style style, size_t width, bool colour)
+{
+    screen->plan = fixture_plan(experiments, 3);
+    screen->file = tmpfile();
+    assert_non_null(screen->file);
+    struct progress_options options = {.style = style,
+                                       .fd = fileno(screen->file),
+                                       .colour = colour,
+                                       .width = width,
+                                       .now = fake_now,
+                                       .plan = &screen->plan};
+    fake_now_ns = 1000 * NS_PER_S;
+    screen->progress = progress_new(&options);
+}
+
+static const char *written(struct screen *screen)
+{
+    ssize_t count = pread(fileno(screen->file), screen->text, TEXT_MAX - 1, 0);
+    assert_true(count >= 0);
+    screen->text[count] = '\0';
+    return screen->text;
+}
+
+static void close_screen(struct screen *screen)
+{
+    progress_free(screen->progress);
+    screen->progress = NULL;
+}
+
+static void happens(struct screen *screen, enum event_type type, int64_t experiment, int64_t attempt, const char *data)
+{
+    struct event event = {.type = type,
+                          .monotonic_ns = fake_now_ns,
+                          .realtime_ns = NS_PER_S,
+                          .session = 1,
+                          .experiment = experiment,
+                          .attempt = attempt,
+                          .data = json_loads(data, 0, NULL)};
+    assert_non_null(event.data);
+    progress_event(screen->progress, &event);
+    json_decref(event.data);
+}
+
+static void assert_line(struct screen *screen, const char *expected)
+{
+    AUTO_TEXT struct text line = {0};
+    progress_line(screen->progress, &line);
+    assert_string_equal(text_get(&line), expected);
+}
+
+static void run_first(struct screen *screen)
+{
+    happens(screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{\"id\": \"digits_mlp_001\"}");
+    happens(screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    pass(20);
+    happens(screen, EVENT_METRIC, 1, 1, "{\"name\": \"accuracy\", \"value\": 0.9612345678}");
+    happens(screen, EVENT_ATTEMPT_ENDED, 1, 1, "{\"outcome\": \"succeeded\"}");
+    happens(screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 20.0, "
+            "\"metrics\": {\"accuracy\": 0.9612345678, \"loss\": null}}");
+}
+
+static void assert_lane_line(struct screen *screen, size_t number, const char *expected)
+{
+    AUTO_TEXT struct text line = {0};
+    progress_line_of(screen->progress, number, &line);
+    assert_string_equal(text_get(&line), expected);
+}
+
+static void each_lane_has_a_line_of_its_own_below_that_of_all(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{\"lane\": 1, \"gpus\": [\"GPU 0\"]}");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{\"lane\": 2, \"gpus\": [\"GPU 1\"]}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    pass(4);
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
+    pass(6);
+    assert_lane_line(&screen, 0, "0 of 3 done");
+    assert_lane_line(&screen, 1, "GPU 0  [1/3] digits_mlp_001  10 s");
+    assert_lane_line(&screen, 2, "GPU 1  [2/3] digits_mlp_002  6 s  loss 0.25");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"succeeded\", \"retries\": 0, \"duration_s\": 10.0}");
+    /* Ten seconds each, which the second has had; with the third and a pause of 10 s that is 20 s for two lanes. */
+    assert_lane_line(&screen, 0, "1 of 3 done, about 10 s left");
+    assert_lane_line(&screen, 1, "GPU 0  idle");
+    /* One whose GPU is lost is not done: another lane takes it up. */
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
+            "{\"outcome\": \"interrupted\", \"retries\": 0, \"duration_s\": 7.0}");
+    assert_lane_line(&screen, 2, "GPU 1  idle");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{\"lane\": 1, \"gpus\": [\"GPU 0\"]}");
+    assert_lane_line(&screen, 1, "GPU 0  [2/3] digits_mlp_002  0 s");
+    close_screen(&screen);
+}
+
+static void plain_lines_tell_starts_ends_retries_and_evidence(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_PLAIN, 0, false);
+    run_first(&screen);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
+    happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 30}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    happens(&screen, EVENT_EVIDENCE, 2, 2, "{\"kind\": \"leftover_processes\", \"text\": \"2 processes were left\"}");
+    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"digits_mlp_002: the log reached its cap\"}");
+    happens(&screen, EVENT_NOTE, 2, 2, "{\"text\": \"metric 'f1' was on no line\", \"metric\": \"f1\"}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0,
+            "{\"outcome\": \"failed\", \"retries\": 1, \"duration_s\": 2.5, \"error\": \"exit code 3\"}");
+    progress_tick(screen.progress);
+    close_screen(&screen);
+    assert_string_equal(written(&screen),
+                        "[1/3] digits_mlp_001 started\n"
+                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n"
+                        "[2/3] digits_mlp_002 started\n"
+                        "[2/3] digits_mlp_002 attempt 1 failed: exit code 3; retry in 30 s\n"
+                        "[2/3] digits_mlp_002 evidence (recorded): 2 processes were left\n"
+                        "[2/3] digits_mlp_002 the log reached its cap\n"
+                        "[2/3] digits_mlp_002 failed after 2.5 s, 1 retry: exit code 3\n");
+    fclose(screen.file);
+}
+
+static void the_live_line_says_what_runs_how_long_and_how_much_is_left(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    assert_line(&screen, "");
+    run_first(&screen);
+    happens(&screen, EVENT_PAUSE, 0, 0, "{\"seconds\": 10, \"why\": \"between_runs\"}");
+    pass(3.5);
+    /* Two left at 20 s each, and one pause of 10 s between them. */
+    assert_line(&screen, "[1/3] digits_mlp_001  next in 7 s  about 50 s left");
+    pass(6.5);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(5);
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  about 45 s left  loss 0.25");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"exit code 3\"}");
+    happens(&screen, EVENT_RETRY_PAUSE, 2, 1, "{\"seconds\": 5}");
+    pass(1);
+    assert_line(&screen, "[2/3] digits_mlp_002  retry in 4 s  about 44 s left");
+    pass(4);
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    pass(2);
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  2 s  about 38 s left  loss 0.25");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void what_was_drawn_stands_in_the_line_of_the_end(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_PLAIN, 0, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 1, "{}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 1, 1,
+            "{\"outcome\": \"failed\", \"error\": \"exit code 3\","
+            " \"energy\": {\"gpu\": {\"joules\": 1.0, \"half_width_j\": 1.0}}}");
+    happens(&screen, EVENT_RETRY_PAUSE, 1, 1, "{\"seconds\": 1}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 1, 2, "{}");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 1, 2,
+            "{\"outcome\": \"succeeded\", \"energy\": {"
+            "\"gpu\": {\"joules\": 36000.1234, \"half_width_j\": 3.14159},"
+            "\"cpu_package\": {\"joules\": 999.9, \"half_width_j\": 0.52}}}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"succeeded\", \"retries\": 1, \"duration_s\": 60.0, \"metrics\": {\"loss\": 0.5}}");
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 2, 0, "{\"outcome\": \"interrupted\", \"retries\": 0}");
+    close_screen(&screen);
+    assert_string_equal(
+        written(&screen),
+        "[1/3] digits_mlp_001 started\n"
+        "[1/3] digits_mlp_001 attempt 1 failed: exit code 3; retry in 1 s\n"
+        "[1/3] digits_mlp_001 succeeded in 1 min 00 s, 1 retry, GPU 36.000 kJ ± 0.003, CPU 999.90 J ± 0.52, "
+        "loss 0.5\n"
+        "[2/3] digits_mlp_002 started\n"
+        "[2/3] digits_mlp_002 interrupted after 0.0 s\n");
+    fclose(screen.file);
+}
+
+static void energies_have_as_many_digits_as_their_half_width_allows(void **state)
+{
+    (void)state;
+    static const struct {
+        double energy_j, half_width_j; /* below 0: unknown */
+        const char *expected;
+    } rows[] = {
+        {0, 0.3, "0.00 J ± 0.30"},
+        {52.3456, 0.0123, "52.346 J ± 0.012"},
+        {52.3456, 0.00001, "52.346 J ± 0.001"},
+        {999.4, 12, "999 J ± 12"},
+        {999.9999, 1, "1.000 kJ ± 0.001"},
+        {1914.2, 130, "1.91 kJ ± 0.13"},
+        {2.5e6, 1500, "2.500 MJ ± 0.002"},
+        {4e12, 3e9, "4000.0 GJ ± 3.0"},
+        {123.4567, -1, "123.457 J"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        AUTO_TEXT struct text text = {0};
+        drawn_add_energy((struct reading){rows[i].energy_j, true},
+                         (struct reading){rows[i].half_width_j, rows[i].half_width_j >= 0}, &text);
+        assert_string_equal(text_get(&text), rows[i].expected);
+    }
+}
+
+static void the_live_line_says_what_is_drawn_now(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    run_first(&screen);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(5);
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"name\": \"loss\", \"value\": 0.25}");
+    happens(&screen, EVENT_METRIC, 2, 1, "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s  612 W  about 45 s left  loss 0.25");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\"}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  0 s  about 45 s left  loss 0.25");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void the_live_line_says_how_long_a_stop_may_take(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    screen.plan.timing.stop_grace_s = 8;
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(5);
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 1, "{\"reason\": \"exited\"}");
+    assert_line(&screen, "[2/3] digits_mlp_002  5 s");
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 1, "{\"reason\": \"timeout\"}");
+    pass(2);
+    assert_line(&screen, "[2/3] digits_mlp_002  stopping, at most 6 s");
+    happens(&screen, EVENT_ATTEMPT_ENDED, 2, 1, "{\"outcome\": \"failed\", \"error\": \"timeout\"}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 2, "{}");
+    happens(&screen, EVENT_ATTEMPT_STOPPING, 2, 2, "{\"reason\": \"interrupted\"}");
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 2/3  stopping, at most 8 s; Ctrl-C again: at once");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+/* Attempts that were interrupted count as attempts, but not as retries. */
+static void after_a_resume_no_number_of_attempts_is_promised(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 80, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 3, "{}");
+    pass(1);
+    assert_line(&screen, "[2/3] digits_mlp_002  attempt 3  1 s");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void a_tick_asks_for_the_next_one_only_where_something_moves(void **state)
+{
+    (void)state;
+    static const struct {
+        enum progress_style style;
+        bool soon;
+    } cases[] = {{PROGRESS_LIVE, true}, {PROGRESS_PLAIN, false}, {PROGRESS_JSON, false}, {PROGRESS_QUIET, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct screen screen;
+        open_screen(&screen, cases[i].style, 80, false);
+        run_first(&screen);
+        assert_int_equal(progress_tick(screen.progress), cases[i].soon);
+        close_screen(&screen);
+        fclose(screen.file);
+    }
+}
+
+static void the_live_line_is_cut_to_the_width_and_redrawn_in_place(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 20, false);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 1, 0, "{}");
+    pass(7);
+    progress_tick(screen.progress);
+    /* 19 of "[1/3] digits_mlp_001  0 s": the last column stays free. */
+    assert_string_equal(written(&screen), "\r\033[K[1/3] digits_mlp_00\r\033[K[1/3] digits_mlp_00");
+    close_screen(&screen);
+    /* At the end nothing of it is left. */
+    const char *all = written(&screen);
+    assert_string_equal(all + strlen(all) - 4, "\r\033[K");
+    fclose(screen.file);
+}
+
+static void ended_experiments_stay_above_the_live_line(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 100, true);
+    run_first(&screen);
+    assert_non_null(strstr(written(&screen), "\r\033[K[1/3] digits_mlp_001\033[32m succeeded in 20.0 s, "
+                                             "accuracy 0.961235, loss not found\033[0m\n"));
+    assert_null(strstr(written(&screen), "started"));
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+static void after_the_terminal_is_lost_nothing_is_drawn(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 100, false);
+    happens(&screen, EVENT_NOTE, 0, 0, "{\"text\": \"detached\"}");
+    size_t before = strlen(written(&screen));
+    run_first(&screen);
+    progress_tick(screen.progress);
+    assert_true(progress_detached(screen.progress));
+    close_screen(&screen);
+    assert_int_equal(strlen(written(&screen)), before);
+    fclose(screen.file);
+}
+
+static void a_lost_terminal_does_not_end_lines_that_go_into_a_file(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_PLAIN, 0, false);
+    happens(&screen, EVENT_NOTE, 0, 0, "{\"text\": \"detached\"}");
+    run_first(&screen);
+    assert_false(progress_detached(screen.progress));
+    close_screen(&screen);
+    assert_string_equal(written(&screen),
+                        "the terminal is gone; the run goes on\n"
+                        "[1/3] digits_mlp_001 started\n"
+                        "[1/3] digits_mlp_001 succeeded in 20.0 s, accuracy 0.961235, loss not found\n");
+    fclose(screen.file);
+}
+
+static void quiet_says_nothing(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_QUIET, 0, false);
+    run_first(&screen);
+    progress_tick(screen.progress);
+    close_screen(&screen);
+    assert_string_equal(written(&screen), "");
+    fclose(screen.file);
+}
+
+static void json_is_one_object_a_line_and_nothing_else(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_JSON, 0, true);
+    run_first(&screen);
+    happens(&screen, EVENT_METRIC, 1, 1,
+            "{\"sensor\": \"gpu_power_w\", \"value\": 611.6}"); /* once a second: is none of it */
+    close_screen(&screen);
+    char *text = strdup(written(&screen));
+    static const char *const types[] = {"experiment_started", "attempt_started", "metric", "attempt_ended",
+                                        "experiment_ended"};
+    size_t count = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), count++) {
+        json_t *json = json_loads(line, 0, NULL);
+        assert_non_null(json);
+        assert_true(count < sizeof types / sizeof *types);
+        assert_string_equal(json_string_value(json_object_get(json, "type")), types[count]);
+        assert_int_equal(json_integer_value(json_object_get(json, "experiment")), 1);
+        json_decref(json);
+    }
+    assert_int_equal(count, 5);
+    free(text);
+    fclose(screen.file);
+}
+
+static void what_came_out_of_a_log_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_PLAIN, 0, false);
+    happens(&screen, EVENT_EXPERIMENT_ENDED, 1, 0,
+            "{\"outcome\": \"failed\", \"retries\": 0, \"duration_s\": 1.0, \"error\": \"\\u001b]0;x\\u0007\"}");
+    close_screen(&screen);
+    assert_string_equal(written(&screen), "[1/3] digits_mlp_001 failed after 1.0 s: ?]0;x?\n");
+    fclose(screen.file);
+}
+
+static void experiments_of_an_earlier_session_do_not_count_as_left(void **state)
+{
+    (void)state;
+    struct screen screen;
+    open_screen(&screen, PROGRESS_LIVE, 100, false);
+    progress_skip(screen.progress, 3);
+    run_first(&screen);
+    happens(&screen, EVENT_EXPERIMENT_STARTED, 2, 0, "{}");
+    happens(&screen, EVENT_ATTEMPT_STARTED, 2, 1, "{}");
+    pass(1);
+    assert_line(&screen, "[2/3] digits_mlp_002  1 s  about 19 s left");
+    close_screen(&screen);
+    fclose(screen.file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_lane_has_a_line_of_its_own_below_that_of_all),
+        cmocka_unit_test(plain_lines_tell_starts_ends_retries_and_evidence),
+        cmocka_unit_test(the_live_line_says_what_runs_how_long_and_how_much_is_left),
+        cmocka_unit_test(what_was_drawn_stands_in_the_line_of_the_end),
+        cmocka_unit_test(energies_have_as_many_digits_as_their_half_width_allows),
+        cmocka_unit_test(the_live_line_says_what_is_drawn_now),
+        cmocka_unit_test(the_live_line_says_how_long_a_stop_may_take),
+        cmocka_unit_test(after_a_resume_no_number_of_attempts_is_promised),
+        cmocka_unit_test(a_tick_asks_for_the_next_one_only_where_something_moves),
+        cmocka_unit_test(the_live_line_is_cut_to_the_width_and_redrawn_in_place),
+        cmocka_unit_test(ended_experiments_stay_above_the_live_line),
+        cmocka_unit_test(after_the_terminal_is_lost_nothing_is_drawn),
+        cmocka_unit_test(a_lost_terminal_does_not_end_lines_that_go_into_a_file),
+        cmocka_unit_test(quiet_says_nothing),
+        cmocka_unit_test(json_is_one_object_a_line_and_nothing_else),
+        cmocka_unit_test(what_came_out_of_a_log_cannot_steer_the_terminal),
+        cmocka_unit_test(experiments_of_an_earlier_session_do_not_count_as_left),
+    };
+    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}

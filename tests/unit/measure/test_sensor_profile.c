@@ -1,0 +1,238 @@
+/* Sensors whose readings follow from a load in closed form: what is known of them goes into the energy and its
+ * half-width. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "measure/calibration/calibration.h"
+#include "measure/energy/sensor_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double before_w = 100, after_w = 500, step_s = 10;
+
+static int64_t at(double t_s)
+{
+    return 50 * NS_PER_S + llround(t_s * 1e9);
+}
+
+/* 100 W until 10 s, 500 W from then on. */
+static double step_energy(double t)
+{
+    return before_w * t + (after_w - before_w) * fmax(t - step_s, 0);
+}
+
+/* 500 W in the first half of every period, 100 W in the second. */
+static double square_energy(double t, double period_s)
+{
+    double whole = floor(t / period_s), rest = t - whole * period_s;
+    return whole * period_s * 300 + after_w * fmin(rest, period_s / 2) + before_w * fmax(rest - period_s / 2, 0);
+}
+
+static struct window_energy energy_of(const struct series *series, const struct sensor_behaviour *behaviour,
+                                      double from, double to)
+{
+    struct window_sensor sensor = window_sensor_nvml;
+    struct window_energy energy;
+    sensor_behaviour_apply(behaviour, &sensor);
+    sensor.power_limit_w = 700;
+    struct window_index *index = window_index_new(series, &sensor);
+    window_index_energy(index, at(from), at(to), &energy);
+    window_index_free(index);
+    assert_true(energy.energy_j.valid && energy.half_width_j.valid);
+    return energy;
+}
+
+static void each_model_has_the_row_of_its_chip_and_no_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *label;
+    } cases[] = {
+        {"NVIDIA H200", "H200"},
+        {"NVIDIA GH200 480GB", "GH200"},
+        {"NVIDIA H100 80GB HBM3", "A100, H100"},
+        {"NVIDIA A100-SXM4-40GB", "A100, H100"},
+        {"NVIDIA A10", "Ampere"},
+        {"NVIDIA GeForce RTX 3090", "Ampere"},
+        {"NVIDIA L40", "Ampere"},
+        {"Tesla T4", "Turing"},
+        {"NVIDIA T400 4GB", "Turing"},
+        {"Tesla V100-SXM2-16GB", "Pascal"},
+        {"Tesla K40m", "Kepler"},
+        {"NVIDIA B200", "unknown"},
+        {"", "unknown"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct sensor_profile *profile = sensor_profile_find(cases[i].model);
+        assert_int_equal(strncmp(profile->label, cases[i].label, strlen(cases[i].label)), 0);
+        assert_true(profile->source && profile->accuracy);
+        assert_true(profile->behaviour.looked_share > 0 && profile->behaviour.looked_share <= 1);
+    }
+}
+
+static void the_row_of_the_h200_is_what_was_measured_there(void **state)
+{
+    (void)state;
+    struct window_sensor sensor = window_sensor_nvml;
+    sensor_behaviour_apply(&sensor_profile_find("NVIDIA H200")->behaviour, &sensor);
+    assert_int_equal(sensor.update_period_ns, window_sensor_nvml.update_period_ns);
+    assert_int_equal(sensor.span_max_ns, window_sensor_nvml.span_max_ns);
+    assert_int_equal(sensor.gap_ns, window_sensor_nvml.gap_ns);
+    assert_false(sensor.bounded);
+}
+
+/* ∫P = ∫mean + time constant · rise of the mean: without that the window below would lack 173 J. */
+static void an_exponential_mean_is_undone(void **state)
+{
+    (void)state;
+    const struct sensor_behaviour behaviour = {.told = true,
+                                               .update_ns = 20 * NS_PER_MS,
+                                               .averaging = WINDOW_EXPONENTIAL,
+                                               .averaging_ns = 500 * NS_PER_MS,
+                                               .looked_share = 1};
+    struct series series = {0};
+    for (int i = 0; i < 1000; i++) {
+        double t = 0.02 * i, mean_w = t < step_s ? before_w : after_w - 400 * exp(-(t - step_s) / 0.5);
+        series_add_power(&series, (struct power_sample){at(t), mean_w});
+    }
+    struct window_energy energy = energy_of(&series, &behaviour, 5, 11);
+    assert_true(fabs(energy.energy_j.value - 1000) <= 5);
+    assert_true(fabs(energy.energy_j.value - 1000) <= energy.half_width_j.value);
+    assert_true(energy.half_width_j.value < 20);
+    series_fini(&series);
+}
+
+/* Samples that are means of a second, or instants: an unknown sensor's half-width holds both explanations. */
+static void means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either(void **state)
+{
+    (void)state;
+    const struct sensor_behaviour second = {.told = true,
+                                            .update_ns = 100 * NS_PER_MS,
+                                            .averaging = WINDOW_BOXCAR,
+                                            .averaging_ns = NS_PER_S,
+                                            .looked_share = 1};
+    for (int instants = 0; instants < 2; instants++) {
+        struct series series = {0};
+        for (int i = 20; i < 200; i++) {
+            double t = 0.1 * i, mean_w = step_energy(t) - step_energy(t - 1);
+            if (instants)
+                mean_w = t < step_s ? before_w : after_w;
+            series_add_power(&series, (struct power_sample){at(t), mean_w});
+        }
+        for (int end = 0; end < 20; end++) {
+            double to = 9.05 + 0.1 * end, truth = step_energy(to) - step_energy(5);
+            struct window_energy energy = energy_of(&series, &sensor_profile_unknown.behaviour, 5, to);
+            assert_true(fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
+            if (instants)
+                continue;
+            energy = energy_of(&series, &second, 5, to);
+            assert_true(fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
+            assert_true(energy.half_width_j.value < 120); /* the step's 400 W for 0.3 s; a shift by 0.5 s is 200 J */
+        }
+        series_fini(&series);
+    }
+}
+
+/* The sensor looks at 25 ms of each 100 ms. A load of 105 ms looks like one of 2.1 s. */
+static void what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one(void **state)
+{
+    (void)state;
+    const struct sensor_behaviour *behaviour = &sensor_profile_find("NVIDIA H100 PCIe")->behaviour;
+    for (int steady = 0; steady < 2; steady++) {
+        struct series series = {0};
+        for (int i = 1; i < 600; i++) {
+            double t = 0.1 * i, seen_w = (square_energy(t, 0.105) - square_energy(t - 0.025, 0.105)) / 0.025;
+            series_add_power(&series, (struct power_sample){at(t), steady ? 300 : seen_w});
+        }
+        double worst = 0;
+        for (int i = 0; i < 40; i++) {
+            double from = 10 + 0.63 * i, to = from + 1;
+            double truth = steady ? 300 : square_energy(to, 0.105) - square_energy(from, 0.105);
+            struct window_energy energy = energy_of(&series, behaviour, from, to);
+            worst = fmax(worst, fabs(energy.energy_j.value - truth));
+            assert_true(fabs(energy.energy_j.value - truth) <= energy.half_width_j.value);
+            assert_true(!steady || energy.half_width_j.value < 3);
+        }
+        assert_true(steady || worst > 50); /* the readings alone are that wrong */
+        series_fini(&series);
+    }
+}
+
+static struct learnt figure(double value, double half_width)
+{
+    return (struct learnt){.known = true, .value = value, .half_width = half_width};
+}
+
+static struct calibration calibrated_h200(void)
+{
+    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .name = "NVIDIA H200", .made_s = 1795422320};
+    struct sensor_learnt *counter = &found.sensors[CALIBRATION_COUNTER], *samples = &found.sensors[CALIBRATION_SAMPLES];
+    *counter = (struct sensor_learnt){.averaging = AVERAGING_BOXCAR};
+    counter->update_period_s = figure(0.1, 0.0001);
+    counter->jitter_s = figure(0.001, 0.0015);
+    counter->averaging_s = figure(0.0995, 0.0015);
+    counter->delay_s = figure(0.006, 0.003);
+    counter->looked_share = figure(0.995, 0.015);
+    samples->lag_s = figure(0.014, 0.007);
+    return found;
+}
+
+/* What a calibration knows replaces the row: a counter that covers all the time, samples of no known kind that are late
+ * by 14 ± 7 ms, which is what a boxcar of at most 42 ms does. */
+static void a_calibration_replaces_what_it_knows(void **state)
+{
+    (void)state;
+    struct calibration found = calibrated_h200();
+    struct calibration_profile profile;
+    calibration_profile(&found, &sensor_profile_unknown, &profile);
+    const struct sensor_behaviour *behaviour = &profile.of.behaviour;
+    assert_string_equal(profile.uuid, "GPU-1");
+    assert_string_equal(profile.driver, "580.1");
+    assert_string_equal(profile.of.label, "calibrated 2026-11-23");
+    assert_true(behaviour->update_ns == 100 * NS_PER_MS);
+    assert_true(behaviour->jitter_ns == 1500000);
+    assert_true(behaviour->counter_current);
+    assert_true(behaviour->looked_share == 1);
+    assert_false(behaviour->told);
+    assert_true(behaviour->averaging_ns == 42 * NS_PER_MS && behaviour->delay_ns == 0);
+    assert_string_equal(profile.of.accuracy, "unknown");
+}
+
+static void a_calibration_leaves_what_it_does_not_know(void **state)
+{
+    (void)state;
+    const struct sensor_profile *row = sensor_profile_find("NVIDIA H100 PCIe");
+    struct calibration found = {.uuid = "GPU-1", .driver = "580.1", .made_s = 1795422320};
+    struct calibration_profile profile;
+    calibration_profile(&found, row, &profile);
+    assert_memory_equal(&profile.of.behaviour, &row->behaviour, sizeof row->behaviour);
+    assert_non_null(strstr(profile.of.source, row->source));
+
+    /* A counter that covers a quarter is not all: the lower bound counts. */
+    found = calibrated_h200();
+    found.sensors[CALIBRATION_COUNTER].looked_share = figure(0.27, 0.02);
+    found.sensors[CALIBRATION_COUNTER].averaging_s = figure(0.027, 0.002);
+    calibration_profile(&found, row, &profile);
+    assert_true(fabs(profile.of.behaviour.looked_share - 0.25) < 1e-12);
+    assert_false(profile.of.behaviour.counter_current);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_model_has_the_row_of_its_chip_and_no_other),
+        cmocka_unit_test(the_row_of_the_h200_is_what_was_measured_there),
+        cmocka_unit_test(an_exponential_mean_is_undone),
+        cmocka_unit_test(means_of_a_second_are_shifted_and_an_unknown_sensor_may_be_either),
+        cmocka_unit_test(what_is_not_looked_at_widens_the_bounds_of_a_fast_load_and_not_of_a_steady_one),
+        cmocka_unit_test(a_calibration_replaces_what_it_knows),
+        cmocka_unit_test(a_calibration_leaves_what_it_does_not_know),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

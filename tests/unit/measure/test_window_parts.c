@@ -1,0 +1,165 @@
+/* What is made of windows: pieces that add up, the net of the bare idle, kilowatt-hours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "measure/energy/window.h"
+#include "simulate.h"
+
+#include <math.h>
+
+static const struct window_sensor instants = {
+    .counter_source = "counter", .power_source = "trace", .power_limit_w = 1000, .gap_ns = 150 * NS_PER_MS};
+
+static void near(double value, double expected, double tolerance)
+{
+    if (fabs(value - expected) > tolerance)
+        fail_msg("%.9g is not %.9g, give or take %g", value, expected, tolerance);
+}
+
+static int64_t at_ms(int64_t ms)
+{
+    return ms * NS_PER_MS;
+}
+
+static void constant_100_w(struct series *series)
+{
+    for (int64_t ms = 0; ms <= 10000; ms += 50)
+        series_add_power(series, (struct power_sample){at_ms(ms), 100});
+}
+
+static void pieces_are_cut_at_the_marks(void **state)
+{
+    (void)state;
+    struct series series = {0};
+    constant_100_w(&series);
+    struct window_index *index = window_index_new(&series, &instants);
+    const struct window_mark marks[] = {{at_ms(2000), 0}, {at_ms(4500), at_ms(10)}, {at_ms(8000), at_ms(20)}};
+    struct window_piece pieces[4];
+    assert_int_equal(window_cut(index, at_ms(1000), at_ms(9000), marks, 3, pieces), 800000);
+    static const int64_t expected_mj[] = {100000, 250000, 350000, 100000};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pieces[i].energy_mj, expected_mj[i]);
+        near(pieces[i].window.energy_j.value, (double)expected_mj[i] / 1000, 1e-6);
+    }
+    assert_int_equal(pieces[0].window.start_ns, at_ms(1000));
+    assert_int_equal(pieces[0].window.end_ns, at_ms(2000));
+    assert_int_equal(pieces[3].window.end_ns, at_ms(9000));
+    struct window_energy bare; /* marks known to 10 and 20 ms: 1 J and 2 J that may belong to the neighbour */
+    window_index_energy(index, at_ms(4500), at_ms(8000), &bare);
+    near(pieces[2].window.half_width_j.value, sqrt(bare.half_width_j.value * bare.half_width_j.value + 1 + 4), 1e-6);
+    window_index_energy(index, at_ms(2000), at_ms(4500), &bare);
+    near(pieces[1].window.half_width_j.value, sqrt(bare.half_width_j.value * bare.half_width_j.value + 1), 1e-6);
+    window_index_free(index);
+    series_fini(&series);
+}
+
+static void an_attempt_without_marks_is_one_piece(void **state)
+{
+    (void)state;
+    struct series series = {0};
+    constant_100_w(&series);
+    struct window_index *index = window_index_new(&series, &instants);
+    struct window_piece piece;
+    assert_int_equal(window_cut(index, at_ms(1000), at_ms(9000), NULL, 0, &piece), 800000);
+    assert_int_equal(piece.energy_mj, 800000);
+    window_index_free(index);
+    series_fini(&series);
+}
+
+static void marks_out_of_order_or_outside_make_empty_pieces(void **state)
+{
+    (void)state;
+    struct series series = {0};
+    constant_100_w(&series);
+    struct window_index *index = window_index_new(&series, &instants);
+    const struct window_mark marks[] = {{at_ms(500), 0}, {at_ms(5000), 0}, {at_ms(4000), 0}, {at_ms(99000), 0}};
+    struct window_piece pieces[5];
+    assert_int_equal(window_cut(index, at_ms(1000), at_ms(9000), marks, 4, pieces), 800000);
+    static const int64_t expected_mj[] = {0, 400000, 0, 400000, 0};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(pieces[i].energy_mj, expected_mj[i]);
+        assert_int_equal(pieces[i].window.flags & WINDOW_EMPTY, expected_mj[i] ? 0 : WINDOW_EMPTY);
+    }
+    window_index_free(index);
+    series_fini(&series);
+}
+
+static void pieces_of_an_absent_attempt_are_absent(void **state)
+{
+    (void)state;
+    struct series series = {0};
+    constant_100_w(&series);
+    struct window_index *index = window_index_new(&series, &instants);
+    const struct window_mark mark = {at_ms(9500), 0}; /* the first piece alone would be known */
+    struct window_piece pieces[2];
+    assert_int_equal(window_cut(index, at_ms(9000), at_ms(90000), &mark, 1, pieces), -1);
+    for (int i = 0; i < 2; i++)
+        assert_false(pieces[i].window.energy_j.valid || pieces[i].window.half_width_j.valid);
+    window_index_free(index);
+    series_fini(&series);
+}
+
+/* 200 epochs of a random load with a real counter, some as short as 20 ms. */
+static void epochs_add_up_to_the_attempt_exactly(void **state)
+{
+    (void)state;
+    enum { MARKS = 200 };
+    static struct window_mark marks[MARKS];
+    static struct window_piece pieces[MARKS + 1];
+    struct rng rng;
+    rng_seed(&rng, 11);
+    struct load load;
+    struct series series = {0};
+    load_make(&load, LOAD_RANDOM, 3, 57, 60, &rng);
+    const double edges[] = {2.5, 57.5};
+    simulate(&simulation_nvml, &load, edges, 2, &rng, &series);
+    struct window_index *index = window_index_new(&series, &window_sensor_nvml);
+    double t = 3;
+    for (int i = 0; i < MARKS; i++) {
+        t += 0.02 + 0.48 * rng_unit(&rng);
+        marks[i] = (struct window_mark){simulated_ns(t), at_ms(2)};
+    }
+    int64_t total = window_cut(index, simulated_ns(2.5), simulated_ns(57.5), marks, MARKS, pieces), sum = 0;
+    double truth_j = load_energy(&load, 57.5) - load_energy(&load, 2.5);
+    near((double)total / 1000, truth_j, 0.005 * truth_j);
+    struct window_energy attempt;
+    window_index_energy(index, simulated_ns(2.5), simulated_ns(57.5), &attempt);
+    assert_int_equal(total, llround(attempt.energy_j.value * 1000));
+    int64_t from_ns = simulated_ns(2.5);
+    for (int i = 0; i <= MARKS; i++) {
+        sum += pieces[i].energy_mj;
+        assert_int_equal(pieces[i].window.start_ns, from_ns);
+        from_ns = pieces[i].window.end_ns;
+        assert_true(pieces[i].energy_mj >= 0);
+    }
+    assert_int_equal(sum, total);
+    window_index_free(index);
+    series_fini(&series);
+    load_fini(&load);
+}
+
+static void a_kilowatt_hour_is_3_6_megajoules(void **state)
+{
+    (void)state;
+    near(window_kwh((struct reading){3.6e6, true}).value, 1, 1e-15);
+    near(window_kwh((struct reading){900, true}).value, 0.00025, 1e-18);
+    assert_false(window_kwh((struct reading){5, false}).valid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_cut_at_the_marks),
+        cmocka_unit_test(an_attempt_without_marks_is_one_piece),
+        cmocka_unit_test(marks_out_of_order_or_outside_make_empty_pieces),
+        cmocka_unit_test(pieces_of_an_absent_attempt_are_absent),
+        cmocka_unit_test(epochs_add_up_to_the_attempt_exactly),
+        cmocka_unit_test(a_kilowatt_hour_is_3_6_megajoules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
