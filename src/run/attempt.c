@@ -325,6 +325,18 @@ void attempt_take_usage(struct attempt *attempt)
         known->oom_kills = now.oom_kills;
 }
 
+bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
+{
+    if (limit_s <= 0)
+        return false;
+    attempt_take_usage(attempt);
+    if (!attempt->usage.has_cpu || attempt->usage.cpu_s <= limit_s)
+        return false;
+    free(attempt->detail);
+    attempt->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
+    return true;
+}
+
 void attempt_close_log(struct attempt *attempt)
 {
     struct err err = {0};

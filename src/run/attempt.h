@@ -115,6 +115,9 @@ int64_t attempt_log_now_ns(const struct attempt *attempt);
 /* Keeps the larger of what was known and what the job says now (a leaf that is gone says nothing). */
 void attempt_take_usage(struct attempt *attempt);
 
+/* It has used more CPU time than that (0: no limit), as its detail then says. */
+bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
+
 /* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
 void attempt_close_log(struct attempt *attempt);
 

@@ -418,16 +418,10 @@ void phase_loading(struct lane *lane)
 static void tick(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    struct attempt *loop = &background->loop;
     double limit_s = lane->runner->plan->limits.cpu_time_s;
-    if (background->phase != BACKGROUND_RUNNING || background->halted || limit_s <= 0)
-        return;
-    attempt_take_usage(loop);
-    if (!loop->usage.has_cpu || loop->usage.cpu_s <= limit_s)
-        return;
-    free(loop->detail);
-    loop->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
-    end_loop(lane, STOP_LIMIT);
+    if (background->phase == BACKGROUND_RUNNING && !background->halted &&
+        attempt_is_over_cpu_limit(&background->loop, limit_s))
+        end_loop(lane, STOP_LIMIT);
 }
 
 static void stop(struct lane *lane)

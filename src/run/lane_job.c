@@ -118,14 +118,8 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
 static void check_limits(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
-    if (lane->phase != PHASE_RUNNING || limit_s <= 0)
-        return;
-    attempt_take_usage(&lane->attempt);
-    if (!lane->attempt.usage.has_cpu || lane->attempt.usage.cpu_s <= limit_s)
-        return;
-    free(lane->attempt.detail);
-    lane->attempt.detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
-    lane_stop(lane, STOP_LIMIT);
+    if (lane->phase == PHASE_RUNNING && attempt_is_over_cpu_limit(&lane->attempt, limit_s))
+        lane_stop(lane, STOP_LIMIT);
 }
 
 /* Nothing of the command was executed yet: what was not to be had is the machine's, but for what the settings make private
