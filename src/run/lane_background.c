@@ -16,6 +16,22 @@ enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000,
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside)
+{
+    if (outcome == OUTCOME_SUCCEEDED) {
+        tally->succeeded++;
+        tally->failed_in_a_row = 0;
+        return BACKGROUND_AGAIN;
+    }
+    tally->failed++;
+    tally->failed_in_a_row++;
+    tally->failed_beside += beside;
+    tally->gave_up = tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_ALONE);
+    if (tally->gave_up)
+        return BACKGROUND_GIVE_UP;
+    return beside && tally->failed_beside == BACKGROUND_FAILURES_TOLD ? BACKGROUND_TELL : BACKGROUND_AGAIN;
+}
+
 static void init(struct lane *lane)
 {
     lane->background = (struct lane_background){0};

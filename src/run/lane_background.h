@@ -7,9 +7,24 @@
 #include "measure/colocated.h"
 #include "measure/gauge.h"
 #include "run/attempt.h"
-#include "run/background.h"
 #include "run/load.h"
 #include "run/runner.h"
+
+/* So many failures in a row, and it is not started again: before the foreground, and beside it. */
+enum { BACKGROUND_TRIES_ALONE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAILURES_TOLD = 2 };
+
+struct background_tally {
+    size_t started, succeeded, failed;
+    size_t failed_in_a_row;
+    size_t failed_beside; /* while the foreground ran */
+    bool gave_up;
+};
+
+enum background_next {
+    BACKGROUND_AGAIN,    /* after the restart delay */
+    BACKGROUND_TELL,     /* the same, and it is time to say that it fails repeatedly */
+    BACKGROUND_GIVE_UP,  /* it failed too often in a row */
+};
 
 enum background_phase {
     BACKGROUND_NONE,
@@ -73,6 +88,9 @@ struct lane_load {
     sd_event_source *timer;
     struct rng rng;
 };
+
+/* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside);
 
 /* Loops (lane_background.c). None of these does anything where there is no background. */
 bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */

@@ -95,12 +95,6 @@ uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, 
 
 void guard_look(struct lane *lane); /* the meters have answered something */
 
-/* An attempt is watched (lane_watch.c). */
-void guard_alone(struct lane *lane);
-void guard_started(struct lane *lane);
-void guard_edge(struct lane *lane);
-json_t *guard_end(struct lane *lane, json_t *ended);
-
 /* Who they are. (lane_guard_users.c) */
 void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);
 void guard_users_end_leftovers(struct lane *lane); /* those that a dead run of this program left */

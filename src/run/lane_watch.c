@@ -45,7 +45,7 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
                                                      : job_identity(lane->attempt.job)->start_time;
 }
 
-void guard_alone(struct lane *lane)
+static void alone(struct lane *lane)
 {
     if (!guard_of(lane))
         return;
@@ -53,7 +53,7 @@ void guard_alone(struct lane *lane)
     begin_watching(lane, clock_monotonic_ns());
 }
 
-void guard_started(struct lane *lane)
+static void started(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard)
@@ -66,7 +66,7 @@ void guard_started(struct lane *lane)
     tell_pending(lane);
 }
 
-void guard_edge(struct lane *lane)
+static void edge(struct lane *lane)
 {
     struct lane_guard *guard = guard_of(lane);
     if (!guard || !guard->running)
@@ -77,7 +77,7 @@ void guard_edge(struct lane *lane)
     gauge_users(lane->gauge);
 }
 
-json_t *guard_end(struct lane *lane, json_t *ended)
+static json_t *end(struct lane *lane, json_t *ended)
 {
     const json_t *energy = json_object_get(ended, "energy");
     if (guard_of(lane)) {
@@ -243,3 +243,5 @@ bool lane_guard_refuses(struct lane *lane)
     }
     return false;
 }
+
+const struct observer watch_observer = {.alone = alone, .started = started, .edge = edge, .end = end};

@@ -16,7 +16,8 @@ const struct observer *const observers[] = {
     &sleep_observer,       /* lane_stalls.c: the machine slept */
     &split_observer,       /* lanes.c: the processors' energy among the lanes */
     &memory_observer,      /* memory.c: "memory", of GPU and host */
-    &guard_observer,       /* lane_guard.c: who else is on the GPUs, and are they back */
+    &guard_observer,       /* lane_guard.c: the GPUs, and who is on them */
+    &watch_observer,       /* lane_watch.c: who else was there meanwhile, and is their memory back */
     &gpu_memory_observer,  /* gpu_memory.c: "gpu_memory", counted and limited inside the job */
     &snapshot_observer,    /* snapshot.c: "snapshot", of PyTorch's memory */
     &checks_observer,      /* lane_checks.c: "checks", what of all this was made */
