@@ -201,7 +201,7 @@ void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
     AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
     AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err,
-            "%s: SIGKILL does not end: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
             "is gone",
             lane->experiment->id, names, typed);
     runner_break(lane->runner, &err);

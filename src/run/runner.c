@@ -207,7 +207,7 @@ void runner_break_disk(struct runner *runner, const struct err *cause)
     AUTO_FREE char *typed = shell_words_path(runner->run_dir);
     bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
     snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is mended", typed);
+             full ? "when there is space again" : "when that is fixed", typed);
     runner_break(runner, &err);
 }
 

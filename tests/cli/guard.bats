@@ -244,7 +244,7 @@ assert 0 <= found["from_s"] <= at[0] + 0.001 and at[1] - 0.001 <= found["to_s"] 
     settings 1 '"baseline": 0.5'
     tare_run >out
     is "$(kinds)" baseline_unknown
-    grep -q 'evidence (recorded): GPU 0: what it draws idle is not known: its power was not measured while it was free' out
+    grep -q 'evidence (recorded): GPU 0: its idle power is not known: its power was not measured while it was free' out
     is "$(summary energy_gpu_net_joules)" ""
 }
 

@@ -65,7 +65,7 @@ static void look_at_users(const struct guard_look *look, struct guard_findings *
     else if (unseen > 0)
         text = unseen_text(look, unseen);
     else if (look->left_out > 0)
-        text = mem_printf("%s: %zu processes more than can be looked at", look->device, look->left_out);
+        text = mem_printf("%s: %zu processes more than can be checked", look->device, look->left_out);
     if (text)
         guard_findings_add(out, (struct guard_finding){.kind = "processes_unseen", .text = text});
 }
@@ -112,7 +112,7 @@ static void look_at_load(const struct preflight_settings *settings, const struct
     if (look->readings && !utilisation.valid && (!power.valid || most_w == 0))
         guard_findings_add(
             out, (struct guard_finding){.kind = "gpu_state_unchecked",
-                                        .text = mem_printf("%s tells neither how busy it is nor what it draws: that it "
+                                        .text = mem_printf("%s tells neither how busy it is nor its power: that it "
                                                            "was idle before was not checked",
                                                            look->device)});
     if (utilisation.valid && utilisation.value > settings->utilisation_percent)
