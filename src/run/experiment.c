@@ -44,12 +44,10 @@ static void take(struct lane *lane)
         lane->phase = PHASE_WAITING;
     count_wait(lane, waits);
     if (former && lane->lost && !runner_halted(lane->runner) &&
-        !runner_experiment_ended(lane->runner, former->number)) {
-        past_keep(&lane->runner->past, lane->runner->plan->count, former->number, lane->failed, lane->last_attempt);
+        !runner_experiment_ended(lane->runner, former->number))
         runner_return(lane->runner, former);
-    } else if (former) {
+    else if (former)
         runner_wake(lane->runner);
-    }
     if (waits)
         return; /* and it may have been woken already */
     if (!lane->experiment) {
@@ -105,12 +103,13 @@ static void begin_experiment(struct lane *lane)
         give_back(lane);
         return;
     }
-    struct past_item before = past_of(&lane->runner->past, lane->experiment->number);
-    lane->failed = before.failed;
+    const struct store_history *before =
+        &store_experiment(lane->runner->request->store, lane->experiment->number)->history;
+    lane->failed = before->failed;
     lane->machine_excused = false;
     json_decref(lane->last_attempt);
-    lane->last_attempt = json_incref(before.last_ended);
-    ladder_begin(lane, before.ladder);
+    lane->last_attempt = json_incref(before->last_ended);
+    ladder_begin(lane, before->ladder);
     json_t *data = json_object();
     json_object_set_new(data, "id", json_string(lane->experiment->id));
     lane_add_number(lane, data);
@@ -277,7 +276,7 @@ static void end_experiment(struct lane *lane)
     lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
     /* The last of the failures was not tried again. */
     int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
-    json_t *data = past_experiment_ended(outcome_name(outcome), retries > 0 ? retries : 0, lane->last_attempt);
+    json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
     lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_next);
 }
 

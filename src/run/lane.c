@@ -123,6 +123,8 @@ void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
     OBSERVE(lane, evidence, &entry);
     json_object_set_new(data, "kind", json_string(entry.kind));
     json_object_set_new(data, "text", json_string(entry.text));
+    json_object_set_new(data, "experiments", entry.experiments ? entry.experiments : json_array());
+    json_object_set_new(data, "pids", entry.pids ? entry.pids : json_array());
     json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
     json_object_set_new(data, "from_s", seconds_json(entry.from_s));
     json_object_set_new(data, "to_s", seconds_json(entry.to_s));

@@ -11,6 +11,14 @@
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };
 
+static json_t *pids_json(const int32_t *pids, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(pids[i]));
+    return list;
+}
+
 /* What was found before it began. */
 static void tell_pending(struct lane *lane)
 {
@@ -20,6 +28,7 @@ static void tell_pending(struct lane *lane)
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
                                    .text = mem_strdup(finding->text),
+                                   .pids = pids_json(finding->pids, finding->pid_count),
                                    .from_s = lane_since_start(lane, guard->pending_ns),
                                });
     }
@@ -101,6 +110,7 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
                                    .kind = span->kind,
                                    .device = device->label,
                                    .text = text,
+                                   .pids = pids_json(&span->pid, span->pid ? 1 : 0),
                                    .from_s = lane_since_start(lane, span->from_ns),
                                    .to_s = lane_since_start(lane, span->to_ns),
                                });
@@ -190,11 +200,14 @@ static void look(struct lane *lane)
     }
     for (size_t i = 0; !waits && i < guard->count; i++) {
         tell_spans(lane, &guard->devices[i]);
-        for (size_t k = 0; k < found[i].count; k++)
-            lane_evidence_at(lane, (struct lane_evidence_entry){.kind = found[i].items[k].kind,
+        for (size_t k = 0; k < found[i].count; k++) {
+            const struct guard_finding *finding = &found[i].items[k];
+            lane_evidence_at(lane, (struct lane_evidence_entry){.kind = finding->kind,
                                                                 .device = guard->devices[i].label,
-                                                                .text = mem_strdup(found[i].items[k].text),
+                                                                .text = mem_strdup(finding->text),
+                                                                .pids = pids_json(finding->pids, finding->pid_count),
                                                                 .from_s = lane_since_start(lane, lane->attempt.end_ns)});
+        }
     }
     for (size_t i = 0; i < guard->count; i++)
         guard_findings_fini(&found[i]);

@@ -1,5 +1,6 @@
 /* When others are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the
  * links to the GPUs. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -29,6 +30,7 @@ struct lane_link {
     int64_t looked_ns, from_ns, to_ns, contended_ns;
     struct link_pressure worst;
     char *others; /* experiments whose transfers were in it then */
+    json_t *numbers; /* theirs; NULL: nobody looked */
 };
 
 static struct lane_link *link_of(const struct lane *lane)
@@ -36,19 +38,23 @@ static struct lane_link *link_of(const struct lane *lane)
     return lane_state(lane, &pressure_observer);
 }
 
-/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. */
-static void add_others(const struct lane *lane, struct text *out)
+/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. Gives the numbers of all of
+ * them, a new reference. */
+static json_t *add_others(const struct lane *lane, struct text *out)
 {
+    json_t *numbers = json_array();
     size_t named = 0;
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
         const struct lane *other = &lane->runner->lanes[i];
         if (other == lane || !other->experiment)
             continue;
+        json_array_append_new(numbers, json_integer((json_int_t)other->experiment->number));
         if (named++ < NAMED_MAX)
             text_addf(out, "%s%s", named > 1 ? ", " : "; on other lanes: ", other->experiment->id);
     }
     if (named > NAMED_MAX)
         text_addf(out, " and %zu more", named - NAMED_MAX);
+    return numbers;
 }
 
 static void tell_host(struct lane *lane, const struct host_window *host)
@@ -64,8 +70,9 @@ static void tell_host(struct lane *lane, const struct host_window *host)
     struct text text = {0};
     text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
               100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
-    add_others(lane, &text);
+    json_t *others = add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
+                                                        .experiments = others,
                                                         .text = text_take(&text),
                                                         .from_s = {0, true},
                                                         .to_s = {host->duration_s, true}});
@@ -86,8 +93,9 @@ static void tell_processors(struct lane *lane, const struct host_window *host, s
         "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
         "machine's CPU time",
         100 * waited.value, 100 * others_share);
-    add_others(lane, &text);
+    json_t *others = add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
+                                                        .experiments = others,
                                                         .text = text_take(&text),
                                                         .from_s = {0, true},
                                                         .to_s = {host->duration_s, true}});
@@ -114,17 +122,29 @@ void lanes_links_begin(struct runner *runner)
         links_fini(links);
 }
 
-/* The experiments, of those that are running, whose GPUs take part. */
-static char *who_uses(const struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
+static void forget_users(struct lane_link *link)
 {
+    free(steal_ptr(link->others));
+    json_decref(link->numbers);
+    link->numbers = NULL;
+}
+
+/* The experiments, of those that are running, whose GPUs take part. */
+static void take_users(struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
+{
+    struct lane_link *link = link_of(lane);
     struct text text = {0};
+    forget_users(link);
+    link->numbers = json_array();
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
         const struct lane *other = &lane->runner->lanes[i];
-        if (other != lane && other->experiment && other->attempt.start_ns > 0 &&
-            links_uses(&lane->runner->links, other->number, pressure, now_ns))
-            text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+        if (other == lane || !other->experiment || other->attempt.start_ns <= 0 ||
+            !links_uses(&lane->runner->links, other->number, pressure, now_ns))
+            continue;
+        text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
+        json_array_append_new(link->numbers, json_integer((json_int_t)other->experiment->number));
     }
-    return text_take(&text);
+    link->others = text_take(&text);
 }
 
 static void judge_link(struct lane *lane, int64_t now_ns)
@@ -140,9 +160,7 @@ static void judge_link(struct lane *lane, int64_t now_ns)
     link->to_ns = now_ns;
     if (pressure.share <= link->worst.share)
         return;
-    char *others = who_uses(lane, &pressure, now_ns);
-    free(link->others);
-    link->others = others;
+    take_users(lane, &pressure, now_ns);
     link->worst = pressure;
 }
 
@@ -162,7 +180,7 @@ static void take_sample(struct lane *lane, const char *label, const struct gpu_s
 
 static void forget(struct lane *lane)
 {
-    free(link_of(lane)->others);
+    forget_users(link_of(lane));
     *link_of(lane) = (struct lane_link){0};
 }
 
@@ -190,6 +208,7 @@ static void tell_link(struct lane *lane)
     lane_evidence_at(lane, (struct lane_evidence_entry){
                                .kind = "pcie_contended",
                                .text = text,
+                               .experiments = json_incref(link->numbers),
                                .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
                                .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
 }

@@ -14,10 +14,11 @@
 
 struct lane;
 
-/* EVENT_EVIDENCE. */
+/* EVENT_EVIDENCE. Text and lists are taken. */
 struct lane_evidence_entry {
     const char *kind, *device; /* device: NULL: none */
     char *text;
+    json_t *experiments, *pids;  /* numbers of experiments of other lanes, of processes on a GPU; NULL: none */
     struct reading from_s, to_s; /* from the attempt's start */
 };
 

@@ -165,7 +165,6 @@ static bool plan_again(struct runner *runner, struct err *err)
             continue;
         json_t *data = json_object();
         json_object_set_new(data, "verdict", json_string(verdict_name(again->verdicts[number - 1])));
-        past_forget(&runner->past, number);
         runner_record(
             runner, (struct runner_entry){.type = EVENT_EXPERIMENT_AGAIN, .experiment = (int64_t)number, .data = data});
     }
@@ -245,7 +244,6 @@ static bool prepare(struct runner *runner, struct signals *signals, struct err *
     runner->run_dir = fs_resolve(cwd, request->dir_path, NULL);
     make_room(request);
     return read_time_scale(request, &runner->time_scale, err) &&
-           (!request->resumed || past_read(request->dir, runner->plan->count, &runner->past, err)) &&
            watch(runner, signals, err);
 }
 
@@ -269,7 +267,6 @@ bool run_plan(const struct run_request *request, struct run_summary *out, struct
         out->outcome = RUN_INTERRUPTED;
     if (runner.broken && err)
         *err = runner.err;
-    past_fini(&runner.past);
     free(runner.taken);
     free(runner.run_dir);
     sd_event_source_disable_unref(runner.tick_source);
