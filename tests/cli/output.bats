@@ -89,7 +89,8 @@ forms() {
     clean) echo "3 clean
 3 clean --json" ;;
     doctor) echo "3 doctor
-3 doctor --json" ;;
+3 doctor --json
+2 doctor --calibrate --gpu 7 --yes" ;;
     *) return 1 ;;
     esac
 }
@@ -328,6 +329,7 @@ clean --json
 clean --pid "$hostile"' ;;
     doctor) echo 'doctor
 doctor --json
+doctor --calibrate --yes --gpu "$hostile"
 doctor "$hostile"' ;;
     *) return 1 ;;
     esac
