@@ -4,6 +4,7 @@
 #define TARE_CLI_OPTION_ROWS_H
 
 #include "session/gpu_hold.h"
+#include "session/run_folder.h"
 #include "machine/contain/contain.h"
 
 /* Of --verdicts; NULL-terminated. */
@@ -26,7 +27,7 @@ extern const char *const option_verdicts[];
 #define OPTION_SEED_OF_PLAN "the seed of the plan, over the settings'; not given anywhere: a fresh one, recorded"
 
 #define OPTION_ROW_RESULTS(meaning)                                                                                    \
-    {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = "results",    \
+    {.short_name = "-o", .long_name = "--output", .argument = "DIR", .type = CLI_FOLDER, .default_text = RUN_FOLDER_RESULTS,    \
      .help = meaning}
 
 #define OPTION_ROW_CONTAINMENT(name, meaning)                                                                          \
