@@ -64,6 +64,13 @@ bad=$(
     grep -nE '(^|[^a-z_])(v?printf|puts|putchar)\(|\<(stdout|stderr)\>' -r src/cli src/doctor src/session src/report --include='*.c' |
         grep -vE '^src/(session/message|report/embed)\.c' | grep -vE '__attribute__|"[^"]*(stdout|stderr)[^"]*"|->(stdout|stderr)' |
         sed 's;$;: only session/message.c prints;'
+    # What is in no list is never called, and no compiler says so.
+    sed -nE 's/^const struct observer (\w+) = .*/\1/p' src/run/*.c | while read -r observer; do
+        grep -qE "^ +&$observer," src/run/observers.c || echo "src/run: $observer has no row in observers.c"
+    done
+    sed -nE 's/^ +(PHASE_[A-Z_]+).*/\1/p' src/run/phases.h | grep -v PHASE_NONE | while read -r phase; do
+        grep -q "^ *\[$phase\] *= " src/run/experiment.c || echo "src/run: $phase has no row in the table of experiment.c"
+    done
 )
 [ -z "$bad" ] || {
     echo "$bad"

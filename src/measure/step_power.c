@@ -879,7 +879,7 @@ static void estimate(struct step_model *model)
             tell_bins(model, work, add + model->fold->phase_count);
     }
     if (*model->spent >= BUDGET)
-        refuse(model->out, "so many phases, steps and samples take too long to be told apart");
+        refuse(model->out, "so many phases, steps and samples take too long to be distinguished");
     free(add);
     free(model->normal);
     free(model->right);

@@ -34,7 +34,4 @@ struct checkpoints;
 struct checkpoints *checkpoints_watch(const char *repository);
 void checkpoints_free(struct checkpoints *checkpoints); /* NULL: nothing */
 
-/* Which of them somebody has read since then, before they were written anew; the caller frees it. NULL: none is known of. */
-char *checkpoints_read(struct checkpoints *checkpoints);
-
 #endif

@@ -4,8 +4,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "run/aftermath.h"
-#include "run/gpu_memory.h"
-#include "run/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,6 +323,18 @@ void attempt_take_usage(struct attempt *attempt)
     }
     if (now.oom_kills > known->oom_kills)
         known->oom_kills = now.oom_kills;
+}
+
+bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s)
+{
+    if (limit_s <= 0)
+        return false;
+    attempt_take_usage(attempt);
+    if (!attempt->usage.has_cpu || attempt->usage.cpu_s <= limit_s)
+        return false;
+    free(attempt->detail);
+    attempt->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
+    return true;
 }
 
 void attempt_close_log(struct attempt *attempt)

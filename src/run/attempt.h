@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 #include "run/failure.h"
 #include "run/outcome.h"
-#include "run/run.h"
+#include "run/request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,6 +82,15 @@ char *attempt_log_name(const struct attempt *attempt);
 /* The FIFO that the job finds in $TARE_MARKS. False: none can be made here; the attempt can do without. */
 bool attempt_make_fifo(struct attempt *attempt, const struct run_request *request, struct err *err);
 
+/* Before the job's environment is made (gpu_memory.c): the table in which its GPU memory is counted and limited inside it
+ * (machine/gpu/ledger.h), if the plan asks for it. False: what is asked for cannot be held. */
+bool gpu_memory_prepare(struct attempt *attempt, const struct run_request *request, struct err *err);
+json_t *gpu_memory_json(const struct attempt *attempt); /* of what the journal keeps; NULL: not asked for */
+
+/* Sets TARE_MEMORY_SNAPSHOT where the registry asks for one of GPU memory when that runs out (docs/oom.md; snapshot.c). */
+void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct strv *env);
+#define SNAPSHOT_NAME "memory_snapshot.pickle" /* in the experiment's folder */
+
 /* The job, waiting at its gate. run_dir: absolute path of the run's folder. */
 bool attempt_start_job(struct attempt *attempt, const struct run_request *request, const struct limits *limits,
                        const char *run_dir, struct err *err);
@@ -105,6 +114,9 @@ int64_t attempt_log_now_ns(const struct attempt *attempt);
 
 /* Keeps the larger of what was known and what the job says now (a leaf that is gone says nothing). */
 void attempt_take_usage(struct attempt *attempt);
+
+/* It has used more CPU time than that (0: no limit), as its detail then says. */
+bool attempt_is_over_cpu_limit(struct attempt *attempt, double limit_s);
 
 /* After the proof: takes what is still in the pipe, whoever holds it open, and closes all. */
 void attempt_close_log(struct attempt *attempt);

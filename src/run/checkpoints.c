@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "run/lane.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -139,7 +140,8 @@ static void read_events(struct checkpoints *checkpoints)
         }
 }
 
-char *checkpoints_read(struct checkpoints *checkpoints)
+/* Which of them somebody has read since then, before they were written anew; the caller frees it. NULL: none is known of. */
+static char *read_since(struct checkpoints *checkpoints)
 {
     struct text text = {0};
     size_t count = 0;
@@ -159,3 +161,14 @@ char *checkpoints_read(struct checkpoints *checkpoints)
         text_addf(&text, "; and %zu more", count - NAMED);
     return count ? text_take(&text) : NULL;
 }
+
+static json_t *end(struct lane *lane, json_t *ended)
+{
+    char *old = lane->outcome == OUTCOME_SUCCEEDED ? read_since(lane->attempt.checkpoints) : NULL;
+    (void)ended;
+    if (old)
+        lane_evidence(lane, "old_checkpoint", old);
+    return NULL;
+}
+
+const struct observer checkpoints_observer = {.end = end};

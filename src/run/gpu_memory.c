@@ -1,8 +1,8 @@
-#include "run/gpu_memory.h"
+/* A job's own GPU memory, counted and limited inside it (machine/gpu/ledger.h). */
+#include "run/lane.h"
 
 #include "base/mem.h"
 #include "machine/gpu/ledger.h"
-#include "run/lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,8 @@ json_t *gpu_memory_json(const struct attempt *attempt)
     return asked || sum.attached > 0 ? ledger_json(attempt->ledger) : NULL;
 }
 
-struct gpu_memory_told gpu_memory_told(const json_t *memory)
+/* memory: of an attempt's end. */
+static struct gpu_memory_told told_of(const json_t *memory)
 {
     const json_t *gpus = json_object_get(memory, "gpus");
     struct gpu_memory_told most = {0};
@@ -94,3 +95,12 @@ void gpu_memory_judge(struct lane *lane, const struct attempt *attempt, const st
                       mem_strdup("the driver does not list the job's processes by their own numbers: what their CUDA "
                                  "contexts hold was assumed (512 MiB each)"));
 }
+
+static json_t *end(struct lane *lane, json_t *ended)
+{
+    struct gpu_memory_told told = told_of(json_object_get(ended, "memory"));
+    gpu_memory_judge(lane, &lane->attempt, &told);
+    return gpu_memory_json(&lane->attempt);
+}
+
+const struct observer gpu_memory_observer = {.key = "gpu_memory", .end = end};

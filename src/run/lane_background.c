@@ -4,9 +4,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/gpu_memory.h"
+#include "base/shell_words.h"
 #include "run/lane.h"
-#include "machine/state/state.h"
+#include "run/phases.h"
+#include "tare_build.h"
 
 #include <sys/epoll.h>
 #include <time.h>
@@ -15,7 +16,23 @@ enum { TIMER_ACCURACY_US = 1000, PROOF_POLL_US = 500, PROOF_POLL_MAX_US = 50000,
 
 #define PROOF_MAX_NS (JOB_PROOF_MAX_S * NS_PER_S)
 
-void lane_background_init(struct lane *lane)
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside)
+{
+    if (outcome == OUTCOME_SUCCEEDED) {
+        tally->succeeded++;
+        tally->failed_in_a_row = 0;
+        return BACKGROUND_AGAIN;
+    }
+    tally->failed++;
+    tally->failed_in_a_row++;
+    tally->failed_beside += beside;
+    tally->gave_up = tally->failed_in_a_row >= (beside ? BACKGROUND_TRIES_BESIDE : BACKGROUND_TRIES_ALONE);
+    if (tally->gave_up)
+        return BACKGROUND_GIVE_UP;
+    return beside && tally->failed_beside == BACKGROUND_FAILURES_TOLD ? BACKGROUND_TELL : BACKGROUND_AGAIN;
+}
+
+static void init(struct lane *lane)
 {
     lane->background = (struct lane_background){0};
     attempt_init(&lane->background.loop, NULL, 0);
@@ -33,19 +50,14 @@ static void cancel_timer(struct lane_background *background)
     background->timer_step = NULL;
 }
 
-void lane_background_fini(struct lane *lane)
+static void over(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     cancel_timer(background);
     sources_fini(background);
     attempt_fini(&background->loop);
     json_decref(background->loops);
-    lane_background_init(lane);
-}
-
-bool lane_background_was_born(const struct lane *lane)
-{
-    return lane->background.first_start_time != 0;
+    init(lane);
 }
 
 static int on_timer(sd_event_source *source, uint64_t us, void *context)
@@ -76,7 +88,7 @@ static void after(struct lane *lane, uint64_t us, lane_step *step)
 /* The foreground has not been started yet. */
 static bool is_alone(const struct lane *lane)
 {
-    return lane->phase == LANE_LOADING;
+    return lane->phase == PHASE_LOADING;
 }
 
 /* How long the foreground has run. */
@@ -149,7 +161,7 @@ static void log_lost(struct lane *lane, const struct err *cause)
     struct err err = *cause;
     AUTO_FREE char *name = attempt_log_name(&lane->background.loop);
     err_wrap(&err, "%s: %s cannot be kept", lane->experiment->id, name);
-    if (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING) {
+    if (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING) {
         free(lane->attempt.detail);
         lane->attempt.detail = mem_strdup(err.text);
         lane_stop(lane, STOP_LOG_ERROR);
@@ -181,6 +193,18 @@ static enum outcome close_loop(struct lane *lane, char **error)
     if (loop->log_failed && !failed_before)
         log_lost(lane, &loop->log_err);
     return outcome;
+}
+
+void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
+{
+    struct err err;
+    AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
+    err_set(&err,
+            "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
+            "is gone",
+            lane->experiment->id, names, typed);
+    runner_break(lane->runner, &err);
 }
 
 /* Not by any fault of the background training's. */
@@ -330,7 +354,7 @@ static int on_job(sd_event_source *source, int fd, uint32_t events, void *contex
     lane->background.job_source = sd_event_source_disable_unref(lane->background.job_source);
     if (lane->background.phase != BACKGROUND_RUNNING || lane->background.halted)
         return 0;
-    if (loop->exit.init_killed && (lane->phase == LANE_RUNNING || lane->phase == LANE_LOADING)) {
+    if (loop->exit.init_killed && (lane->phase == PHASE_RUNNING || lane->phase == PHASE_LOADING)) {
         machine_failed(lane,
                        mem_printf("the init of the background's loop %lld (pid %d) was killed, and the loop with it",
                                   (long long)loop->loop, (int)job_identity(loop->job)->pid));
@@ -397,29 +421,26 @@ static void start_loop(struct lane *lane)
     lane_record(lane, EVENT_JOB_BORN, attempt_born_json(loop), loop_born);
 }
 
-void lane_background_begin(struct lane *lane)
+void phase_loading(struct lane *lane)
 {
+    if (!lane->experiment->parallel) {
+        lane_next(lane);
+        return;
+    }
     lane_load_prepare(lane);
-    lane->phase = LANE_LOADING;
     start_loop(lane);
 }
 
-void lane_background_tick(struct lane *lane)
+static void tick(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
-    struct attempt *loop = &background->loop;
     double limit_s = lane->runner->plan->limits.cpu_time_s;
-    if (background->phase != BACKGROUND_RUNNING || background->halted || limit_s <= 0)
-        return;
-    attempt_take_usage(loop);
-    if (!loop->usage.has_cpu || loop->usage.cpu_s <= limit_s)
-        return;
-    free(loop->detail);
-    loop->detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
-    end_loop(lane, STOP_LIMIT);
+    if (background->phase == BACKGROUND_RUNNING && !background->halted &&
+        attempt_is_over_cpu_limit(&background->loop, limit_s))
+        end_loop(lane, STOP_LIMIT);
 }
 
-void lane_background_halt(struct lane *lane)
+static void stop(struct lane *lane)
 {
     struct lane_background *background = &lane->background;
     background->halted = true;
@@ -454,3 +475,11 @@ void lane_background_proven(struct lane *lane, double seconds)
         json_object_del(data, "leftovers"); /* they were told when it had ended */
     lane_record(lane, EVENT_JOB_PROVEN, data, NULL);
 }
+
+const struct observer background_observer = {
+    .init = init,
+    .fini = over,
+    .tick = tick,
+    .stop = stop,
+    .over = over,
+};

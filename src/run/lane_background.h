@@ -7,10 +7,24 @@
 #include "measure/colocated.h"
 #include "measure/gauge.h"
 #include "run/attempt.h"
-#include "run/background.h"
-#include "run/gpu_memory.h"
 #include "run/load.h"
 #include "run/runner.h"
+
+/* So many failures in a row, and it is not started again: before the foreground, and beside it. */
+enum { BACKGROUND_TRIES_ALONE = 3, BACKGROUND_TRIES_BESIDE = 5, BACKGROUND_FAILURES_TOLD = 2 };
+
+struct background_tally {
+    size_t started, succeeded, failed;
+    size_t failed_in_a_row;
+    size_t failed_beside; /* while the foreground ran */
+    bool gave_up;
+};
+
+enum background_next {
+    BACKGROUND_AGAIN,    /* after the restart delay */
+    BACKGROUND_TELL,     /* the same, and it is time to say that it fails repeatedly */
+    BACKGROUND_GIVE_UP,  /* it failed too often in a row */
+};
 
 enum background_phase {
     BACKGROUND_NONE,
@@ -75,13 +89,10 @@ struct lane_load {
     struct rng rng;
 };
 
+/* A loop has ended by itself. beside: while the foreground ran. TELL comes once. Pure. */
+enum background_next background_ended(struct background_tally *tally, enum outcome outcome, bool beside);
+
 /* Loops (lane_background.c). None of these does anything where there is no background. */
-void lane_background_init(struct lane *lane);
-void lane_background_fini(struct lane *lane); /* kills what still lives */
-void lane_background_begin(struct lane *lane); /* the first loop; lane_foreground_start when its load holds */
-void lane_background_tick(struct lane *lane);  /* limits */
-void lane_background_halt(struct lane *lane);  /* the attempt is being stopped */
-bool lane_background_was_born(const struct lane *lane);
 bool lane_background_quiet(struct lane *lane); /* its command has ended and left nothing */
 void lane_background_proven(struct lane *lane, double seconds); /* or not: written down, with what is left */
 json_t *lane_background_json(const struct lane *lane);
@@ -89,16 +100,9 @@ json_t *lane_background_json(const struct lane *lane);
 /* Looks (lane_load.c). */
 void lane_load_prepare(struct lane *lane); /* the background is about to be born */
 void lane_load_begin(struct lane *lane);   /* its gate is open */
-void lane_load_beside(struct lane *lane);  /* so is the foreground's */
-void lane_load_end(struct lane *lane);     /* the attempt is being stopped */
-void lane_load_fini(struct lane *lane);
-void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample);
-void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users);
+const struct lane_load *lane_load(const struct lane *lane);
 
 /* What the driver told of the loop that has just ended. */
 struct gpu_memory_told lane_load_told(struct lane *lane);
-
-/* Figures (lane_shares.c): what stands in the attempt's end under "parallel"; null when it has no background. */
-json_t *lane_shares_take(struct lane *lane);
 
 #endif

@@ -17,9 +17,21 @@ static const double MIB = 1048576;
  * apart than two lists within a longer one. */
 static const double BETWEEN_LISTS_S = 2;
 
-void lane_checks_begin(struct lane *lane)
+struct lane_checks {
+    struct check_result of[CHECKS];
+    bool told[CHECKS]; /* something is known of it already */
+    char *idle_text;   /* what its GPUs were like before it; NULL: not looked at */
+};
+
+static struct lane_checks *checks_of(const struct lane *lane)
 {
-    struct lane_checks *checks = &lane->checks;
+    return lane_state(lane, &checks_observer);
+}
+
+/* Nothing is known. */
+static void reset(struct lane *lane)
+{
+    struct lane_checks *checks = checks_of(lane);
     for (size_t i = 0; i < CHECKS; i++)
         free(checks->of[i].text);
     free(checks->idle_text);
@@ -40,7 +52,7 @@ static void note(struct lane_checks *checks, enum check check, enum check_outcom
     *result = (struct check_result){.check = check, .outcome = outcome, .text = text};
 }
 
-void lane_checks_note(struct lane *lane, const struct lane_evidence_entry *entry)
+static void take_evidence(struct lane *lane, const struct lane_evidence_entry *entry)
 {
     const struct evidence_kind *kind = evidence_find(entry->kind);
     if (!kind || kind->check == CHECK_NONE || kind->weight == EVIDENCE_RECORDED)
@@ -48,18 +60,18 @@ void lane_checks_note(struct lane *lane, const struct lane_evidence_entry *entry
     enum check check = kind->check;
     if (check == CHECK_PROCESSES_BEFORE || check == CHECK_PROCESSES_DURING)
         check = entry->from_s.valid && entry->from_s.value < 0 ? CHECK_PROCESSES_BEFORE : CHECK_PROCESSES_DURING;
-    note(&lane->checks, check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE,
+    note(checks_of(lane), check, kind->weight >= EVIDENCE_SUSPECT ? CHECK_FAILED : CHECK_NOT_MADE,
          mem_strdup(entry->text));
 }
 
 void lane_checks_before(struct lane *lane, const struct guard_findings *findings)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct text text = {0};
     for (size_t i = 0; i < findings->count; i++) {
         const struct evidence_kind *kind = evidence_find(findings->items[i].kind);
         if (kind && kind->check != CHECK_NONE && findings->items[i].blocks)
-            note(&lane->checks, kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
+            note(checks_of(lane), kind->check == CHECK_PROCESSES_DURING ? CHECK_PROCESSES_BEFORE : kind->check,
                  CHECK_FAILED, mem_strdup(findings->items[i].text));
     }
     for (size_t i = 0; i < guard->count; i++) {
@@ -76,14 +88,14 @@ void lane_checks_before(struct lane *lane, const struct guard_findings *findings
             text_addf(&text, " %.0f °C,", readings->of[GPU_TEMPERATURE_C].value);
         text.data[--text.length] = '\0';
     }
-    free(lane->checks.idle_text);
-    lane->checks.idle_text = text_take(&text);
+    free(checks_of(lane)->idle_text);
+    checks_of(lane)->idle_text = text_take(&text);
 }
 
 static void of_processes(struct lane *lane)
 {
-    struct lane_checks *checks = &lane->checks;
-    const struct lane_guard *guard = lane->guard;
+    struct lane_checks *checks = checks_of(lane);
+    const struct lane_guard *guard = guard_of(lane);
     struct text looks = {0};
     bool seen = true, valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
@@ -108,11 +120,11 @@ static void of_processes(struct lane *lane)
 
 static void of_baseline(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     struct text text = {0};
     bool proven = true;
     if (lane->runner->plan->guard.preflight.baseline_s <= 0) {
-        note(&lane->checks, CHECK_BASELINE, CHECK_NOT_NEEDED, mem_strdup("switched off by the settings"));
+        note(checks_of(lane), CHECK_BASELINE, CHECK_NOT_NEEDED, mem_strdup("switched off by the settings"));
         return;
     }
     for (size_t i = 0; i < guard->count; i++) {
@@ -124,12 +136,12 @@ static void of_baseline(struct lane *lane)
         else
             text_add(&text, ": its idle power was not measured, or was not even");
     }
-    note(&lane->checks, CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(checks_of(lane), CHECK_BASELINE, proven ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
 }
 
 static void of_memory(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     struct text text = {0};
     bool known = true;
     for (size_t i = 0; i < guard->count; i++) {
@@ -144,12 +156,12 @@ static void of_memory(struct lane *lane)
             text_add(&text, "how much of its memory is in use was not seen");
         known = known && (device->back == POSTFLIGHT_BACK || device->back == POSTFLIGHT_HELD);
     }
-    note(&lane->checks, CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(checks_of(lane), CHECK_MEMORY_BACK, known ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
 }
 
 static void of_throttling(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     struct text text = {0};
     for (size_t i = 0; i < guard->count; i++)
         if (!guard->devices[i].reasons_told)
@@ -158,16 +170,16 @@ static void of_throttling(struct lane *lane)
     bool told = text.length == 0;
     if (told)
         text_add(&text, "not by heat, and not by the power supply");
-    note(&lane->checks, CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
+    note(checks_of(lane), CHECK_THROTTLING, told ? CHECK_PASSED : CHECK_NOT_MADE, text_take(&text));
 }
 
 static void of_gpus(struct lane *lane)
 {
     static const enum check of_gpu[] = {CHECK_PROCESSES_BEFORE, CHECK_PROCESSES_DURING, CHECK_IDLE_BEFORE,
                                         CHECK_BASELINE,         CHECK_THROTTLING,       CHECK_MEMORY_BACK};
-    for (size_t i = 0; !lane->guard && i < sizeof of_gpu / sizeof *of_gpu; i++)
-        note(&lane->checks, of_gpu[i], CHECK_NOT_NEEDED, mem_strdup("no GPU is measured"));
-    if (!lane->guard)
+    for (size_t i = 0; !guard_of(lane) && i < sizeof of_gpu / sizeof *of_gpu; i++)
+        note(checks_of(lane), of_gpu[i], CHECK_NOT_NEEDED, mem_strdup("no GPU is measured"));
+    if (!guard_of(lane))
         return;
     of_processes(lane);
     of_baseline(lane);
@@ -177,26 +189,26 @@ static void of_gpus(struct lane *lane)
 
 static void of_background(struct lane *lane)
 {
-    const struct lane_load *load = &lane->load;
+    const struct lane_load *load = lane_load(lane);
     double share = 0;
     bool valid;
     double duration_s = attempt_duration_s(&lane->attempt, &valid);
     if (!lane->experiment->parallel)
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, mem_strdup("there is no background"));
-    else if (!lane->guard)
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED, mem_strdup("there is no background"));
+    else if (!guard_of(lane))
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_strdup("it ran the whole time; no GPU is measured"));
     else if (load->verdict == LOAD_SET)
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_NEEDED,
              mem_strdup("the foreground started at a set time: no load is asked of the background"));
     else if (load_share(&load->beside_watch, &share))
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_printf("it loaded the GPU in %.0f %% of the checks beside the foreground", 100 * share));
     else if (load->verdict == LOAD_HELD && valid && duration_s < BETWEEN_LISTS_S)
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_PASSED,
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_PASSED,
              mem_printf("its load had held right before the foreground, which took %.2g s", duration_s));
     else
-        note(&lane->checks, CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
+        note(checks_of(lane), CHECK_BACKGROUND_LOAD, CHECK_NOT_MADE,
              mem_strdup("whether it loaded the GPU beside the foreground was not seen"));
 }
 
@@ -205,12 +217,12 @@ static void of_machine(struct lane *lane, const json_t *energy)
     bool watched = json_is_object(energy) && lane->runner->request->gauge && lane->runner->request->gauge->host;
     double share;
     if (!watched)
-        note(&lane->checks, CHECK_OTHER_CPU, CHECK_NOT_MADE, mem_strdup("nothing was measured of the machine"));
+        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_NOT_MADE, mem_strdup("nothing was measured of the machine"));
     else if (json_get_number(json_object_get(energy, "host"), "others_share", &share))
-        note(&lane->checks, CHECK_OTHER_CPU, CHECK_PASSED,
+        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_PASSED,
              mem_printf("others used %.1f %% of the machine's CPU time", 100 * (share > 0 ? share : 0)));
     else
-        note(&lane->checks, CHECK_OTHER_CPU, CHECK_PASSED,
+        note(checks_of(lane), CHECK_OTHER_CPU, CHECK_PASSED,
              mem_strdup("others used less than 5 % of the machine's CPU time"));
 }
 
@@ -220,7 +232,7 @@ static void of_sampling(struct lane *lane, const json_t *energy)
     double least = 1, longest_s = 0, number;
     size_t i;
     if (json_array_size(devices) == 0) {
-        note(&lane->checks, CHECK_SAMPLING, CHECK_NOT_NEEDED, mem_strdup("no energy is measured"));
+        note(checks_of(lane), CHECK_SAMPLING, CHECK_NOT_NEEDED, mem_strdup("no energy is measured"));
         return;
     }
     json_array_foreach(devices, i, device)
@@ -230,7 +242,7 @@ static void of_sampling(struct lane *lane, const json_t *energy)
         if (json_get_number(device, "longest_gap_s", &number) && number > longest_s)
             longest_s = number;
     }
-    note(&lane->checks, CHECK_SAMPLING, CHECK_PASSED,
+    note(checks_of(lane), CHECK_SAMPLING, CHECK_PASSED,
          mem_printf("%.1f %% of the time seen by each sensor, the longest gap %.2f s", 100 * least, longest_s));
 }
 
@@ -240,9 +252,9 @@ static void of_job(struct lane *lane)
     bool valid;
     double duration_s = attempt_duration_s(attempt, &valid);
     AUTO_FREE char *layers = attempt->job ? containment_describe(job_layers(attempt->job)) : NULL;
-    note(&lane->checks, CHECK_PROCESSES_AFTER, layers ? CHECK_PASSED : CHECK_NOT_MADE,
+    note(checks_of(lane), CHECK_PROCESSES_AFTER, layers ? CHECK_PASSED : CHECK_NOT_MADE,
          layers ? mem_printf("all proven gone (%s)", layers) : mem_strdup("there is no job to look for"));
-    note(&lane->checks, CHECK_LENGTH, valid ? CHECK_PASSED : CHECK_NOT_MADE,
+    note(checks_of(lane), CHECK_LENGTH, valid ? CHECK_PASSED : CHECK_NOT_MADE,
          valid ? mem_printf("%.3g s without a pause", duration_s) : mem_strdup("how long it took is not known"));
 }
 
@@ -268,14 +280,14 @@ static bool of_metrics(struct lane *lane)
             text_addf(&wrong, "%s%s", wrong.length ? ", " : "", name);
     }
     if (named == 0)
-        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, mem_strdup("the registry names no metric"));
+        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_NEEDED, mem_strdup("the registry names no metric"));
     else if (wrong.length)
-        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, mem_printf("not finite: %s", text_get(&wrong)));
+        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_FAILED, mem_printf("not finite: %s", text_get(&wrong)));
     else if (found == 0)
-        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
+        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_NOT_MADE,
              mem_printf("not found in the log: %s", text_get(&missing)));
     else
-        note(&lane->checks, CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
+        note(checks_of(lane), CHECK_METRIC_PLAUSIBLE, CHECK_PASSED,
              mem_printf("%zu of %zu found and finite, no range is known%s%s", found, named,
                         missing.length ? "; not found: " : "", text_get(&missing)));
     text_fini(&missing);
@@ -288,10 +300,10 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
 {
     bool unseen = false;
     for (unsigned i = CHECK_PROCESSES_BEFORE; i <= CHECK_PROCESSES_DURING; i++)
-        unseen = unseen || (told[i] && lane->checks.of[i].outcome == CHECK_NOT_MADE);
+        unseen = unseen || (told[i] && checks_of(lane)->of[i].outcome == CHECK_NOT_MADE);
     for (unsigned i = 0; i < CHECKS; i++) {
         const struct check_kind *kind = check_kind((enum check)i);
-        const struct check_result *result = &lane->checks.of[i];
+        const struct check_result *result = &checks_of(lane)->of[i];
         if (told[i] || !kind->required || !(kind->needed_by & has))
             continue;
         /* That nobody can be seen was told already, and whose the memory is follows from it. */
@@ -304,9 +316,10 @@ static void tell_unmade(struct lane *lane, const bool told[CHECKS], unsigned has
     }
 }
 
-json_t *lane_checks_take(struct lane *lane, const json_t *ended)
+/* A list, or null: never begun. */
+static json_t *end(struct lane *lane, json_t *ended)
 {
-    struct lane_checks *checks = &lane->checks;
+    struct lane_checks *checks = checks_of(lane);
     const json_t *energy = json_object_get(ended, "energy");
     bool told[CHECKS];
     if (lane->attempt.start_ns == 0)
@@ -338,3 +351,12 @@ json_t *lane_checks_take(struct lane *lane, const json_t *ended)
     }
     return list;
 }
+
+const struct observer checks_observer = {
+    .key = "checks",
+    .size = sizeof(struct lane_checks),
+    .fini = reset,
+    .reset = reset,
+    .evidence = take_evidence,
+    .end = end,
+};

@@ -14,7 +14,7 @@ static double window_s(const struct lane *lane)
 
 static void tell(struct lane *lane, double took_s, bool settled)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double planned_s = guard->planned_s * lane->runner->time_scale, saved_s = planned_s - took_s;
     json_t *data = json_object(), *devices = json_array();
     for (size_t i = 0; i < guard->count; i++)
@@ -31,7 +31,7 @@ static void tell(struct lane *lane, double took_s, bool settled)
     json_object_set_new(data, "saved_s", json_real(saved_s));
     json_object_set_new(data, "devices", devices);
     json_object_set_new(data, "text", json_string(text));
-    guard_record(lane, guard->former.experiment, guard->former.attempt, data, guard->next);
+    guard_record(lane, guard->former.experiment, guard->former.attempt, data, lane_next);
 }
 
 static void looked(struct lane *lane);
@@ -43,7 +43,7 @@ static void poll(struct lane *lane)
 
 static void looked(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale, took_s = guard_since_s(guard->begun_ns) + window_s(lane) * scale;
     bool settled = true;
     for (size_t i = 0; i < guard->count; i++) {
@@ -60,20 +60,19 @@ static void looked(struct lane *lane)
         tell(lane, took_s, settled);
 }
 
-void lane_guard_pause(struct lane *lane, double seconds, lane_step *next)
+void lane_guard_pause(struct lane *lane, double seconds)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double scale = lane->runner->time_scale;
     if (!guard || guard_blind(guard)) {
-        lane_after(lane, (uint64_t)(seconds * scale * 1e6), next);
+        lane_after(lane, (uint64_t)(seconds * scale * 1e6), lane_next);
         return;
     }
-    guard->next = next;
     guard->begun_ns = clock_monotonic_ns();
     guard->planned_s = seconds;
     if (lane->runner->plan->guard.cooldown.mode == COOLDOWN_FIXED || seconds <= 0) {
         double left_s = seconds > window_s(lane) ? seconds - window_s(lane) : 0;
-        lane_after(lane, (uint64_t)(left_s * scale * 1e6), next);
+        lane_after(lane, (uint64_t)(left_s * scale * 1e6), lane_next);
         return;
     }
     for (size_t i = 0; i < guard->count; i++)

@@ -3,11 +3,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/lanes.h"
+#include "base/rng.h"
+#include "run/energy_files.h"
+#include "run/phases.h"
 
 #include <time.h>
 
-enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, AWAIT_US = 10000, ANSWER_US = 2000000 };
+enum { TICK_US = 1000000, SPREAD_US = 120000, TICK_ACCURACY_US = 20000, ANSWER_US = 2000000 };
 
 /* More gaps than this are one long one. */
 enum { GAPS_TOLD = 20 };
@@ -18,19 +20,26 @@ enum { EPOCHS_MAX = 10000 };
 /* Beyond this the time that nobody looked at is worth telling. */
 static const double COVERED_ENOUGH = 0.99;
 
-void lane_energy_await(struct lane *lane)
+struct lane_energy {
+    sd_event_source *timer;
+    struct rng rng; /* of the timer */
+    struct mark *marks; /* in the order in which the journal has them */
+    size_t mark_count, mark_capacity;
+    size_t gaps;
+    struct energy_files files;
+};
+
+static struct lane_energy *energy_of(const struct lane *lane)
 {
-    struct runner *runner = lane->runner;
-    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
-        runner_halted(runner)) {
-        lane_start(lane);
-        return;
-    }
-    lane->phase = LANE_PAUSING;
-    lane_after(lane, AWAIT_US, lane_energy_await);
+    return lane_state(lane, &energy_observer);
 }
 
-void lane_energy_prepare(struct lane *lane)
+static void init(struct lane *lane)
+{
+    energy_of(lane)->files = (struct energy_files){.gpu = -1, .cpu = -1};
+}
+
+static void prepare(struct lane *lane)
 {
     if (lane->gauge)
         gauge_prepare(lane->gauge);
@@ -40,7 +49,7 @@ void lane_energy_prepare(struct lane *lane)
  * err to the same side (docs/energy.md). */
 static uint64_t next_us(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
+    struct lane_energy *energy = energy_of(lane);
     return TICK_US + (uint64_t)(rng_unit(&energy->rng) * SPREAD_US);
 }
 
@@ -65,32 +74,28 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     struct lane *lane = context;
     tell_power(lane);
     gauge_tick(lane->gauge);
-    lanes_tick(lane->runner);
     /* Once for all who want to know (guard, load, memory): it costs the driver milliseconds, and shares of the multiprocessors are
      * told to the first who asks. */
-    if (!lane->energy.edged)
+    if (!lane->edged)
         gauge_users(lane->gauge);
-    lane_guard_tick(lane);
-    lane_memory_tick(lane);
+    OBSERVE(lane, look);
     int code = sd_event_source_set_time_relative(source, next_us(lane));
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-void lane_energy_begin(struct lane *lane)
+static void begin(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
+    struct lane_energy *energy = energy_of(lane);
     struct runner *runner = lane->runner;
     if (!lane->gauge && runner->request->gauge)
         lane_evidence(lane, "cpu_unchecked", mem_strdup("the meters could not be started: nothing was watched"));
     if (!lane->gauge)
         return;
-    energy->on = true;
-    energy->edged = energy->waiting = false;
+    lane->measured = true;
+    lane->edged = false;
     energy->mark_count = energy->gaps = 0;
-    step_marks_fini(&energy->steps);
     rng_seed(&energy->rng, (uint64_t)lane->attempt.start_ns);
     gauge_begin(lane->gauge, job_identity(lane->attempt.job));
-    lanes_attempt_begin(lane);
     int code = sd_event_add_time_relative(runner->loop, &energy->timer, CLOCK_MONOTONIC, TICK_US, TICK_ACCURACY_US,
                                           on_tick, lane);
     if (code < 0)
@@ -98,57 +103,48 @@ void lane_energy_begin(struct lane *lane)
                                   lane->experiment->id, -code));
 }
 
-void lane_energy_mark(struct lane *lane, const struct mark *mark)
+static void take_mark(struct lane *lane, const struct mark *mark)
 {
-    struct lane_energy *energy = &lane->energy;
-    if (!energy->on)
+    struct lane_energy *energy = energy_of(lane);
+    if (!lane->measured)
         return;
     energy->marks = mem_room(energy->marks, energy->mark_count, &energy->mark_capacity, sizeof *energy->marks);
     energy->marks[energy->mark_count++] = *mark;
     gauge_mark(lane->gauge);
 }
 
-void lane_energy_edge(struct lane *lane)
+static void edge(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
-    /* A job that is stopped has not ended yet. */
-    if (!energy->on || energy->edged || lane->attempt.end_ns == 0)
-        return;
-    energy->edged = true;
     gauge_edge(lane->gauge);
-    lane_guard_edge(lane);
 }
 
-void lane_energy_finish(struct lane *lane)
+static void answered(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
+    if (lane->phase != PHASE_READING || gauge_waiting(lane->gauge) > 0)
+        return;
+    lane_cancel_timer(lane);
+    lane_next(lane);
+}
+
+void phase_reading(struct lane *lane)
+{
+    struct lane_energy *energy = energy_of(lane);
     const struct job_usage *usage = &lane->attempt.usage;
     energy->timer = sd_event_source_disable_unref(energy->timer);
-    if (!energy->on) {
-        lane_guard_postflight(lane);
+    if (!lane->measured) {
+        lane_next(lane);
         return;
     }
-    lane_energy_edge(lane);
+    lane_edge(lane);
     gauge_end(lane->gauge, usage);
-    energy->waiting = true;
-    lane_after(lane, ANSWER_US, lane_guard_postflight);
-    lane_energy_look(lane);
+    lane_after(lane, ANSWER_US, lane_next);
+    answered(lane);
 }
 
-void lane_energy_look(struct lane *lane)
+static void take_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
 {
-    struct lane_energy *energy = &lane->energy;
-    if (!energy->waiting || gauge_waiting(lane->gauge) > 0)
-        return;
-    energy->waiting = false;
-    lane_cancel_timer(lane);
-    lane_guard_postflight(lane);
-}
-
-void lane_energy_gap(struct lane *lane, const char *label, const struct meter_gap *gap)
-{
-    struct lane_energy *energy = &lane->energy;
-    if (!energy->on || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
+    struct lane_energy *energy = energy_of(lane);
+    if (!lane->measured || gap->end_ns != 0 || energy->gaps++ >= GAPS_TOLD)
         return;
     double at_s = (double)(gap->start_ns - lane->attempt.start_ns) / (double)NS_PER_S;
     lane_evidence_at(lane, (struct lane_evidence_entry){
@@ -164,19 +160,19 @@ void lane_energy_gap(struct lane *lane, const char *label, const struct meter_ga
 static bool is_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
-    return lane->energy.on && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
+    return lane->measured && t_ns >= attempt->start_ns && (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
 static void say_file(struct lane *lane, bool failed_before)
 {
-    const struct energy_files *files = &lane->energy.files;
+    const struct energy_files *files = &energy_of(lane)->files;
     if (files->failed && !failed_before)
         lane_evidence(lane, "energy_file", mem_printf("the readings cannot be kept: %s", files->err.text));
 }
 
-void lane_energy_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
-    struct energy_files *files = &lane->energy.files;
+    struct energy_files *files = &energy_of(lane)->files;
     bool failed_before = files->failed;
     if (!is_within(lane, sample->t_ns))
         return;
@@ -184,11 +180,11 @@ void lane_energy_sample(struct lane *lane, const char *label, const struct gpu_s
     say_file(lane, failed_before);
 }
 
-void lane_energy_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
+static void take_counter(struct lane *lane, size_t domain, const char *name, const struct counter_reading *reading)
 {
-    struct energy_files *files = &lane->energy.files;
+    struct energy_files *files = &energy_of(lane)->files;
     bool failed_before = files->failed;
-    if (!lane->energy.on)
+    if (!lane->measured)
         return;
     energy_files_counter(files, lane->attempt.folder, lane->attempt.start_ns, domain, name, reading);
     say_file(lane, failed_before);
@@ -212,7 +208,7 @@ static void tell_device(struct lane *lane, const struct gauge_figures *device)
         lane_evidence(lane, "energy_disagrees",
                       mem_printf("%s: its counter says %.1f J, the integral of its power %.1f J", device->name,
                                  window->energy_j.value, window->integral_j.value));
-    if (window->covered_share < COVERED_ENOUGH && lane->energy.gaps == 0)
+    if (window->covered_share < COVERED_ENOUGH && energy_of(lane)->gaps == 0)
         lane_evidence(lane, "sampling_gap",
                       mem_printf("%s: only %.0f %% of the time was seen by its sensor", device->name,
                                  100 * window->covered_share));
@@ -223,9 +219,7 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
     struct text text = {0};
     for (size_t i = 0; i < result->device_count; i++)
         tell_device(lane, &result->devices[i]);
-    lane_guard_host(lane, &result->host);
-    lanes_tell_pressure(lane, &result->host, result->job.cpu_s);
-    lanes_tell_link(lane);
+    OBSERVE(lane, measured, result);
     enum host_use use = host_window_use(&result->host, &text);
     if (lane->runner->request->gauge->host && use != HOST_ALONE)
         lane_evidence(lane, use == HOST_SHARED ? "cpu_shared" : "cpu_unchecked", mem_strdup(text_get(&text)));
@@ -239,7 +233,7 @@ static void tell_result(struct lane *lane, const struct gauge_result *result)
 
 static json_t *measure(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
+    struct lane_energy *energy = energy_of(lane);
     const struct attempt *attempt = &lane->attempt;
     struct gauge *gauge = lane->gauge;
     struct gauge_result result;
@@ -256,7 +250,7 @@ static json_t *measure(struct lane *lane)
             lane, "sampling_gap",
             mem_printf("%zu readings at the end did not come within %d s", gauge_waiting(gauge), ANSWER_US / 1000000));
     gauge_measure(gauge, attempt->start_ns, attempt->end_ns, epochs, count, &result);
-    gauge_measure_steps(gauge, attempt->start_ns, attempt->end_ns, &energy->steps, &result);
+    gauge_measure_steps(gauge, attempt->start_ns, attempt->end_ns, lane_step_marks(lane), &result);
     tell_result(lane, &result);
     json_t *json = gauge_result_json(&result, epochs);
     gauge_result_fini(&result);
@@ -264,25 +258,38 @@ static json_t *measure(struct lane *lane)
     return json;
 }
 
-json_t *lane_energy_take(struct lane *lane)
+static json_t *end(struct lane *lane, json_t *ended)
 {
-    struct lane_energy *energy = &lane->energy;
-    if (!energy->on || lane->attempt.end_ns == 0)
+    struct lane_energy *energy = energy_of(lane);
+    (void)ended;
+    if (!lane->measured || lane->attempt.end_ns == 0)
         return json_null();
-    energy->waiting = false;
     json_t *json = measure(lane);
-    lanes_attempt_end(lane, json);
-    energy->on = false;
+    lane->measured = false;
     energy_files_close(&energy->files);
     return json;
 }
 
-void lane_energy_fini(struct lane *lane)
+static void fini(struct lane *lane)
 {
-    struct lane_energy *energy = &lane->energy;
+    struct lane_energy *energy = energy_of(lane);
     energy->timer = sd_event_source_disable_unref(energy->timer);
     energy_files_close(&energy->files);
     free(energy->marks);
-    step_marks_fini(&energy->steps);
-    *energy = (struct lane_energy){.files = {.gpu = -1, .cpu = -1}};
 }
+
+const struct observer energy_observer = {
+    .key = "energy",
+    .size = sizeof(struct lane_energy),
+    .init = init,
+    .fini = fini,
+    .prepare = prepare,
+    .begin = begin,
+    .mark = take_mark,
+    .edge = edge,
+    .end = end,
+    .gap = take_gap,
+    .sample = take_sample,
+    .counter = take_counter,
+    .answered = answered,
+};

@@ -1,8 +1,12 @@
-/* The CPU frequency governor that the plan wants for an experiment: asked of its keeper, awaited briefly. */
+/* What of the machine is to be as it was set while an attempt runs: the CPU frequency governor that the plan wants for an experiment,
+ * asked of its keeper and awaited briefly; and the locks on the GPUs. */
 #include "run/lane.h"
 
 #include "base/mem.h"
+#include "machine/gpu/lock.h"
 #include "machine/governor/governor_keeper.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -31,7 +35,7 @@ static void answered(struct lane *lane)
     governor->lane = NULL;
     lane_cancel_timer(lane);
     say_why(lane);
-    lane_prepare(lane);
+    lane_next(lane);
 }
 
 static void too_late(struct lane *lane)
@@ -90,18 +94,18 @@ static void look(struct lane *lane)
     answered(lane);
 }
 
-void lane_governor_set(struct lane *lane)
+void phase_governor(struct lane *lane)
 {
     const struct run_governor *means = lane->runner->request->governor;
     struct runner_governor *governor = &lane->runner->governor;
     /* Another lane has asked for the same: both go on when it is set. */
     if (governor->lane && !runner_halted(lane->runner)) {
-        lane_after(lane, PENDING_US, lane_governor_set);
+        lane_after(lane, PENDING_US, phase_governor);
         return;
     }
     bool known = same(governor->wanted, lane->experiment->governor) && !governor->why.text[0];
     if (!means || known || runner_halted(lane->runner)) {
-        lane_prepare(lane);
+        lane_next(lane);
         return;
     }
     governor->wanted = lane->experiment->governor;
@@ -112,7 +116,7 @@ void lane_governor_set(struct lane *lane)
         look(lane);
 }
 
-void lane_governor_tell(struct lane *lane)
+static void tell_not_set(struct lane *lane)
 {
     const struct runner_governor *governor = &lane->runner->governor;
     if (governor->wanted && governor->why.text[0])
@@ -121,16 +125,36 @@ void lane_governor_tell(struct lane *lane)
             mem_printf("the CPU governor \"%s\" was wanted and not set: %s", governor->wanted, governor->why.text));
 }
 
-void lane_governor_check(struct lane *lane)
+static json_t *check_governor(struct lane *lane, json_t *ended)
 {
+    (void)ended;
     const struct runner_governor *governor = &lane->runner->governor;
     char now[GOVERNOR_NAME_MAX];
     if (!governor->wanted || governor->why.text[0] || lane->attempt.end_ns == 0 ||
         !governor_read(lane->runner->request->governor->sysroot, now, NULL) || strcmp(now, governor->wanted) == 0)
-        return;
+        return NULL;
     lane_evidence(lane, "governor_changed",
                   mem_printf("the CPU governor \"%s\" was set, and somebody has changed it since: it is %s",
                              governor->wanted, now));
+    return NULL;
+}
+
+static void tell_locks(struct lane *lane)
+{
+    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
+    if (gpu->kind)
+        lane_evidence(lane, gpu->kind, mem_strdup(gpu->text));
+}
+
+/* Once more at the end: whoever can take a lock away does it while it is held. */
+static json_t *check_locks(struct lane *lane, json_t *ended)
+{
+    const struct run_gpu_locks *gpu = &lane->runner->request->gpu_locks;
+    struct err err = {0};
+    (void)ended;
+    if (lane->attempt.end_ns != 0 && gpu->locks && !gpu_locks_check(gpu->locks, &err))
+        lane_evidence(lane, "gpu_lock_untrusted", mem_strdup(err.text));
+    return NULL;
 }
 
 void lane_governor_fini(struct runner *runner)
@@ -138,3 +162,6 @@ void lane_governor_fini(struct runner *runner)
     runner->governor.source = sd_event_source_disable_unref(runner->governor.source);
     runner->governor.lane = NULL;
 }
+
+const struct observer governor_observer = {.started = tell_not_set, .end = check_governor};
+const struct observer locks_observer = {.started = tell_locks, .end = check_locks};

@@ -2,6 +2,7 @@
 #include "run/lane_guard.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -21,14 +22,20 @@ uint64_t guard_ended_ticks(const struct lane *lane)
     long ticks_per_s = sysconf(_SC_CLK_TCK);
     if (ticks_per_s <= 0 || lane->attempt.end_ns == 0)
         return UINT64_MAX;
-    return (uint64_t)((lane->attempt.end_ns + lane->asleep_ns) / (NS_PER_S / ticks_per_s));
+    return (uint64_t)((lane->attempt.end_ns + lane_asleep_ns(lane)) / (NS_PER_S / ticks_per_s));
 }
 
-void lane_guard_start(struct lane *lane, const struct gauge_options *options)
+struct lane_guard *guard_of(const struct lane *lane)
+{
+    struct lane_guard *guard = lane_state(lane, &guard_observer);
+    return guard->count > 0 ? guard : NULL;
+}
+
+static void take_meters(struct lane *lane, const struct gauge_options *options)
 {
     if (options->gpu_count == 0)
         return;
-    struct lane_guard *guard = mem_alloc(sizeof *guard);
+    struct lane_guard *guard = lane_state(lane, &guard_observer);
     guard->count = options->gpu_count;
     guard->devices = mem_array(guard->count, sizeof *guard->devices);
     guard->former.devices = mem_array(guard->count, sizeof *guard->former.devices);
@@ -36,12 +43,11 @@ void lane_guard_start(struct lane *lane, const struct gauge_options *options)
         guard->devices[i].label = options->gpus[i].label;
         guard->devices[i].vendor = options->gpus[i].vendor;
     }
-    lane->guard = guard;
 }
 
-void lane_guard_fini(struct lane *lane)
+static void fini(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (!guard)
         return;
     for (size_t i = 0; i < guard->count; i++) {
@@ -52,29 +58,27 @@ void lane_guard_fini(struct lane *lane)
     guard_people_fini(guard);
     free(guard->devices);
     free(guard->former.devices);
-    free(guard);
-    lane->guard = NULL;
 }
 
 static struct guard_device *device_of(const struct lane *lane, const char *label)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     for (size_t i = 0; guard && i < guard->count; i++)
         if (strcmp(guard->devices[i].label, label) == 0)
             return &guard->devices[i];
     return NULL;
 }
 
-void lane_guard_unavailable(struct lane *lane, const char *label)
+static void lose_meter(struct lane *lane, const char *label)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
         return;
     device->unavailable = true;
-    lane_guard_look(lane);
+    guard_look(lane);
 }
 
-void lane_guard_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
@@ -119,7 +123,7 @@ static bool all_answered(const struct lane_guard *guard)
 
 static void end_round(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     lane_step *step = guard->round_step;
     guard->round_step = NULL;
     lane_cancel_timer(lane);
@@ -130,7 +134,7 @@ static void end_round(struct lane *lane)
 
 void guard_ask(struct lane *lane, lane_step *step)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->round_step = step;
     guard->asked_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
@@ -141,7 +145,7 @@ void guard_ask(struct lane *lane, lane_step *step)
     lane_after(lane, guard_blind(guard) ? ANSWER_US / 30 : ANSWER_US, end_round);
 }
 
-void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct guard_device *device = device_of(lane, label);
     if (!device)
@@ -151,23 +155,23 @@ void lane_guard_users(struct lane *lane, const char *label, int64_t t_ns, const 
     device->answered = true;
     device->listed = users->told;
     device->deaf = false;
-    if ((!lane->guard->running && !lane->guard->alone) || device->seen_off)
+    if ((!guard_of(lane)->running && !guard_of(lane)->alone) || device->seen_off)
         return;
     device->looks++;
-    device->seen_off = lane->guard->edge_ns > 0 && t_ns >= lane->guard->edge_ns;
+    device->seen_off = guard_of(lane)->edge_ns > 0 && t_ns >= guard_of(lane)->edge_ns;
     for (size_t i = 0; i < device->user_count; i++)
         device->users[i].later = device->users[i].start_time > guard_ended_ticks(lane);
     struct guard_look look;
     guard_look_of(device, lane->attempt.start_ns, &look);
-    look.ended = lane->guard->edge_ns > 0;
+    look.ended = guard_of(lane)->edge_ns > 0;
     watch_take(&device->watch, &device->known, &look);
     for (const struct watch_span *span; (span = watch_news(&device->watch));)
         lane_say(lane, mem_printf("%s: %s", lane->experiment->id, span->text));
 }
 
-void lane_guard_look(struct lane *lane)
+void guard_look(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (guard && guard->waiting_edges)
         guard_idle_look(lane);
     else if (guard && guard->round_step && all_answered(guard) && !guard_blind(guard))
@@ -176,17 +180,23 @@ void lane_guard_look(struct lane *lane)
 
 void lane_guard_cancel(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
-    bool at_work = lane->phase == LANE_GUARDING;
+    struct lane_guard *guard = guard_of(lane);
     lane_cancel_timer(lane);
     if (!guard)
         return;
     guard->round_step = NULL;
     guard->waiting_edges = false;
-    if (!at_work)
+}
+
+void lane_guard_leave(struct lane *lane, enum lane_event event)
+{
+    struct lane_guard *guard = guard_of(lane);
+    (void)event;
+    if (!guard || !guard->at_work)
         return;
-    lane->phase = LANE_STEPPING;
-    guard->next(lane); /* which finds the run halted */
+    guard->at_work = false;
+    lane_guard_cancel(lane);
+    lane_next(lane); /* which finds out why */
 }
 
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next)
@@ -197,11 +207,6 @@ void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t
                                                       .data = data,
                                                       .lane = lane,
                                                       .next = next});
-}
-
-static json_t *reading_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
 }
 
 static json_t *bytes_json(struct reading reading)
@@ -217,10 +222,20 @@ json_t *guard_device_json(const struct guard_device *device)
     json_object_set_new(json, "device", json_string(device->label));
     json_object_set_new(json, "memory_bytes", bytes_json(of[GPU_MEMORY_USED_BYTES]));
     json_object_set_new(json, "empty_bytes", bytes_json(device->known.empty_bytes));
-    json_object_set_new(json, "power_w", reading_json(gpu_readings_power_w(readings)));
-    json_object_set_new(json, "utilisation_percent", reading_json(of[GPU_UTILISATION_PERCENT]));
-    json_object_set_new(json, "temperature_c", reading_json(of[GPU_TEMPERATURE_C]));
-    json_object_set_new(json, "sm_clock_mhz", reading_json(of[GPU_SM_CLOCK_MHZ]));
-    json_object_set_new(json, "memory_clock_mhz", reading_json(of[GPU_MEMORY_CLOCK_MHZ]));
+    json_object_set_new(json, "power_w", json_reading_or_null(gpu_readings_power_w(readings)));
+    json_object_set_new(json, "utilisation_percent", json_reading_or_null(of[GPU_UTILISATION_PERCENT]));
+    json_object_set_new(json, "temperature_c", json_reading_or_null(of[GPU_TEMPERATURE_C]));
+    json_object_set_new(json, "sm_clock_mhz", json_reading_or_null(of[GPU_SM_CLOCK_MHZ]));
+    json_object_set_new(json, "memory_clock_mhz", json_reading_or_null(of[GPU_MEMORY_CLOCK_MHZ]));
     return json;
 }
+
+const struct observer guard_observer = {
+    .size = sizeof(struct lane_guard),
+    .meters = take_meters,
+    .fini = fini,
+    .sample = take_sample,
+    .users = take_users,
+    .unavailable = lose_meter,
+    .answered = guard_look,
+};

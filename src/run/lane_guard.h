@@ -9,6 +9,8 @@
 #include "measure/guard/preflight.h"
 #include "measure/guard/watch.h"
 #include "run/lane.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 /* Somebody who was seen on a GPU. */
 struct guard_person {
@@ -60,7 +62,7 @@ struct lane_guard {
     size_t count;
     struct guard_person *people;
     size_t person_count, person_capacity;
-    lane_step *next;       /* what follows when the guard is done */
+    bool at_work;          /* before an attempt, or at the lane's end */
     lane_step *round_step; /* when all have answered; NULL: no round is on its way */
     int64_t asked_ns, begun_ns; /* the round; the preflight, postflight or pause */
     bool running;          /* an attempt is measured */
@@ -76,9 +78,11 @@ struct lane_guard {
     int64_t pending_ns;    /* since when */
     double planned_s;      /* the pause */
     struct guard_former former;
-    bool closing;          /* the last baseline: what follows is the end of the lane */
     uint64_t job_born;     /* start time of the job's init */
 };
+
+/* NULL: the lane has no GPU to guard. */
+struct lane_guard *guard_of(const struct lane *lane);
 
 /* A round: every GPU is asked for its readings and its processes; then step, or after a few seconds without those that
  * do not answer. (lane_guard.c) */
@@ -89,6 +93,8 @@ json_t *guard_device_json(const struct guard_device *device);
 void guard_record(struct lane *lane, int64_t experiment, int64_t attempt, json_t *data, lane_step *next);
 double guard_since_s(int64_t ns);
 uint64_t guard_ended_ticks(const struct lane *lane); /* when the command ended, as start times are counted */
+
+void guard_look(struct lane *lane); /* the meters have answered something */
 
 /* Who they are. (lane_guard_users.c) */
 void guard_users_take(struct lane *lane, struct guard_device *device, const struct gpu_users *users);

@@ -56,7 +56,7 @@ static struct guard_person *add(struct lane_guard *guard, struct guard_person pe
 
 static struct guard_person *meet(struct lane *lane, int32_t pid, uint64_t start_time)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_person *person = find(guard, pid, start_time);
     struct who who;
     if (person || !who_look(roots_of(lane)->proc, pid, &who))
@@ -108,7 +108,7 @@ void guard_users_take(struct lane *lane, struct guard_device *device, const stru
     }
     /* The list of people may have moved while it grew. */
     for (uint32_t i = 0; i < users->count; i++) {
-        const struct guard_person *person = find(lane->guard, device->users[i].pid, device->users[i].start_time);
+        const struct guard_person *person = find(guard_of(lane), device->users[i].pid, device->users[i].start_time);
         device->users[i].text = person ? person->text : "a process of unknown owner";
     }
     if (proc >= 0)
@@ -143,7 +143,7 @@ void guard_users_end_leftovers(struct lane *lane)
 {
     struct state *state = lane->runner->request->state;
     struct leftovers leftovers;
-    if (!state || !any_tagged(lane->guard))
+    if (!state || !any_tagged(guard_of(lane)))
         return;
     state_recover(state, RECOVERY_S, NULL, NULL, NULL);
     if (!leftovers_find(state, roots_of(lane), &leftovers, NULL))

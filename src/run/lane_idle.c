@@ -41,7 +41,7 @@ static struct reading power_of(const struct lane *lane, const char *label, int64
 
 static void measure(const struct lane *lane, struct guard_device *device)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     int64_t from_ns = guard->idle_from_ns, to_ns = guard->idle_to_ns, middle_ns = from_ns + (to_ns - from_ns) / 2;
     struct reading half_width, ignored;
     struct reading whole = power_of(lane, device->label, from_ns, to_ns, &half_width);
@@ -58,7 +58,7 @@ static void measure(const struct lane *lane, struct guard_device *device)
 
 static void measured(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->waiting_edges = false;
     for (size_t i = 0; i < guard->count; i++)
         measure(lane, &guard->devices[i]);
@@ -75,18 +75,18 @@ void guard_idle_look(struct lane *lane)
 
 static void end_window(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     guard->idle_to_ns = clock_monotonic_ns();
     gauge_edge(lane->gauge);
     guard->waiting_edges = true;
     lane_after(lane, ANSWER_US, measured);
-    lane_guard_look(lane);
+    guard_look(lane);
 }
 
 /* The driver keeps its samples for some seconds only. */
 static void tick(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     double left_s = window_s(lane) - guard_since_s(guard->idle_from_ns);
     if (left_s <= 0) {
         end_window(lane);
@@ -99,7 +99,7 @@ static void tick(struct lane *lane)
 
 bool guard_idle_begin(struct lane *lane, lane_step *done)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (window_s(lane) <= 0)
         return false;
     guard->idle_done = done;
@@ -126,7 +126,7 @@ json_t *guard_idle_json(const struct idle_window *window)
 /* Of the attempt that is about to be recorded. */
 void guard_former_take(struct lane *lane, const json_t *energy)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_former *former = &guard->former;
     const json_t *devices = json_object_get(energy, "devices");
     bool valid;
@@ -188,7 +188,7 @@ static bool is_unused(const struct lane_guard *guard, size_t i, const json_t *en
 
 void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_t *memory)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     AUTO_TEXT struct text text = {0};
     if (!guard || !guard->former.waits || lane->outcome != OUTCOME_SUCCEEDED || lane->experiment->parallel ||
         lane->attempt.plan->rules.cpu_only)
@@ -197,11 +197,6 @@ void guard_idle_tell_unused(struct lane *lane, const json_t *energy, const json_
         if (!is_unused(guard, i, energy, memory, &text))
             return;
     lane_evidence(lane, "gpu_unused", mem_strdup(text_get(&text)));
-}
-
-static json_t *number_json(struct reading reading)
-{
-    return reading.valid ? json_real(reading.value) : json_null();
 }
 
 static json_t *net_json(struct lane_guard *guard, bool *any)
@@ -215,8 +210,8 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
                                           device->half_width_j, former->duration_s);
         json_t *json = json_object();
         json_object_set_new(json, "device", json_string(guard->devices[i].label));
-        json_object_set_new(json, "net_of_bare_idle_j", number_json(net.energy_j));
-        json_object_set_new(json, "half_width_j", number_json(net.half_width_j));
+        json_object_set_new(json, "net_of_bare_idle_j", json_reading_or_null(net.energy_j));
+        json_object_set_new(json, "half_width_j", json_reading_or_null(net.half_width_j));
         json_object_set_new(json, "before", guard_idle_json(&device->before));
         json_object_set_new(json, "after", guard_idle_json(&guard->devices[i].idle));
         json_array_append_new(devices, json);
@@ -226,15 +221,15 @@ static json_t *net_json(struct lane_guard *guard, bool *any)
                                     variance.valid && net.half_width_j.valid};
     }
     json_object_set_new(data, "phase", json_string("net"));
-    json_object_set_new(data, "net_of_bare_idle_j", number_json(sum));
-    json_object_set_new(data, "half_width_j", number_json((struct reading){sqrt(variance.value), variance.valid}));
+    json_object_set_new(data, "net_of_bare_idle_j", json_reading_or_null(sum));
+    json_object_set_new(data, "half_width_j", json_reading_or_null((struct reading){sqrt(variance.value), variance.valid}));
     json_object_set_new(data, "devices", devices);
     return data;
 }
 
 void guard_idle_settle_former(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_former *former = &guard->former;
     bool any = false;
     if (!former->waits)
@@ -259,14 +254,14 @@ static void close_poll(struct lane *lane)
 
 static void close_end(struct lane *lane)
 {
-    lane->phase = LANE_STEPPING;
-    lane->guard->next(lane);
+    guard_of(lane)->at_work = false;
+    lane_next(lane);
 }
 
 /* The last window counts when its GPUs are free after it, and it was even. */
 static void close_judge(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = &lane->runner->plan->guard.preflight;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
@@ -288,7 +283,7 @@ static void close_window(struct lane *lane)
 
 static void close_looked(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool settled = true, over = guard_since_s(guard->begun_ns) > CLOSE_S * lane->runner->time_scale;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
@@ -304,20 +299,18 @@ static void close_looked(struct lane *lane)
         lane_after(lane, (uint64_t)(TICK_US * lane->runner->time_scale / 2), close_poll);
 }
 
-void lane_guard_close(struct lane *lane, lane_step *next)
+void phase_closing(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool wanted = guard && guard->former.waits && !lane_is_over(lane) && window_s(lane) > 0;
     bool proven_before = false;
     for (size_t i = 0; wanted && i < guard->count; i++)
         proven_before = proven_before || guard->former.devices[i].before.proven;
     if (!proven_before) {
-        next(lane);
+        lane_next(lane);
         return;
     }
-    lane->phase = LANE_GUARDING;
-    guard->next = next;
-    guard->closing = true;
+    guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     for (size_t i = 0; i < guard->count; i++)
         cooldown_begin(&guard->devices[i].cooldown);

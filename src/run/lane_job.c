@@ -3,8 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/guardian.h"
-#include "machine/state/state.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,9 +13,6 @@ enum { TIMEOUT_ACCURACY_US = 1000 };
 
 /* A command that was stopped for less did not feel it. */
 static const int64_t JOB_STOPPED_NS = 100 * NS_PER_MS;
-
-/* The next look for stopped processes comes when it costs less than a thousandth of the time. */
-static const int64_t LOOK_SHARE = 1000;
 
 static void watch_log_end(struct lane *lane)
 {
@@ -28,7 +24,6 @@ void lane_job_sources_fini(struct lane *lane)
     watch_log_end(lane);
     lane->job_source = sd_event_source_disable_unref(lane->job_source);
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    lane->fifo_source = sd_event_source_disable_unref(lane->fifo_source);
 }
 
 static void on_metric(void *context, const char *name, double number)
@@ -53,7 +48,7 @@ static void log_failed(struct lane *lane, const struct err *cause)
     struct err err = *cause;
     err_wrap(&err, "%s: training.log cannot be kept", lane->experiment->id);
     /* First the reason of this attempt, then the end of the run: the halt finds the lane stopping already. */
-    if (lane->phase == LANE_RUNNING)
+    if (lane->phase == PHASE_RUNNING)
         lane_stop(lane, STOP_LOG_ERROR);
     runner_break_disk(lane->runner, &err);
 }
@@ -72,32 +67,16 @@ static int on_log(sd_event_source *source, int fd, uint32_t events, void *contex
     return 0;
 }
 
-static struct reading since_start(const struct lane *lane, int64_t t_ns)
-{
-    return (struct reading){(double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
-}
-
-/* for_ns: 0: nobody counted. */
-static void tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
-{
-    struct text text = {0};
-    text_addf(&text, "%s was stopped", who);
-    if (for_ns)
-        text_addf(&text, " for %.1f s", (double)for_ns / (double)NS_PER_S);
-    lane->stopped_told = true;
-    lane_evidence(lane, "job_stopped", text_take(&text));
-}
-
 /* The command has ended; what it started may live on. */
 static void command_ended(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
     lane->job_source = sd_event_source_disable_unref(lane->job_source);
-    if (lane->phase != LANE_RUNNING)
+    if (lane->phase != PHASE_RUNNING)
         return;
     attempt->leftover_count = job_members(attempt->job, attempt->leftovers, ATTEMPT_MEMBERS_MAX);
     if (attempt->exit.stopped_ns >= JOB_STOPPED_NS)
-        tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
+        lane_tell_stopped(lane, "its main process", attempt->exit.stopped_ns);
     if (attempt->exit.init_stopped)
         lane_evidence(lane, "runner_stopped",
                       mem_strdup("the job's init was stopped for a while: its times may be wrong by that"));
@@ -123,7 +102,7 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    if (lane->phase != LANE_RUNNING)
+    if (lane->phase != PHASE_RUNNING)
         return 0;
     /* It may have ended in time, and this process have been stopped. */
     attempt_take_exit(attempt);
@@ -136,78 +115,11 @@ static int on_timeout(sd_event_source *source, uint64_t us, void *context)
     return 0;
 }
 
-/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
- * processes. */
-static void look_for_stopped(struct lane *lane)
-{
-    int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();
-    struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
-    struct job_member member;
-    if (lane->phase != LANE_RUNNING || lane->stopped_told || now_ns < lane->look_ns)
-        return;
-    for (size_t i = 0; i < 2 && !lane->stopped_told; i++)
-        if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
-            AUTO_FREE char *who =
-                mem_printf("%s%s (pid %d)", i ? "the background's " : "", member.command, (int)member.pid);
-            tell_stopped(lane, who, 0);
-        }
-    lane->look_ns = now_ns + LOOK_SHARE * (clock_thread_cpu_ns() - used_ns);
-}
-
-void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
-{
-    struct attempt *attempt = &lane->attempt;
-    if (lane->phase != LANE_RUNNING)
-        return;
-    attempt_take_exit(attempt);
-    if (attempt->end_ns)
-        attempt->log_until_ns = attempt->end_ns;
-    int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
-    if (from_ns < attempt->start_ns)
-        from_ns = attempt->start_ns;
-    if (end_ns <= from_ns)
-        return;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "runner_stopped",
-                               .text = mem_printf("this program was stopped, or got no processor, for up to %.1f s",
-                                                  (double)(to_ns - from_ns) / (double)NS_PER_S),
-                               .from_s = since_start(lane, from_ns),
-                               .to_s = since_start(lane, end_ns),
-                           });
-}
-
-void lane_unguarded(struct lane *lane, int64_t since_ns)
-{
-    int64_t now_ns = clock_monotonic_ns(), start_ns = lane->attempt.start_ns;
-    bool begun = start_ns != 0;
-    if (begun && since_ns < start_ns)
-        since_ns = start_ns;
-    AUTO_FREE char *layers = lane->attempt.job ? containment_describe(job_layers(lane->attempt.job)) : NULL;
-    lane_evidence_at(lane, (struct lane_evidence_entry){
-                               .kind = "guardian_absent",
-                               .text = mem_printf(
-                                   "no guardian for up to %.1f s: had this program been killed then, only other layers "
-                                   "(%s) would have ended the job",
-                                   (double)(now_ns - since_ns) / (double)NS_PER_S, layers ? layers : "those it has"),
-                               .from_s = begun ? since_start(lane, since_ns) : (struct reading){0},
-                               .to_s = begun ? since_start(lane, now_ns) : (struct reading){0},
-                           });
-}
-
-void lane_tick(struct lane *lane)
+static void check_limits(struct lane *lane)
 {
     double limit_s = lane->runner->plan->limits.cpu_time_s;
-    look_for_stopped(lane);
-    lane_marks_record(lane);
-    lane_background_tick(lane);
-    if (lane->phase != LANE_RUNNING || limit_s <= 0)
-        return;
-    attempt_take_usage(&lane->attempt);
-    if (!lane->attempt.usage.has_cpu || lane->attempt.usage.cpu_s <= limit_s)
-        return;
-    free(lane->attempt.detail);
-    lane->attempt.detail = mem_printf("used more than its limit of %g s of CPU time", limit_s);
-    lane_stop(lane, STOP_LIMIT);
+    if (lane->phase == PHASE_RUNNING && attempt_is_over_cpu_limit(&lane->attempt, limit_s))
+        lane_stop(lane, STOP_LIMIT);
 }
 
 /* Nothing of the command was executed yet: what was not to be had is the machine's, but for what the settings make private
@@ -235,20 +147,6 @@ static bool watch_job(struct lane *lane, struct err *err)
         code = sd_event_add_time_relative(loop, &lane->timeout_source, CLOCK_MONOTONIC, (uint64_t)(timeout_s * 1e6),
                                           TIMEOUT_ACCURACY_US, on_timeout, lane);
     return code >= 0 || err_set(err, "cannot watch the job (error %d)", -code);
-}
-
-/* Without guardian or state folder the other layers and the journal still hold: that is said, and the night goes on. */
-void lane_job_watch(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct err err = {0};
-    if (guardian && !guardian_watch(guardian, job_identity(job), &err))
-        runner_check_guardian(lane->runner);
-    if (guardian && lane->runner->unguarded_ns)
-        lane_say(lane, mem_printf("%s: the guardian does not watch this job: %s", lane->experiment->id, err.text));
-    struct state *state = lane->runner->request->state;
-    if (state && !state_job_born(state, job_identity(job), &err))
-        lane_say(lane, mem_printf("%s: this job is not in the state folder: %s", lane->experiment->id, err.text));
 }
 
 /* A limit that nothing holds must not be believed in. */
@@ -292,7 +190,7 @@ static void say_records(struct lane *lane)
 }
 
 /* EVENT_JOB_BORN is durable: whoever comes after us can find the job. */
-static void open_gate(struct lane *lane)
+void phase_gate(struct lane *lane)
 {
     struct err err = {0};
     if (lane_is_over(lane)) {
@@ -303,33 +201,37 @@ static void open_gate(struct lane *lane)
     say_memory(lane);
     say_cpus(lane);
     say_records(lane);
-    lane_guard_ready(lane);
+    OBSERVE(lane, ready);
     if (!attempt_open_gate(&lane->attempt, &lane->runner->plan->limits, on_metric, lane_marks_take, lane, &err) ||
         !watch_job(lane, &err)) {
         could_not_start(lane, &err);
         return;
     }
-    lane->phase = LANE_RUNNING;
-    lane->stopped_told = false;
-    lane->look_ns = 0;
-    runner_tick_soon(lane->runner);
-    lane_energy_begin(lane);
-    lane_load_beside(lane);
-    lane_memory_begin(lane);
-    lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
-    lane_governor_tell(lane);
-    if (lane->runner->request->gpu_locks.kind)
-        lane_evidence(lane, lane->runner->request->gpu_locks.kind, mem_strdup(lane->runner->request->gpu_locks.text));
-    lane_guard_begin(lane);
+    lane_next(lane);
 }
 
-void lane_job_start(struct lane *lane)
+void phase_running(struct lane *lane)
+{
+    runner_tick_soon(lane->runner);
+    OBSERVE(lane, begin);
+    lane_record(lane, EVENT_ATTEMPT_STARTED, attempt_started_json(&lane->attempt), NULL);
+    OBSERVE(lane, started);
+}
+
+void phase_job_event(struct lane *lane, enum lane_event event)
+{
+    if (event == LANE_LOST)
+        lane_lost_detail(lane);
+    lane_stop(lane, event == LANE_LOST ? STOP_GPU_LOST : STOP_INTERRUPTED);
+}
+
+void phase_opening(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
     if (lane_is_over(lane)) {
         lane->attempt.reason = lane_stop_reason(lane);
-        lane_attempt_ended(lane);
+        lane_enter(lane, PHASE_JUDGING);
         return;
     }
     bool opened = attempt_open_files(&lane->attempt, &err);
@@ -340,26 +242,22 @@ void lane_job_start(struct lane *lane)
     if (!opened) {
         runner_break_disk(runner, &err);
         lane->attempt.reason = STOP_INTERRUPTED;
-        lane_attempt_ended(lane);
+        lane_enter(lane, PHASE_JUDGING);
         return;
     }
-    if (lane->experiment->parallel)
-        lane_background_begin(lane);
-    else
-        lane_foreground_start(lane);
+    lane_next(lane);
 }
 
-void lane_foreground_start(struct lane *lane)
+void phase_birth(struct lane *lane)
 {
     struct runner *runner = lane->runner;
     struct err err = {0};
-    lane->phase = LANE_STEPPING;
-    lane_marks_make(lane);
-    lane_energy_prepare(lane);
-    lane_memory_prepare(lane);
+    OBSERVE(lane, prepare);
     if (!attempt_start_job(&lane->attempt, runner->request, &runner->plan->limits, runner->run_dir, &err)) {
         could_not_start(lane, &err);
         return;
     }
-    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), open_gate);
+    lane_record(lane, EVENT_JOB_BORN, attempt_born_json(&lane->attempt), lane_next);
 }
+
+const struct observer limits_observer = {.tick = check_limits};

@@ -17,6 +17,16 @@ static const int64_t ANSWER_MAX_NS = 2 * NS_PER_S;
 /* Less than this is no load: a percent of the multiprocessors' time; and memory where only the board's can be seen. */
 static const double SHARE_LEAST = 1, MEMORY_LEAST_BYTES = 16 << 20;
 
+static struct lane_load *load_of(const struct lane *lane)
+{
+    return lane_state(lane, &load_observer);
+}
+
+const struct lane_load *lane_load(const struct lane *lane)
+{
+    return load_of(lane);
+}
+
 static int64_t scaled_ns(const struct lane *lane, double seconds)
 {
     return (int64_t)(seconds * lane->runner->time_scale * (double)NS_PER_S);
@@ -47,9 +57,9 @@ static uint64_t next_us(struct lane *lane)
     struct load_times times = start_times(lane);
     int64_t half_us = times.set ? LOOK_US / 2 : times.hold_ns / 2000;
     int64_t us = half_us < LOOK_LEAST_US ? LOOK_LEAST_US : half_us > LOOK_US ? LOOK_US : half_us;
-    us += (int64_t)(rng_unit(&lane->load.rng) * (double)us / 8);
+    us += (int64_t)(rng_unit(&load_of(lane)->rng) * (double)us / 8);
     int64_t left_us =
-        times.set && !lane->load.beside ? (lane->load.begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000 : us;
+        times.set && !load_of(lane)->beside ? (load_of(lane)->begun_ns + times.wait_ns - clock_monotonic_ns()) / 1000 : us;
     return (uint64_t)(left_us > 0 && left_us < us ? left_us : us);
 }
 
@@ -64,9 +74,9 @@ static struct load_gpu *gpu_of(struct lane_load *load, const char *label)
     return gpu;
 }
 
-void lane_load_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     if (!load->on)
         return;
     struct load_gpu *gpu = gpu_of(load, label);
@@ -106,7 +116,7 @@ static bool find_role(const struct lane_load *load, pid_t pid, enum load_role *o
 
 static enum load_role role_of(struct lane *lane, pid_t pid)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     enum load_role role = LOAD_OTHER;
     if (find_role(load, pid, &role))
         return role;
@@ -118,9 +128,9 @@ static enum load_role role_of(struct lane *lane, pid_t pid)
     return role;
 }
 
-void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     double percent[3] = {0}, memory_bytes[3] = {0};
     bool shares = true;
     if (!load->on)
@@ -153,7 +163,7 @@ void lane_load_users(struct lane *lane, const char *label, int64_t t_ns, const s
 
 struct gpu_memory_told lane_load_told(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     struct gpu_memory_told most = {0};
     for (size_t i = 0; i < load->gpu_count; i++) {
         struct load_gpu *gpu = &load->gpus[i];
@@ -193,7 +203,7 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context);
 
 static void arm(struct lane *lane, uint64_t us)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     load->timer = sd_event_source_disable_unref(load->timer);
     int code = sd_event_add_time_relative(lane->runner->loop, &load->timer, CLOCK_MONOTONIC, us, LOOK_ACCURACY_US,
                                           on_timer, lane);
@@ -214,7 +224,7 @@ static int64_t alone_start_ns(const struct lane_load *load)
 
 static void measure_alone(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     int64_t start_ns = alone_start_ns(load), length_ns = load->alone_end_ns - start_ns;
     struct epoch slices[COLOCATED_SLICES];
     double power_w[COLOCATED_SLICES];
@@ -241,7 +251,7 @@ static void measure_alone(struct lane *lane)
 /* The time alone is over: its last readings are waited for, then the foreground comes. */
 static void end_alone(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     struct gauge *gauge = lane->gauge;
     if (gauge && !load->waiting) {
         load->waiting = true;
@@ -253,12 +263,12 @@ static void end_alone(struct lane *lane)
     }
     if (gauge)
         measure_alone(lane);
-    lane_foreground_start(lane);
+    lane_next(lane);
 }
 
 static void decide(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     struct load_times times = start_times(lane);
     int64_t now_ns = clock_monotonic_ns();
     load->verdict = load_decide(&load->alone_watch, &times, load->begun_ns, now_ns);
@@ -279,7 +289,7 @@ static void order_look(struct lane *lane)
 {
     struct gauge *gauge = lane->gauge;
     /* Beside the foreground lane_energy.c and lane_watch.c see to both. */
-    if (!gauge || lane->load.beside)
+    if (!gauge || load_of(lane)->beside)
         return;
     gauge_tick(gauge);
     gauge_users(gauge);
@@ -290,7 +300,7 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
     (void)source;
     (void)us;
     struct lane *lane = context;
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     bool loaded;
     load->timer = sd_event_source_disable_unref(load->timer);
     if (load->waiting && !load->beside) {
@@ -309,25 +319,25 @@ static int on_timer(sd_event_source *source, uint64_t us, void *context)
 
 void lane_load_prepare(struct lane *lane)
 {
-    lane->load.on = true;
-    rng_seed(&lane->load.rng, (uint64_t)clock_monotonic_ns());
+    load_of(lane)->on = true;
+    rng_seed(&load_of(lane)->rng, (uint64_t)clock_monotonic_ns());
     if (lane->gauge)
         gauge_prepare(lane->gauge);
 }
 
 void lane_load_begin(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     if (load->begun_ns != 0)
         return;
     load->begun_ns = clock_monotonic_ns();
-    lane_guard_alone(lane);
+    OBSERVE(lane, alone);
     arm(lane, next_us(lane));
 }
 
-void lane_load_beside(struct lane *lane)
+static void begin(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
+    struct lane_load *load = load_of(lane);
     if (!load->on)
         return;
     load->beside = true;
@@ -338,15 +348,15 @@ void lane_load_beside(struct lane *lane)
         arm(lane, next_us(lane));
 }
 
-void lane_load_end(struct lane *lane)
+static void stop(struct lane *lane)
 {
-    lane->load.timer = sd_event_source_disable_unref(lane->load.timer);
+    load_of(lane)->timer = sd_event_source_disable_unref(load_of(lane)->timer);
 }
 
-void lane_load_fini(struct lane *lane)
+static void over(struct lane *lane)
 {
-    struct lane_load *load = &lane->load;
-    lane_load_end(lane);
+    struct lane_load *load = load_of(lane);
+    stop(lane);
     for (size_t i = 0; i < load->gpu_count; i++) {
         free(load->gpus[i].label);
         colocated_trace_fini(&load->gpus[i].trace);
@@ -355,3 +365,13 @@ void lane_load_fini(struct lane *lane)
     free(load->members);
     *load = (struct lane_load){0};
 }
+
+const struct observer load_observer = {
+    .size = sizeof(struct lane_load),
+    .fini = over,
+    .begin = begin,
+    .stop = stop,
+    .over = over,
+    .sample = take_sample,
+    .users = take_users,
+};

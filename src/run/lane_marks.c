@@ -3,35 +3,71 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "measure/step_power.h"
 
 #include <sys/epoll.h>
 
 enum { DRAIN_READS_MAX = 16 };
 
-void lane_marks_make(struct lane *lane)
+struct lane_marks {
+    sd_event_source *fifo_source;
+    int64_t recorded_ns; /* when one was recorded as it came */
+    struct step_marks steps; /* of the attempt; never journaled */
+};
+
+static struct lane_marks *marks_of(const struct lane *lane)
+{
+    return lane_state(lane, &marks_observer);
+}
+
+struct step_marks *lane_step_marks(const struct lane *lane)
+{
+    return &marks_of(lane)->steps;
+}
+
+static void prepare(struct lane *lane)
 {
     struct err err = {0};
+    step_marks_fini(&marks_of(lane)->steps);
     if (attempt_make_fifo(&lane->attempt, lane->runner->request, &err) || lane->runner->fifo_said)
         return;
     lane->runner->fifo_said = true;
     lane_say(lane, mem_printf("%s: no $TARE_MARKS, marks come from the log only: %s", lane->experiment->id, err.text));
 }
 
+static json_t *mark_json(const struct mark *mark)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "name", json_string(mark->name));
+    json_object_set_new(json, "label", mark->label[0] ? json_string(mark->label) : json_null());
+    json_object_set_new(json, "at", json_string(mark->is_end ? "end" : "start"));
+    json_object_set_new(json, "t_ns", json_integer(mark->t_ns));
+    json_object_set_new(json, "source", json_string(mark_source_name(mark->source)));
+    return json;
+}
+
+static void record(struct lane *lane)
+{
+    struct marks *marks = &lane->attempt.marks;
+    for (size_t i = 0; i < marks->pending_count; i++)
+        lane_record(lane, EVENT_MARK, mark_json(&marks->pending[i]), NULL);
+    marks_clear(marks);
+}
+
 void lane_marks_take(void *context, const struct mark *mark)
 {
     struct lane *lane = context;
     struct attempt *attempt = &lane->attempt;
-    if (step_marks_take(&lane->energy.steps, mark)) /* many: neither journaled nor epochs */
+    if (step_marks_take(&marks_of(lane)->steps, mark)) /* many: neither journaled nor epochs */
         return;
     enum mark_fate fate = marks_take(&attempt->marks, mark, clock_monotonic_ns());
     if (fate == MARK_TAKEN) {
         int64_t now_ns = clock_monotonic_ns();
-        lane_energy_mark(lane, mark);
-        lane_memory_mark(lane, mark);
+        OBSERVE(lane, mark, mark);
         /* Most come alone, and a tick may be far; those of a burst wait for it. */
-        if (now_ns - lane->marks_recorded_ns >= NS_PER_S) {
-            lane->marks_recorded_ns = now_ns;
-            lane_marks_record(lane);
+        if (now_ns - marks_of(lane)->recorded_ns >= NS_PER_S) {
+            marks_of(lane)->recorded_ns = now_ns;
+            record(lane);
         }
     }
     if (fate != MARK_LIMITED || attempt->marks_limit_said)
@@ -56,32 +92,26 @@ static int on_fifo(sd_event_source *source, int fd, uint32_t events, void *conte
 int lane_marks_watch(struct lane *lane)
 {
     struct mark_fifo *fifo = lane->attempt.fifo;
-    return fifo ? sd_event_add_io(lane->runner->loop, &lane->fifo_source, mark_fifo_fd(fifo), EPOLLIN, on_fifo, lane)
+    return fifo ? sd_event_add_io(lane->runner->loop, &marks_of(lane)->fifo_source, mark_fifo_fd(fifo), EPOLLIN, on_fifo, lane)
                 : 0;
 }
 
-static json_t *mark_json(const struct mark *mark)
+static void unwatch(struct lane *lane)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "name", json_string(mark->name));
-    json_object_set_new(json, "label", mark->label[0] ? json_string(mark->label) : json_null());
-    json_object_set_new(json, "at", json_string(mark->is_end ? "end" : "start"));
-    json_object_set_new(json, "t_ns", json_integer(mark->t_ns));
-    json_object_set_new(json, "source", json_string(mark_source_name(mark->source)));
-    return json;
+    struct lane_marks *marks = marks_of(lane);
+    marks->fifo_source = sd_event_source_disable_unref(marks->fifo_source);
 }
 
-void lane_marks_record(struct lane *lane)
+static void fini(struct lane *lane)
 {
-    struct marks *marks = &lane->attempt.marks;
-    for (size_t i = 0; i < marks->pending_count; i++)
-        lane_record(lane, EVENT_MARK, mark_json(&marks->pending[i]), NULL);
-    marks_clear(marks);
+    unwatch(lane);
+    step_marks_fini(&marks_of(lane)->steps);
 }
 
 void lane_marks_end(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
+    unwatch(lane);
     int64_t now_ns = clock_monotonic_ns();
     /* Bounded, as the log's end is: a process that is none of the job's may write for ever. A job whose gate never opened
      * has marked nothing. */
@@ -94,7 +124,7 @@ void lane_marks_end(struct lane *lane)
         mark_fifo_free(attempt->fifo);
         attempt->fifo = NULL;
     }
-    lane_marks_record(lane);
+    record(lane);
 }
 
 void lane_marks_doubt(struct lane *lane)
@@ -108,3 +138,10 @@ void lane_marks_doubt(struct lane *lane)
                                       lane->experiment->id, name, name));
     }
 }
+
+const struct observer marks_observer = {
+    .size = sizeof(struct lane_marks),
+    .fini = fini,
+    .prepare = prepare,
+    .tick = record,
+};

@@ -27,7 +27,7 @@ static void ask_again(struct lane *lane)
 
 static void find(const struct lane *lane, struct guard_findings *out)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_look look;
         guard_look_of(&guard->devices[i], guard->asked_ns, &look);
@@ -79,7 +79,7 @@ static void keep_coolest(struct guard_device *device, int64_t asked_ns)
 /* Why there will be no energy net of the idle draw. */
 static void tell_no_baseline(const struct lane *lane, struct guard_findings *out)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     bool wanted = settings_of(lane)->baseline_s > 0;
     for (size_t i = 0; wanted && i < guard->count; i++) {
         const struct guard_device *device = &guard->devices[i];
@@ -96,7 +96,7 @@ static void tell_no_baseline(const struct lane *lane, struct guard_findings *out
 /* What there is to say goes to the journal; the attempt follows. */
 static void finish(struct lane *lane, const struct guard_findings *findings)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool clear = !guard_findings_block(findings);
     json_t *data = json_object(), *devices = json_array();
     guard_findings_fini(&guard->pending);
@@ -123,8 +123,8 @@ static void finish(struct lane *lane, const struct guard_findings *findings)
     json_object_set_new(data, "text", text ? json_string(text) : json_null());
     int64_t number = (int64_t)lane->experiment->number;
     int64_t before = store_experiment(lane->runner->request->store, lane->experiment->number)->attempts;
-    lane->phase = LANE_STEPPING;
-    guard_record(lane, number, before + 1, data, guard->next);
+    guard->at_work = false;
+    guard_record(lane, number, before + 1, data, lane_next);
 }
 
 /* Nobody's energies are believed to be net of an idle draw that was not measured. */
@@ -137,7 +137,7 @@ static void forget_idle(struct lane_guard *guard)
 /* Are they still free, now that they were measured? */
 static void after_idle(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     struct guard_findings findings = {0};
     find(lane, &findings);
     bool clear = !guard_findings_block(&findings), even = true;
@@ -171,7 +171,7 @@ static void look_again(struct lane *lane)
 
 static void say_wait(struct lane *lane, const struct guard_findings *findings)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = settings_of(lane);
     /* Not for what is gone in a moment. */
     if (guard->said || guard_since_s(guard->begun_ns) < 1 || settings->policy != PREFLIGHT_WAIT)
@@ -189,15 +189,15 @@ static void refuse(struct lane *lane, const struct guard_findings *findings)
     AUTO_FREE char *text = guard_findings_text(findings);
     AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
     err_set(&err, "%s is not begun: %s; go on with --resume %s when that is over", lane->experiment->id, text, typed);
-    lane->phase = LANE_STEPPING;
+    guard_of(lane)->at_work = false;
     runner_break(lane->runner, &err);
-    lane->guard->next(lane); /* which finds the run halted */
+    lane_next(lane); /* which finds the run halted */
 }
 
 /* All have answered, or were given up. */
 static void looked(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     const struct preflight_settings *settings = settings_of(lane);
     struct guard_findings findings = {0};
     double looked_s = guard_since_s(guard->begun_ns);
@@ -227,18 +227,17 @@ static void poll(struct lane *lane)
     guard_ask(lane, looked);
 }
 
-void lane_guard_preflight(struct lane *lane, lane_step *next)
+void lane_guard_preflight(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     if (!guard || lane_is_over(lane)) {
-        next(lane);
+        lane_next(lane);
         return;
     }
-    lane->phase = LANE_GUARDING;
-    guard->next = next;
+    guard->at_work = true;
     guard->begun_ns = clock_monotonic_ns();
     guard->waited_s = 0;
-    guard->said = guard->closing = false;
+    guard->said = false;
     forget_idle(guard);
     poll(lane);
 }

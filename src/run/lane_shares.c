@@ -122,7 +122,7 @@ static json_t *split_json(const struct lane_load *load, const struct gauge_resul
 /* Of the GPU on which the background had most. */
 static json_t *looks_json(const struct lane *lane)
 {
-    const struct lane_load *load = &lane->load;
+    const struct lane_load *load = lane_load(lane);
     const struct colocated_trace *trace = NULL;
     double most = -1;
     for (size_t i = 0; i < load->gpu_count; i++)
@@ -154,7 +154,7 @@ static json_t *looks_json(const struct lane *lane)
 /* The foreground ran, and the background was not what it should have been. */
 static void tell_stall(struct lane *lane)
 {
-    const struct lane_load *load = &lane->load;
+    const struct lane_load *load = lane_load(lane);
     double share;
     if (load->verdict == LOAD_HELD && load_share(&load->beside_watch, &share) && share < LOAD_ENOUGH)
         lane_evidence_at(lane, (struct lane_evidence_entry){
@@ -167,11 +167,14 @@ static void tell_stall(struct lane *lane)
                                });
 }
 
-json_t *lane_shares_take(struct lane *lane)
+static json_t *end(struct lane *lane, json_t *ended)
 {
+    (void)ended;
+    if (!lane->experiment->parallel)
+        return NULL;
     const struct attempt *attempt = &lane->attempt;
-    const struct lane_load *load = &lane->load;
-    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->gauge && lane->energy.on;
+    const struct lane_load *load = lane_load(lane);
+    bool measured = attempt->gate_open && attempt->end_ns > 0 && lane->gauge && lane->measured;
     struct gauge_result result = {0};
     json_t *json = json_object();
     json_t *background = lane_background_json(lane);
@@ -191,3 +194,5 @@ json_t *lane_shares_take(struct lane *lane)
     gauge_result_fini(&result);
     return json;
 }
+
+const struct observer shares_observer = {.key = "parallel", .end = end};

@@ -3,13 +3,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/shell_words.h"
-#include "machine/contain/guardian.h"
 #include "run/aftermath.h"
-#include "machine/state/state.h"
+#include "run/phases.h"
 #include "tare_build.h"
 
-#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,57 +19,10 @@ enum {
     GRACE_POLL_MAX_US = 100000,
 };
 
-void lane_job_release(struct lane *lane, const struct job *job)
-{
-    struct guardian *guardian = lane->runner->request->guardian;
-    struct state *state = lane->runner->request->state;
-    if (guardian)
-        guardian_release(guardian, job_identity(job));
-    if (state)
-        state_job_gone(state, job_identity(job), NULL);
-}
-
 static void unguard(struct lane *lane, const struct attempt *attempt)
 {
     if (attempt->job && attempt->survivor_count == 0 && !attempt->unproven)
         lane_job_release(lane, attempt->job);
-}
-
-static json_t *seconds_json(struct reading seconds)
-{
-    return seconds.valid ? json_real(round(seconds.value * 1000) / 1000) : json_null();
-}
-
-void lane_evidence_at(struct lane *lane, struct lane_evidence_entry entry)
-{
-    json_t *data = json_object();
-    lane_checks_note(lane, &entry);
-    json_object_set_new(data, "kind", json_string(entry.kind));
-    json_object_set_new(data, "text", json_string(entry.text));
-    json_object_set_new(data, "experiments", entry.experiments ? entry.experiments : json_array());
-    json_object_set_new(data, "pids", entry.pids ? entry.pids : json_array());
-    json_object_set_new(data, "device", entry.device ? json_string(entry.device) : json_null());
-    json_object_set_new(data, "from_s", seconds_json(entry.from_s));
-    json_object_set_new(data, "to_s", seconds_json(entry.to_s));
-    lane_record(lane, EVENT_EVIDENCE, data, NULL);
-    free(entry.text);
-}
-
-void lane_evidence(struct lane *lane, const char *kind, char *text)
-{
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = kind, .text = text});
-}
-
-void lane_break_unkillable(struct lane *lane, const struct attempt *attempt)
-{
-    struct err err;
-    AUTO_FREE char *names = attempt_members_text(attempt->survivors, attempt->survivor_count);
-    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
-    err_set(&err,
-            "%s: still alive after SIGKILL: %s; '" TARE_NAME " clean' shows what is left, go on with --resume %s when it "
-            "is gone",
-            lane->experiment->id, names, typed);
-    runner_break(lane->runner, &err);
 }
 
 static void record_members(struct lane *lane, const struct attempt *attempt)
@@ -177,7 +127,6 @@ static void say_log(struct lane *lane)
 static void proven(struct lane *lane, double seconds)
 {
     struct attempt *attempt = &lane->attempt;
-    lane->phase = LANE_STEPPING;
     attempt_take_exit(attempt);
     if (attempt->end_ns == 0)
         attempt->end_ns = clock_monotonic_ns();
@@ -198,7 +147,7 @@ static void proven(struct lane *lane, double seconds)
     record_aftermath(lane);
     if (attempt->gate_open && lane->runner->unguarded_ns)
         lane_unguarded(lane, lane->runner->unguarded_ns);
-    lane_energy_finish(lane);
+    lane_next(lane);
 }
 
 static bool prove_one(struct attempt *attempt)
@@ -231,12 +180,11 @@ static void kill_one(struct attempt *attempt)
         job_kill(attempt->job);
 }
 
-void lane_kill(struct lane *lane)
+void phase_proving(struct lane *lane)
 {
     lane_cancel_timer(lane);
     kill_one(&lane->attempt);
     kill_one(&lane->background.loop);
-    lane->phase = LANE_PROVING;
     lane->proof_start_ns = clock_monotonic_ns();
     lane->poll_us = PROOF_POLL_US;
     prove(lane);
@@ -252,7 +200,7 @@ static void grace(struct lane *lane)
     bool foreground =
         !attempt->job || !attempt->gate_open || (attempt->exit.ended && job_members(attempt->job, members, 1) == 0);
     if (over || (foreground && lane_background_quiet(lane))) {
-        lane_kill(lane);
+        lane_enter(lane, PHASE_PROVING);
         return;
     }
     lane_after(lane, lane->poll_us, grace);
@@ -263,14 +211,14 @@ static void grace(struct lane *lane)
 static void end_job(struct lane *lane)
 {
     struct attempt *attempt = &lane->attempt;
-    if (lane->phase != LANE_STOPPING)
+    if (lane->phase != PHASE_STOPPING)
         return; /* killed meanwhile, by a second signal */
     struct attempt *background = &lane->background.loop;
     bool nobody = attempt->reason == STOP_EXITED && attempt->leftover_count == 0;
     bool foreground = attempt->gate_open && !nobody;
     bool beside = background->job && background->gate_open;
     if ((!foreground && !beside) || lane->runner->kill_now) {
-        lane_kill(lane);
+        lane_enter(lane, PHASE_PROVING);
         return;
     }
     if (foreground)
@@ -282,19 +230,22 @@ static void end_job(struct lane *lane)
     grace(lane);
 }
 
-void lane_stop(struct lane *lane, enum stop_reason reason)
+void phase_stopping(struct lane *lane)
 {
-    lane->phase = LANE_STOPPING;
-    lane->attempt.reason = reason;
-    lane_background_halt(lane);
-    lane_load_end(lane);
+    OBSERVE(lane, stop);
     if (!lane->attempt.job && !lane_background_was_born(lane)) {
-        lane_attempt_ended(lane); /* there is nothing to stop */
+        lane_enter(lane, PHASE_JUDGING); /* there is nothing to stop */
         return;
     }
     lane->timeout_source = sd_event_source_disable_unref(lane->timeout_source);
-    lane_energy_edge(lane);
+    lane_edge(lane);
     json_t *data = json_object();
-    json_object_set_new(data, "reason", json_string(stop_reason_name(reason)));
+    json_object_set_new(data, "reason", json_string(stop_reason_name(lane->attempt.reason)));
     lane_record(lane, EVENT_ATTEMPT_STOPPING, data, end_job);
+}
+
+void phase_stopping_event(struct lane *lane, enum lane_event event)
+{
+    if (event == LANE_HALTED && lane->runner->kill_now)
+        lane_enter(lane, PHASE_PROVING);
 }

@@ -2,58 +2,14 @@
  * again. */
 #include "base/shell_words.h"
 #include "run/lane_guard.h"
-#include "run/lanes.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* Between two looks for the memory to come back; the first comes at once. */
 enum { POLL_US = 50000 };
-
-/* A machine that slept less than this did not sleep: two clocks are read one after the other. */
-static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
-
-/* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
-static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
-
-/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
- * for a moment. */
-static const double PRESSURE_LEAST_S = 1;
-
-/* Of one that never began, nothing. */
-static struct reading from_start(const struct lane *lane, int64_t ns)
-{
-    if (lane->attempt.start_ns == 0)
-        return (struct reading){0};
-    return (struct reading){(double)(ns - lane->attempt.start_ns) / (double)NS_PER_S, true};
-}
-
-/* How long the machine has slept since boot. */
-static int64_t asleep_ns(void)
-{
-    struct timespec boot;
-    int64_t now_ns = clock_monotonic_ns();
-    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
-        return 0;
-    return boot.tv_sec * NS_PER_S + boot.tv_nsec - now_ns;
-}
-
-static void look_for_sleep(struct lane *lane)
-{
-    int64_t now_ns = clock_monotonic_ns(), asleep = asleep_ns(), more = asleep - lane->asleep_ns;
-    if (more > ASLEEP_NS)
-        lane_evidence_at(lane, (struct lane_evidence_entry){
-                                   .kind = "suspend",
-                                   .text = mem_printf("the machine slept for %.1f s", (double)more / (double)NS_PER_S),
-                                   .from_s = from_start(lane, lane->awake_ns),
-                                   .to_s = from_start(lane, now_ns),
-                               });
-    lane->asleep_ns = asleep;
-    lane->awake_ns = now_ns;
-}
 
 static json_t *pids_json(const int32_t *pids, size_t count)
 {
@@ -66,29 +22,22 @@ static json_t *pids_json(const int32_t *pids, size_t count)
 /* What was found before it began. */
 static void tell_pending(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     for (size_t i = 0; i < guard->pending.count; i++) {
         struct guard_finding *finding = &guard->pending.items[i];
         lane_evidence_at(lane, (struct lane_evidence_entry){
                                    .kind = finding->kind,
                                    .text = mem_strdup(finding->text),
                                    .pids = pids_json(finding->pids, finding->pid_count),
-                                   .from_s = from_start(lane, guard->pending_ns),
+                                   .from_s = lane_since_start(lane, guard->pending_ns),
                                });
     }
     guard_findings_fini(&guard->pending);
 }
 
-/* What is slept from now on is slept while it is measured. */
-void lane_guard_ready(struct lane *lane)
-{
-    lane->awake_ns = clock_monotonic_ns();
-    lane->asleep_ns = asleep_ns();
-}
-
 static void begin_watching(struct lane *lane, int64_t start_ns)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     double tolerance = (double)lane->runner->plan->guard.preflight.memory_bytes;
     for (size_t i = 0; i < guard->count; i++) {
         struct guard_device *device = &guard->devices[i];
@@ -105,18 +54,17 @@ static void begin_watching(struct lane *lane, int64_t start_ns)
                                                      : job_identity(lane->attempt.job)->start_time;
 }
 
-void lane_guard_alone(struct lane *lane)
+static void alone(struct lane *lane)
 {
-    if (!lane->guard)
+    if (!guard_of(lane))
         return;
-    lane->guard->alone = true;
+    guard_of(lane)->alone = true;
     begin_watching(lane, clock_monotonic_ns());
 }
 
-void lane_guard_begin(struct lane *lane)
+static void started(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
-    lane->awake_ns = lane->attempt.start_ns;
+    struct lane_guard *guard = guard_of(lane);
     if (!guard)
         return;
     /* What was seen beside a background that was alone stays evidence. */
@@ -127,15 +75,9 @@ void lane_guard_begin(struct lane *lane)
     tell_pending(lane);
 }
 
-void lane_guard_tick(struct lane *lane)
+static void edge(struct lane *lane)
 {
-    look_for_sleep(lane);
-}
-
-void lane_guard_edge(struct lane *lane)
-{
-    struct lane_guard *guard = lane->guard;
-    look_for_sleep(lane);
+    struct lane_guard *guard = guard_of(lane);
     if (!guard || !guard->running)
         return;
     guard->edge_ns = clock_monotonic_ns();
@@ -144,33 +86,14 @@ void lane_guard_edge(struct lane *lane)
     gauge_users(lane->gauge);
 }
 
-void lane_guard_host(struct lane *lane, const struct host_window *host)
+static json_t *end(struct lane *lane, json_t *ended)
 {
-    struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
-    struct reading io = host->pressure[HOST_IO].full_share;
-    double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
-    bool memory =
-        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
-    bool disk = io.valid && part * io.value > FULL_IO_SHARE;
-    if (!memory && !disk)
-        return;
-    struct text text = {0};
-    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
-              100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
-    json_t *others = lanes_add_others(lane, &text);
-    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
-                                                        .experiments = others,
-                                                        .text = text_take(&text),
-                                                        .from_s = {0, true},
-                                                        .to_s = {host->duration_s, true}});
-}
-
-void lane_guard_ended(struct lane *lane, const json_t *energy, const json_t *memory)
-{
-    if (!lane->guard)
-        return;
-    guard_former_take(lane, energy);
-    guard_idle_tell_unused(lane, energy, memory);
+    const json_t *energy = json_object_get(ended, "energy");
+    if (guard_of(lane)) {
+        guard_former_take(lane, energy);
+        guard_idle_tell_unused(lane, energy, json_object_get(ended, "memory"));
+    }
+    return NULL;
 }
 
 static void tell_spans(struct lane *lane, struct guard_device *device)
@@ -188,8 +111,8 @@ static void tell_spans(struct lane *lane, struct guard_device *device)
                                    .device = device->label,
                                    .text = text,
                                    .pids = pids_json(&span->pid, span->pid ? 1 : 0),
-                                   .from_s = from_start(lane, span->from_ns),
-                                   .to_s = from_start(lane, span->to_ns),
+                                   .from_s = lane_since_start(lane, span->from_ns),
+                                   .to_s = lane_since_start(lane, span->to_ns),
                                });
     }
     watch_fini(watch);
@@ -229,7 +152,7 @@ static void add_cleanup(struct text *text, const struct guard_device *device)
 
 static void tell_postflight(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     json_t *data = json_object(), *devices = json_array();
     struct text text = {0};
     for (size_t i = 0; i < guard->count; i++) {
@@ -245,7 +168,7 @@ static void tell_postflight(struct lane *lane)
 
 static void judge(struct lane *lane, struct guard_device *device, struct guard_findings *findings)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     const struct plan *plan = lane->runner->plan;
     struct postflight_times times = {.born = guard->job_born, .ended = guard_ended_ticks(lane)};
     struct guard_look look;
@@ -268,7 +191,7 @@ static void poll(struct lane *lane)
 
 static void look(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
+    struct lane_guard *guard = guard_of(lane);
     bool waits = false;
     struct guard_findings *found = mem_array(guard->count, sizeof *found);
     for (size_t i = 0; i < guard->count; i++) {
@@ -283,7 +206,7 @@ static void look(struct lane *lane)
                                                                 .device = guard->devices[i].label,
                                                                 .text = mem_strdup(finding->text),
                                                                 .pids = pids_json(finding->pids, finding->pid_count),
-                                                                .from_s = from_start(lane, lane->attempt.end_ns)});
+                                                                .from_s = lane_since_start(lane, lane->attempt.end_ns)});
         }
     }
     for (size_t i = 0; i < guard->count; i++)
@@ -294,15 +217,14 @@ static void look(struct lane *lane)
         return;
     }
     tell_postflight(lane);
-    lane_attempt_ended(lane);
+    lane_next(lane);
 }
 
-void lane_guard_postflight(struct lane *lane)
+void phase_postflight(struct lane *lane)
 {
-    struct lane_guard *guard = lane->guard;
-    lane->energy.waiting = false;
+    struct lane_guard *guard = guard_of(lane);
     if (!guard || (!guard->running && !guard->alone)) {
-        lane_attempt_ended(lane);
+        lane_next(lane);
         return;
     }
     for (size_t i = 0; guard->edge_ns == 0 && i < guard->count; i++)
@@ -314,7 +236,7 @@ void lane_guard_postflight(struct lane *lane)
 
 bool lane_guard_refuses(struct lane *lane)
 {
-    const struct lane_guard *guard = lane->guard;
+    const struct lane_guard *guard = guard_of(lane);
     struct err err;
     for (size_t i = 0; guard && i < guard->count; i++) {
         if (!guard->devices[i].quarantined)
@@ -334,3 +256,5 @@ bool lane_guard_refuses(struct lane *lane)
     }
     return false;
 }
+
+const struct observer watch_observer = {.alone = alone, .started = started, .edge = edge, .end = end};

@@ -1,11 +1,24 @@
-#include "run/lanes.h"
+/* What several lanes come to together: whose the processors' energy was, and how long each lane worked. Nothing where there is one. */
+#include "run/lane.h"
 
 #include "base/clock.h"
 #include "base/value.h"
-#include "run/lane.h"
 
 /* Lanes tick at their own moments: one division a second is enough for all. */
 static const int64_t APART_NS = 900 * NS_PER_MS;
+
+/* What a lane has done in this session. */
+struct lane_tally {
+    int64_t attempts;
+    double busy_s;               /* jobs ran */
+    int64_t attributed_mj;       /* of the CPU packages, to its attempts */
+    int64_t share_from_mj, total_from_mj; /* when the attempt began */
+};
+
+static struct lane_tally *tally_of(const struct lane *lane)
+{
+    return lane_state(lane, &split_observer);
+}
 
 static struct host_meter *host_of(const struct runner *runner)
 {
@@ -26,16 +39,18 @@ void lanes_fini(struct runner *runner)
     links_fini(&runner->links);
 }
 
-void lanes_edge(struct runner *runner)
+/* Soon or not, at the edges of a job. */
+static void edge(struct runner *runner)
 {
     if (runner->split.begun)
         cpu_split_step(&runner->split, host_of(runner));
 }
 
-void lanes_tick(struct runner *runner)
+static void look(struct lane *lane)
 {
+    struct runner *runner = lane->runner;
     if (runner->split.begun && clock_monotonic_ns() - runner->split.stepped_ns > APART_NS)
-        lanes_edge(runner);
+        edge(runner);
 }
 
 static int64_t part_mj(const struct lane *lane)
@@ -44,47 +59,53 @@ static int64_t part_mj(const struct lane *lane)
     return lane->gauge && gauge_reader(lane->gauge) < split->count ? split->parts_mj[gauge_reader(lane->gauge)] : 0;
 }
 
-void lanes_attempt_begin(struct lane *lane)
+static void begin(struct lane *lane)
 {
-    lanes_link_forget(lane);
-    lanes_edge(lane->runner);
-    lane->tally.share_from_mj = part_mj(lane);
-    lane->tally.total_from_mj = lane->runner->split.total_mj;
+    if (!lane->gauge)
+        return;
+    edge(lane->runner);
+    tally_of(lane)->share_from_mj = part_mj(lane);
+    tally_of(lane)->total_from_mj = lane->runner->split.total_mj;
 }
 
-void lanes_attempt_end(struct lane *lane, json_t *energy)
+/* Adds "cpu_package_share" to the energy that was measured (docs/energy.md). */
+static json_t *end(struct lane *lane, json_t *ended)
 {
     struct runner *runner = lane->runner;
+    json_t *energy = json_object_get(ended, "energy");
     bool valid;
-    lane->tally.attempts++;
-    lane->tally.busy_s += attempt_duration_s(&lane->attempt, &valid);
-    if (!runner->split.begun || !json_is_object(energy))
-        return;
-    lanes_edge(runner);
+    if (!json_is_object(energy))
+        return NULL;
+    tally_of(lane)->attempts++;
+    tally_of(lane)->busy_s += attempt_duration_s(&lane->attempt, &valid);
+    if (!runner->split.begun)
+        return NULL;
+    edge(runner);
     json_t *json = json_object();
-    int64_t share_mj = part_mj(lane) - lane->tally.share_from_mj;
+    int64_t share_mj = part_mj(lane) - tally_of(lane)->share_from_mj;
     json_object_set_new(json, "estimate", json_true());
     json_object_set_new(json, "scope", json_string(gauge_scope_name(GAUGE_PACKAGE)));
     json_object_set_new(json, "by", json_string("CPU time"));
     json_object_set_new(json, "attributed_mj", json_integer(share_mj));
-    json_object_set_new(json, "total_mj", json_integer(runner->split.total_mj - lane->tally.total_from_mj));
-    lane->tally.attributed_mj += share_mj;
+    json_object_set_new(json, "total_mj", json_integer(runner->split.total_mj - tally_of(lane)->total_from_mj));
+    tally_of(lane)->attributed_mj += share_mj;
     json_object_set_new(energy, "cpu_package_share", runner->split.whole ? json : json_null());
     if (!runner->split.whole)
         json_decref(json);
+    return NULL;
 }
 
 static json_t *lane_json(const struct lane *lane, double seconds)
 {
     json_t *json = json_object();
     lane_add_number(lane, json);
-    json_object_set_new(json, "attempts", json_integer(lane->tally.attempts));
-    json_object_set_new(json, "busy_s", json_real(lane->tally.busy_s));
-    json_object_set_new(json, "busy_share", seconds > 0 ? json_real(lane->tally.busy_s / seconds) : json_null());
-    json_object_set_new(json, "waited_s", json_real(lane->tally.waited_s));
+    json_object_set_new(json, "attempts", json_integer(tally_of(lane)->attempts));
+    json_object_set_new(json, "busy_s", json_real(tally_of(lane)->busy_s));
+    json_object_set_new(json, "busy_share", seconds > 0 ? json_real(tally_of(lane)->busy_s / seconds) : json_null());
+    json_object_set_new(json, "waited_s", json_real(lane->waited_s));
     json_object_set_new(json, "lost", lane->lost ? json_string(lane->lost) : json_null());
     json_object_set_new(json, "cpu_package_mj",
-                        lane->runner->split.begun && lane->runner->split.whole ? json_integer(lane->tally.attributed_mj)
+                        lane->runner->split.begun && lane->runner->split.whole ? json_integer(tally_of(lane)->attributed_mj)
                                                                                : json_null());
     return json;
 }
@@ -92,12 +113,12 @@ static json_t *lane_json(const struct lane *lane, double seconds)
 static json_t *split_json(struct runner *runner)
 {
     const struct cpu_split *split = &runner->split;
-    lanes_edge(runner);
+    edge(runner);
     if (!split->begun || !split->whole)
         return json_null();
     int64_t attributed_mj = 0;
     for (size_t i = 0; i < runner->lane_count; i++)
-        attributed_mj += runner->lanes[i].tally.attributed_mj;
+        attributed_mj += tally_of(&runner->lanes[i])->attributed_mj;
     json_t *json = json_object();
     json_object_set_new(json, "estimate", json_true());
     json_object_set_new(json, "by", json_string("CPU time"));
@@ -121,3 +142,5 @@ json_t *lanes_json(struct runner *runner)
     json_object_set_new(json, "lanes", lanes);
     return json;
 }
+
+const struct observer split_observer = {.size = sizeof(struct lane_tally), .begin = begin, .look = look, .end = end};

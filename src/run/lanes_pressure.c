@@ -1,11 +1,12 @@
-/* When the experiments of other lanes are in the way of one: processors, and the links to the GPUs. */
+/* When others are in the way of an attempt: memory and disks of the machine; and of the experiments of other lanes, processors and the
+ * links to the GPUs. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/value.h"
 #include "run/lane.h"
-#include "run/lanes.h"
+#include "run/runner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,29 @@ enum { NAMED_MAX = 8 };
 /* A link must have been full for so long of an attempt's time. */
 static const double LINK_MIN_S = 2, LINK_MIN_SHARE = 0.05;
 
-json_t *lanes_add_others(const struct lane *lane, struct text *out)
+/* Of an attempt's time in which every program stood still for want of it, or some waited for memory. */
+static const double FULL_MEMORY_SHARE = 0.05, SOME_MEMORY_SHARE = 0.20, FULL_IO_SHARE = 0.25;
+
+/* A shorter attempt is judged by what these shares of a second are: the start of every program waits for the disk
+ * for a moment. */
+static const double PRESSURE_LEAST_S = 1;
+
+/* How full a PCIe link was that it shares with other lanes, while the attempt ran. */
+struct lane_link {
+    int64_t looked_ns, from_ns, to_ns, contended_ns;
+    struct link_pressure worst;
+    char *others; /* experiments whose transfers were in it then */
+    json_t *numbers; /* theirs; NULL: nobody looked */
+};
+
+static struct lane_link *link_of(const struct lane *lane)
+{
+    return lane_state(lane, &pressure_observer);
+}
+
+/* "; on other lanes: ID, ID": those that have an experiment in work. Nothing where there are none. Gives the numbers of all of
+ * them, a new reference. */
+static json_t *add_others(const struct lane *lane, struct text *out)
 {
     json_t *numbers = json_array();
     size_t named = 0;
@@ -34,7 +57,28 @@ json_t *lanes_add_others(const struct lane *lane, struct text *out)
     return numbers;
 }
 
-void lanes_tell_pressure(struct lane *lane, const struct host_window *host, struct reading cpu_s)
+static void tell_host(struct lane *lane, const struct host_window *host)
+{
+    struct reading some = host->pressure[HOST_MEMORY].some_share, full = host->pressure[HOST_MEMORY].full_share;
+    struct reading io = host->pressure[HOST_IO].full_share;
+    double part = host->duration_s < PRESSURE_LEAST_S ? host->duration_s / PRESSURE_LEAST_S : 1;
+    bool memory =
+        (full.valid && part * full.value > FULL_MEMORY_SHARE) || (some.valid && part * some.value > SOME_MEMORY_SHARE);
+    bool disk = io.valid && part * io.value > FULL_IO_SHARE;
+    if (!memory && !disk)
+        return;
+    struct text text = {0};
+    text_addf(&text, "programs waited for memory %.0f %% of the time, and all stood still for disks %.0f %% of it",
+              100 * (some.valid ? some.value : 0), 100 * (io.valid ? io.value : 0));
+    json_t *others = add_others(lane, &text);
+    lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "host_pressure",
+                                                        .experiments = others,
+                                                        .text = text_take(&text),
+                                                        .from_s = {0, true},
+                                                        .to_s = {host->duration_s, true}});
+}
+
+static void tell_processors(struct lane *lane, const struct host_window *host, struct reading cpu_s)
 {
     struct reading waited = host->pressure[HOST_CPU].some_share;
     if (lane->runner->lane_count < 2 || host->duration_s < PRESSURE_MIN_S || !waited.valid || !cpu_s.valid ||
@@ -49,7 +93,7 @@ void lanes_tell_pressure(struct lane *lane, const struct host_window *host, stru
         "programs waited for a processor %.0f %% of the time, and the run's other experiments used %.0f %% of the "
         "machine's CPU time",
         100 * waited.value, 100 * others_share);
-    json_t *others = lanes_add_others(lane, &text);
+    json_t *others = add_others(lane, &text);
     lane_evidence_at(lane, (struct lane_evidence_entry){.kind = "cpu_contended",
                                                         .experiments = others,
                                                         .text = text_take(&text),
@@ -88,23 +132,24 @@ static void forget_users(struct lane_link *link)
 /* The experiments, of those that are running, whose GPUs take part. */
 static void take_users(struct lane *lane, const struct link_pressure *pressure, int64_t now_ns)
 {
+    struct lane_link *link = link_of(lane);
     struct text text = {0};
-    forget_users(&lane->link);
-    lane->link.numbers = json_array();
+    forget_users(link);
+    link->numbers = json_array();
     for (size_t i = 0; i < lane->runner->lane_count; i++) {
         const struct lane *other = &lane->runner->lanes[i];
         if (other == lane || !other->experiment || other->attempt.start_ns <= 0 ||
             !links_uses(&lane->runner->links, other->number, pressure, now_ns))
             continue;
         text_addf(&text, "%s%s", text.length ? ", " : "", other->experiment->id);
-        json_array_append_new(lane->link.numbers, json_integer((json_int_t)other->experiment->number));
+        json_array_append_new(link->numbers, json_integer((json_int_t)other->experiment->number));
     }
-    lane->link.others = text_take(&text);
+    link->others = text_take(&text);
 }
 
 static void judge_link(struct lane *lane, int64_t now_ns)
 {
-    struct lane_link *link = &lane->link;
+    struct lane_link *link = link_of(lane);
     struct link_pressure pressure;
     int64_t before_ns = link->looked_ns > lane->attempt.start_ns ? link->looked_ns : lane->attempt.start_ns;
     link->looked_ns = now_ns;
@@ -119,7 +164,7 @@ static void judge_link(struct lane *lane, int64_t now_ns)
     link->worst = pressure;
 }
 
-void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     struct links *links = &lane->runner->links;
     const struct gauge_options *gauge = lane->runner->request->gauge;
@@ -129,20 +174,26 @@ void lanes_sample(struct lane *lane, const char *label, const struct gpu_sample 
     for (size_t i = 0; i < means->gpu_count; i++)
         if (strcmp(gauge->gpus[means->gpu_first + i].label, label) == 0)
             links_take(links, means->gpu_first + i, sample->t_ns, &sample->readings);
-    if (lane->phase == LANE_RUNNING && sample->t_ns > lane->attempt.start_ns)
+    if (lane->phase == PHASE_RUNNING && sample->t_ns > lane->attempt.start_ns)
         judge_link(lane, sample->t_ns);
 }
 
-void lanes_link_forget(struct lane *lane)
+static void forget(struct lane *lane)
 {
-    forget_users(&lane->link);
-    lane->link = (struct lane_link){0};
+    forget_users(link_of(lane));
+    *link_of(lane) = (struct lane_link){0};
 }
 
-void lanes_tell_link(struct lane *lane)
+static void begin(struct lane *lane)
+{
+    if (lane->gauge)
+        forget(lane);
+}
+
+static void tell_link(struct lane *lane)
 {
     static const char *const directions[] = {[LINK_SENT] = "from", [LINK_RECEIVED] = "to"};
-    const struct lane_link *link = &lane->link;
+    const struct lane_link *link = link_of(lane);
     const struct attempt *attempt = &lane->attempt;
     double contended_s = (double)link->contended_ns / (double)NS_PER_S;
     double duration_s = (double)(attempt->end_ns - attempt->start_ns) / (double)NS_PER_S;
@@ -161,3 +212,18 @@ void lanes_tell_link(struct lane *lane)
                                .from_s = {(double)(link->from_ns - attempt->start_ns) / (double)NS_PER_S, true},
                                .to_s = {(double)(to_ns - attempt->start_ns) / (double)NS_PER_S, true}});
 }
+
+static void measured(struct lane *lane, const struct gauge_result *result)
+{
+    tell_host(lane, &result->host);
+    tell_processors(lane, &result->host, result->job.cpu_s);
+    tell_link(lane);
+}
+
+const struct observer pressure_observer = {
+    .size = sizeof(struct lane_link),
+    .fini = forget,
+    .begin = begin,
+    .measured = measured,
+    .sample = take_sample,
+};

@@ -1,14 +1,18 @@
-#include "run/memory.h"
+/* What the lane's job has of GPU and host memory while it runs: peak and curve, growth by the epoch (where there are none, in time), and
+ * a warning before it runs out. */
+#include "run/lane.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "measure/memory_curve.h"
+#include "gpu_memory/oom/growth_windows.h"
 #include "gpu_memory/oom/size.h"
-#include "run/lane.h"
+#include "run/counted.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };
+enum { GPUS_MAX = 16, EPOCHS_MAX = 100000, SAMPLE_MS = 1000 };
 
 /* Without knowing how many epochs there will be, nobody is warned of what is farther off. */
 enum { HORIZON_EPOCHS = 100 };
@@ -20,6 +24,45 @@ static const double WINDOW_S = 10;
 static const double NEAR_PEAK = 0.9;
 
 static const char main_mark[] = "epoch";
+
+struct memory_gpu {
+    const char *label; /* of the gauge */
+    const char *uuid;  /* NULL: not known */
+    bool by_process;   /* the driver names the job's processes: the figures are the job's own */
+    double own_bytes;  /* now; without by_process all that is in use, less what was before the job */
+    double before_bytes; /* in use when it was last read before the job; below 0: it never was */
+    double used_bytes, total_bytes; /* of the whole GPU; 0: not known */
+    struct reading reserved_bytes;  /* of it, by the driver for itself */
+    uint32_t every_ms;              /* between two looks at what is in use; 0: only the samples */
+    double looked_bytes;            /* the most that such a look saw beyond what was before the job, and when */
+    int64_t looked_ns;
+    struct memory_curve curve;
+    struct counted counted;
+    double sampled_peak; /* of curve */
+    double load_percent; /* sum of the job's shares of the multiprocessors, in so many looks near that: */
+    size_t load_looks;
+    double epoch_peak; /* of the epoch that is open; below 0: nothing was read in it */
+    double *peaks;     /* of each epoch that has ended */
+    size_t peak_count, peak_capacity;
+    struct growth_windows windows; /* for a training that names no epochs */
+    bool warned;
+};
+
+struct lane_memory {
+    bool on;
+    struct memory_gpu gpus[GPUS_MAX];
+    size_t gpu_count;
+    struct memory_curve host;
+    char mark[MARK_NAME_MAX + 1]; /* whose epochs are looked at: the first that came, or "epoch" */
+    bool open;                    /* an epoch of it */
+    int64_t number;               /* of the last epoch that began, as its label says; -1: it says none */
+    size_t ended;                 /* epochs */
+};
+
+static struct lane_memory *memory_of(const struct lane *lane)
+{
+    return lane_state(lane, &memory_observer);
+}
 
 static double window_s(const struct lane *lane)
 {
@@ -37,11 +80,11 @@ static const char *uuid_of(const struct lane *lane, const char *label)
 
 static struct memory_gpu *find_gpu(struct lane *lane, const char *label)
 {
-    struct lane_memory *memory = &lane->memory;
+    struct lane_memory *memory = memory_of(lane);
     for (size_t i = 0; i < memory->gpu_count; i++)
         if (strcmp(memory->gpus[i].label, label) == 0)
             return &memory->gpus[i];
-    if (memory->gpu_count == LANE_MEMORY_GPUS)
+    if (memory->gpu_count == GPUS_MAX)
         return NULL;
     struct memory_gpu *gpu = &memory->gpus[memory->gpu_count++];
     *gpu = (struct memory_gpu){.label = label, .uuid = uuid_of(lane, label), .before_bytes = -1, .epoch_peak = -1};
@@ -55,9 +98,9 @@ static double since_start_s(const struct lane *lane, int64_t t_ns)
     return (double)(t_ns - lane->attempt.start_ns) / (double)NS_PER_S;
 }
 
-void lane_memory_prepare(struct lane *lane)
+static void prepare(struct lane *lane)
 {
-    struct lane_memory *memory = &lane->memory;
+    struct lane_memory *memory = memory_of(lane);
     memory->on = false;
     for (size_t i = 0; i < memory->gpu_count; i++) {
         struct memory_gpu *gpu = &memory->gpus[i];
@@ -78,16 +121,16 @@ void lane_memory_prepare(struct lane *lane)
     memory->ended = 0;
 }
 
-void lane_memory_begin(struct lane *lane)
+static void begin(struct lane *lane)
 {
-    lane->memory.on = lane->gauge != NULL;
+    memory_of(lane)->on = lane->gauge != NULL;
     if (lane->attempt.ledger)
         ledger_watch(lane->attempt.ledger, job_identity(lane->attempt.job)->pid);
 }
 
-void lane_memory_tick(struct lane *lane)
+static void look(struct lane *lane)
 {
-    struct lane_memory *memory = &lane->memory;
+    struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return;
     struct reading host = gauge_job_memory(lane->gauge);
@@ -99,7 +142,7 @@ void lane_memory_tick(struct lane *lane)
 static bool is_within(const struct lane *lane, int64_t t_ns)
 {
     const struct attempt *attempt = &lane->attempt;
-    return lane->experiment && lane->memory.on && t_ns >= attempt->start_ns &&
+    return lane->experiment && memory_of(lane)->on && t_ns >= attempt->start_ns &&
            (attempt->end_ns == 0 || t_ns <= attempt->end_ns);
 }
 
@@ -150,7 +193,7 @@ static void warn_in_time(struct lane *lane, struct memory_gpu *gpu, double now_s
 static void look_at_books(struct lane *lane, struct memory_gpu *gpu)
 {
     int64_t now_ns = clock_monotonic_ns();
-    if (lane->memory.on && lane->attempt.ledger && gpu->uuid)
+    if (memory_of(lane)->on && lane->attempt.ledger && gpu->uuid)
         counted_look(&gpu->counted, lane->attempt.ledger, gpu->uuid, now_ns, since_start_s(lane, now_ns));
 }
 
@@ -164,7 +207,7 @@ static void take_figure(struct lane *lane, struct memory_gpu *gpu, int64_t t_ns,
     if (gpu->own_bytes > gpu->epoch_peak)
         gpu->epoch_peak = gpu->own_bytes;
     double now_s = since_start_s(lane, t_ns);
-    if (!lane->memory.mark[0] && growth_windows_add(&gpu->windows, now_s, gpu->own_bytes))
+    if (!memory_of(lane)->mark[0] && growth_windows_add(&gpu->windows, now_s, gpu->own_bytes))
         warn_in_time(lane, gpu, now_s);
 }
 
@@ -181,7 +224,7 @@ static void take_peak(struct lane *lane, struct memory_gpu *gpu, const struct gp
     gpu->looked_ns = sample->memory_peak_ns;
 }
 
-void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
+static void take_sample(struct lane *lane, const char *label, const struct gpu_sample *sample)
 {
     const struct gpu_readings *readings = &sample->readings;
     int64_t t_ns = sample->t_ns;
@@ -193,7 +236,7 @@ void lane_memory_sample(struct lane *lane, const char *label, const struct gpu_s
     gpu->used_bytes = used.value;
     gpu->total_bytes = total.valid ? total.value : 0;
     gpu->reserved_bytes = readings->of[GPU_MEMORY_RESERVED_BYTES];
-    if (!lane->memory.on || t_ns < lane->attempt.start_ns)
+    if (!memory_of(lane)->on || t_ns < lane->attempt.start_ns)
         gpu->before_bytes = used.value;
     else if (!gpu->by_process)
         take_figure(lane, gpu, t_ns, used.value - (gpu->before_bytes > 0 ? gpu->before_bytes : 0));
@@ -220,7 +263,7 @@ static bool is_backgrounds(const struct lane *lane, pid_t pid)
     return lane->background.loop.job && job_has_member(lane->background.loop.job, pid);
 }
 
-void lane_memory_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
+static void take_users(struct lane *lane, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct memory_gpu *gpu = find_gpu(lane, label);
     double own_bytes = 0, own_percent = 0;
@@ -257,7 +300,7 @@ static size_t epochs_to_come(const struct lane *lane)
     const struct plan_job *job = &lane->attempt.experiment->foreground;
     for (size_t i = 0; i < job->param_count; i++)
         if (strcmp(job->params[i].name, "epochs") == 0 && job->params[i].value.kind == VALUE_INT) {
-            int64_t all = job->params[i].value.integer, ended = (int64_t)lane->memory.ended;
+            int64_t all = job->params[i].value.integer, ended = (int64_t)memory_of(lane)->ended;
             return all > ended ? (size_t)(all - ended) : 0;
         }
     return HORIZON_EPOCHS;
@@ -266,7 +309,7 @@ static size_t epochs_to_come(const struct lane *lane)
 /* Said once, as long before as can be known. */
 static void warn(struct lane *lane, struct memory_gpu *gpu)
 {
-    const struct lane_memory *memory = &lane->memory;
+    const struct lane_memory *memory = memory_of(lane);
     double limit = limit_of(lane, gpu);
     struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit);
     size_t left = growth_epochs_left(&growth, limit);
@@ -287,7 +330,7 @@ static void warn(struct lane *lane, struct memory_gpu *gpu)
 
 static void end_epoch(struct lane *lane)
 {
-    struct lane_memory *memory = &lane->memory;
+    struct lane_memory *memory = memory_of(lane);
     memory->open = false;
     memory->ended++;
     for (size_t i = 0; i < memory->gpu_count; i++) {
@@ -310,9 +353,9 @@ static int64_t number_of(const char *label)
     return number >= 0 && number < INT32_MAX ? number : -1;
 }
 
-void lane_memory_mark(struct lane *lane, const struct mark *mark)
+static void take_mark(struct lane *lane, const struct mark *mark)
 {
-    struct lane_memory *memory = &lane->memory;
+    struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return;
     if (!memory->mark[0] || (strcmp(mark->name, main_mark) == 0 && strcmp(memory->mark, main_mark) != 0)) {
@@ -340,17 +383,17 @@ void lane_memory_mark(struct lane *lane, const struct mark *mark)
 
 double lane_memory_total(const struct lane *lane, const char *label)
 {
-    for (size_t i = 0; i < lane->memory.gpu_count; i++)
-        if (strcmp(lane->memory.gpus[i].label, label) == 0)
-            return lane->memory.gpus[i].total_bytes;
+    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
+        if (strcmp(memory_of(lane)->gpus[i].label, label) == 0)
+            return memory_of(lane)->gpus[i].total_bytes;
     return 0;
 }
 
 struct growth lane_memory_growth(const struct lane *lane)
 {
     struct growth steepest = {0};
-    for (size_t i = 0; i < lane->memory.gpu_count; i++) {
-        const struct memory_gpu *gpu = &lane->memory.gpus[i];
+    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
+        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
         struct growth growth = growth_of(gpu->peaks, gpu->peak_count, limit_of(lane, gpu));
         if (growth.bytes_per_epoch > steepest.bytes_per_epoch)
             steepest = growth;
@@ -361,8 +404,8 @@ struct growth lane_memory_growth(const struct lane *lane)
 double lane_memory_others_share(const struct lane *lane)
 {
     double most = 0;
-    for (size_t i = 0; i < lane->memory.gpu_count; i++) {
-        const struct memory_gpu *gpu = &lane->memory.gpus[i];
+    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++) {
+        const struct memory_gpu *gpu = &memory_of(lane)->gpus[i];
         double share = gpu->total_bytes > 0 ? 1 - left_by_others(gpu) / gpu->total_bytes : 0;
         most = share > most ? share : most;
     }
@@ -416,9 +459,10 @@ static json_t *gpu_json(const struct lane *lane, const struct memory_gpu *gpu)
     return json;
 }
 
-json_t *lane_memory_take(struct lane *lane)
+static json_t *end(struct lane *lane, json_t *ended)
 {
-    struct lane_memory *memory = &lane->memory;
+    (void)ended;
+    struct lane_memory *memory = memory_of(lane);
     if (!memory->on)
         return json_null();
     json_t *json = json_object(), *gpus = json_array();
@@ -436,9 +480,21 @@ json_t *lane_memory_take(struct lane *lane)
     return json;
 }
 
-void lane_memory_fini(struct lane *lane)
+static void fini(struct lane *lane)
 {
-    for (size_t i = 0; i < lane->memory.gpu_count; i++)
-        free(lane->memory.gpus[i].peaks);
-    lane->memory = (struct lane_memory){0};
+    for (size_t i = 0; i < memory_of(lane)->gpu_count; i++)
+        free(memory_of(lane)->gpus[i].peaks);
 }
+
+const struct observer memory_observer = {
+    .key = "memory",
+    .size = sizeof(struct lane_memory),
+    .fini = fini,
+    .prepare = prepare,
+    .begin = begin,
+    .look = look,
+    .mark = take_mark,
+    .end = end,
+    .sample = take_sample,
+    .users = take_users,
+};

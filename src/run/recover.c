@@ -1,4 +1,4 @@
-#include "run/recover.h"
+#include "run/runner.h"
 
 #include "base/mem.h"
 #include "run/attempt.h"

@@ -8,15 +8,12 @@
 #include "machine/contain/guardian.h"
 #include "machine/sensors/time_scale.h"
 #include "run/again.h"
-#include "run/energy.h"
 #include "run/lane.h"
-#include "run/lanes.h"
-#include "run/recover.h"
+#include "run/phases.h"
 #include "run/runner.h"
 #include "run/signals.h"
 #include "tare_build.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,179 +24,10 @@
 
 enum { DESCRIPTORS = 128, DESCRIPTORS_OF_LANE = 26 };
 
-/* A machine on which nothing is to be done is not woken every second. */
-enum { TICK_US = 1000000, TICK_ACCURACY_US = 100000, CALM_TICK_US = 30 * TICK_US };
+enum { TICK_ACCURACY_US = 100000 };
 
 /* A tick that comes later than that was not late by chance: this process was stopped, or got no processor. */
 static const int64_t STALL_NS = NS_PER_S;
-
-bool runner_halted(const struct runner *runner)
-{
-    return runner->signal_number != 0 || runner->broken;
-}
-
-bool runner_experiment_ended(const struct runner *runner, size_t number)
-{
-    const struct store_experiment *experiment = store_experiment(runner->request->store, number);
-    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
-}
-
-static bool is_wanted(const struct runner *runner, size_t number)
-{
-    const struct again *again = runner->request->again;
-    return !again || again->items[number - 1];
-}
-
-static const struct plan_experiment *next_one(struct runner *runner)
-{
-    const struct run_listener *listener = &runner->request->listener;
-    if (runner->stopped || (listener->enough && listener->enough(listener->context)))
-        return NULL;
-    for (; runner->next < runner->plan->count; runner->next++) {
-        const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
-        if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
-            is_wanted(runner, experiment->number))
-            return experiment;
-    }
-    return NULL;
-}
-
-bool runner_has_more(struct runner *runner)
-{
-    return next_one(runner) != NULL;
-}
-
-static bool same_governor(const struct plan_experiment *a, const struct plan_experiment *b)
-{
-    return a->governor && b->governor ? strcmp(a->governor, b->governor) == 0 : a->governor == b->governor;
-}
-
-/* The governor is the whole machine's. */
-static bool may_begin(const struct runner *runner, const struct plan_experiment *experiment)
-{
-    for (size_t i = 0; i < runner->lane_count; i++) {
-        const struct plan_experiment *other = runner->lanes[i].experiment;
-        if (other && (experiment->exclusive || other->exclusive ||
-                      (runner->request->governor && !same_governor(experiment, other))))
-            return false;
-    }
-    return true;
-}
-
-const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
-{
-    const struct plan_experiment *experiment = next_one(runner);
-    *waits = experiment && !may_begin(runner, experiment);
-    if (!experiment || *waits)
-        return NULL;
-    runner->taken[experiment->number - 1] = true;
-    return experiment;
-}
-
-void runner_wake(struct runner *runner)
-{
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase == LANE_WAITING)
-            lane_wake(&runner->lanes[i]);
-}
-
-void runner_return(struct runner *runner, const struct plan_experiment *experiment)
-{
-    size_t place = experiment->number - 1;
-    runner->taken[place] = false;
-    runner->next = place < runner->next ? place : runner->next;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_wake(&runner->lanes[i]);
-}
-
-static void halt_lanes(struct runner *runner)
-{
-    for (size_t i = 0; i < runner->lane_count; i++)
-        lane_halt(&runner->lanes[i]);
-}
-
-void runner_break(struct runner *runner, const struct err *err)
-{
-    if (!runner->broken)
-        runner->err = *err;
-    runner->broken = true;
-    halt_lanes(runner);
-}
-
-void runner_break_disk(struct runner *runner, const struct err *cause)
-{
-    struct err err = *cause;
-    size_t length = strlen(err.text);
-    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
-    bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
-    snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
-             full ? "when there is space again" : "when that is fixed", typed);
-    runner_break(runner, &err);
-}
-
-static bool all_finished(const struct runner *runner)
-{
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (runner->lanes[i].phase != LANE_FINISHED)
-            return false;
-    return true;
-}
-
-void runner_lane_finished(struct runner *runner)
-{
-    if (!all_finished(runner))
-        return;
-    /* The last of them could not go on. */
-    if (!runner_halted(runner) && runner_has_more(runner))
-        runner_break(runner, &runner->refused);
-    if (runner->loop)
-        sd_event_exit(runner->loop, 0);
-}
-
-static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-    (void)source;
-    (void)fd;
-    (void)events;
-    runner_check_guardian(context);
-    return 0;
-}
-
-/* Where it cannot be watched so, the tick finds it dead. */
-static void watch_guardian(struct runner *runner)
-{
-    struct guardian *guardian = runner->request->guardian;
-    runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
-    if (guardian && guardian_fd(guardian) >= 0)
-        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
-}
-
-static bool has_job(const struct lane *lane)
-{
-    return lane->phase == LANE_LOADING || lane->phase == LANE_RUNNING || lane->phase == LANE_STOPPING ||
-           lane->phase == LANE_PROVING;
-}
-
-void runner_check_guardian(struct runner *runner)
-{
-    struct err err = {0};
-    int64_t since_ns;
-    enum guardian_state state =
-        runner->request->guardian ? guardian_check(runner->request->guardian, &since_ns, &err) : GUARDIAN_THERE;
-    if (state == GUARDIAN_THERE)
-        return;
-    watch_guardian(runner);
-    if (state == GUARDIAN_ABSENT) {
-        if (!runner->unguarded_ns)
-            runner_say(runner, mem_printf("the guardian is gone, and there is no other yet: %s", err.text));
-        runner->unguarded_ns = since_ns;
-        return;
-    }
-    runner->unguarded_ns = 0;
-    for (size_t i = 0; i < runner->lane_count; i++)
-        if (has_job(&runner->lanes[i]))
-            lane_unguarded(&runner->lanes[i], since_ns);
-}
 
 /* due_ns: when the tick was to come. A stop may have begun at any time since the one before. */
 static void look_for_stall(struct runner *runner, int64_t due_ns)
@@ -218,25 +46,13 @@ static int on_tick(sd_event_source *source, uint64_t us, void *context)
     look_for_stall(runner, (int64_t)us * 1000);
     runner_check_guardian(runner);
     for (size_t i = 0; i < runner->lane_count; i++) {
-        lane_tick(&runner->lanes[i]);
-        soon = soon || has_job(&runner->lanes[i]);
+        OBSERVE(&runner->lanes[i], tick);
+        soon = soon || lane_has_job(&runner->lanes[i]);
     }
     if (listener->tick)
         soon = listener->tick(listener->context) || soon;
-    int code = sd_event_source_set_time_relative(source, soon ? TICK_US : CALM_TICK_US);
+    int code = sd_event_source_set_time_relative(source, soon ? RUNNER_TICK_US : RUNNER_CALM_TICK_US);
     return code < 0 ? code : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-void runner_tick_soon(struct runner *runner)
-{
-    uint64_t due_us = 0;
-    int64_t now_ns = clock_monotonic_ns();
-    if (sd_event_source_get_time(runner->tick_source, &due_us) < 0 ||
-        (int64_t)due_us * 1000 - now_ns <= TICK_US * 1000LL)
-        return;
-    runner->ticked_ns = now_ns;
-    if (sd_event_source_set_time_relative(runner->tick_source, TICK_US) >= 0)
-        sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
 }
 
 static int on_store(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -256,7 +72,7 @@ static void on_signal(void *context, int signal_number)
         runner->kill_now = true;
     else
         runner->signal_number = signal_number;
-    halt_lanes(runner);
+    runner_halt_lanes(runner);
 }
 
 static void on_suspend(void *context)
@@ -280,13 +96,13 @@ static bool watch(struct runner *runner, struct signals *signals, struct err *er
     if (code >= 0)
         code = sd_event_add_io(runner->loop, NULL, store_fd(runner->request->store), EPOLLIN, on_store, runner);
     if (code >= 0)
-        code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC, TICK_US,
+        code = sd_event_add_time_relative(runner->loop, &runner->tick_source, CLOCK_MONOTONIC, RUNNER_TICK_US,
                                           TICK_ACCURACY_US, on_tick, runner);
     /* Before everything that waited while this process was stopped: what comes of it depends on when that was. */
     if (code >= 0)
         code = sd_event_source_set_priority(runner->tick_source, SD_EVENT_PRIORITY_IMPORTANT);
     if (code >= 0)
-        watch_guardian(runner);
+        runner_watch_guardian(runner);
     if (code >= 0)
         code = signals_watch(signals, runner->loop, on_signal, on_hangup, on_suspend, runner);
     return code >= 0 || err_set(err, "cannot set up the event loop: %s", strerror(-code));
@@ -375,11 +191,11 @@ static void live(struct runner *runner, struct err *err)
     for (size_t i = 0; i < count; i++)
         lane_init(&lanes[i], runner, i + 1);
     lanes_links_begin(runner);
-    energy_start(runner);
+    meters_start(runner);
     lanes_begin(runner);
     for (size_t i = 0; i < count; i++)
-        lane_energy_await(&lanes[i]);
-    int code = all_finished(runner) ? 0 : sd_event_loop(runner->loop);
+        lane_enter(&lanes[i], PHASE_METERS);
+    int code = runner_all_finished(runner) ? 0 : sd_event_loop(runner->loop);
     if (code < 0) {
         struct err loop_err;
         err_set(&loop_err, "the event loop failed: %s", strerror(-code));
@@ -387,7 +203,7 @@ static void live(struct runner *runner, struct err *err)
     }
     json_t *pool = lanes_json(runner);
     lanes_fini(runner);
-    energy_stop(runner);
+    meters_stop(runner);
     lane_governor_fini(runner);
     runner->lanes = NULL;
     runner->lane_count = 0;

@@ -6,7 +6,7 @@
 #include "measure/gauge.h"
 #include "plan/plan.h"
 #include "run/links.h"
-#include "run/run.h"
+#include "run/request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ struct runner {
     struct err err;
 };
 
-/* What comes after an event is durable (or, when the journal is lost, at once). */
+/* What comes after an event is durable (or, when the journal is lost, at once). lane_next: only where the lane is in the same phase still. */
 typedef void lane_step(struct lane *lane);
 
 struct runner_entry {
@@ -77,11 +77,18 @@ void runner_write_results(struct runner *runner, size_t number, struct lane *lan
 void runner_tell(struct runner *runner, struct runner_entry entry);
 void runner_say(struct runner *runner, char *text); /* EVENT_NOTE about the run; takes text */
 
+/* Every lane is told that the run is halted, or is to be killed now. */
+void runner_halt_lanes(struct runner *runner);
+
+/* A machine on which nothing is to be done is not woken every second. */
+enum { RUNNER_TICK_US = 1000000, RUNNER_CALM_TICK_US = 30 * RUNNER_TICK_US };
+
 /* A job runs from now on: it is looked after every second. */
 void runner_tick_soon(struct runner *runner);
 
 /* A guardian that is dead or does not answer is replaced, and what ran meanwhile has it as evidence. */
 void runner_check_guardian(struct runner *runner);
+void runner_watch_guardian(struct runner *runner); /* from now on; where it cannot be, the tick finds it dead */
 
 /* Nothing new is to be started: a signal came, or the run is broken. */
 bool runner_halted(const struct runner *runner);
@@ -107,8 +114,30 @@ void runner_return(struct runner *runner, const struct plan_experiment *experime
 
 /* A lane has nothing more to do. */
 void runner_lane_finished(struct runner *runner);
+bool runner_all_finished(const struct runner *runner);
 
 /* Whether the store says that this experiment (number from 1) needs nothing more. */
 bool runner_experiment_ended(const struct runner *runner, size_t number);
+
+/* What a session that died left behind is settled before a run goes on (recover.c): its job is ended, its attempt is closed, an end that
+ * was reached but not written is written. Waits for the journal. False: something of an earlier session cannot be ended, or the journal
+ * cannot be written. */
+bool recover_run(struct runner *runner, struct err *err);
+
+/* What several lanes come to together (lanes.c): whose the processors' energy was, and how long each lane worked. */
+void lanes_begin(struct runner *runner); /* the meters were started */
+void lanes_fini(struct runner *runner);
+
+/* The meters of what the request names (meters.c); where that cannot be, a note says so and the run goes on without. The lanes must be there. */
+void meters_start(struct runner *runner);
+void meters_stop(struct runner *runner);
+
+/* PCIe links that GPUs of several lanes share: before the meters are started. */
+void lanes_links_begin(struct runner *runner);
+
+/* For EVENT_SESSION_ENDED, or null: docs/results.md. */
+json_t *lanes_json(struct runner *runner);
+
+void lane_governor_fini(struct runner *runner);
 
 #endif

@@ -1,4 +1,5 @@
-#include "run/snapshot.h"
+/* A training is asked for a snapshot of its GPU memory when that runs out (docs/oom.md), and what it wrote is picked up. */
+#include "run/lane.h"
 
 #include "base/mem.h"
 
@@ -12,8 +13,11 @@ void snapshot_ask(const struct attempt *attempt, const char *run_dir, struct str
         strv_env_set(env, "TARE_MEMORY_SNAPSHOT", path);
 }
 
-json_t *snapshot_take(const struct attempt *attempt)
+/* {"file", "bytes"} of what the training left, or null; what is a link or no file is left out. */
+static json_t *end(struct lane *lane, json_t *ended)
 {
+    const struct attempt *attempt = &lane->attempt;
+    (void)ended;
     struct stat status;
     if (!attempt->experiment->foreground.memory_snapshot || attempt->folder < 0 ||
         fstatat(attempt->folder, SNAPSHOT_NAME, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
@@ -23,3 +27,5 @@ json_t *snapshot_take(const struct attempt *attempt)
     json_object_set_new(json, "bytes", json_integer(status.st_size));
     return json;
 }
+
+const struct observer snapshot_observer = {.key = "snapshot", .end = end};

@@ -233,7 +233,7 @@ static void phases_without_end_take_no_time_without_end(void **state)
     int64_t begin_ns = clock_monotonic_ns();
     estimate(&training, &power);
     assert_true(clock_monotonic_ns() - begin_ns < 30 * NS_PER_S);
-    assert_non_null(strstr(power.reason, "too long to be told apart"));
+    assert_non_null(strstr(power.reason, "too long to be distinguished"));
     end(&training, &power);
 }
 

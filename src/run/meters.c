@@ -1,9 +1,12 @@
-#include "run/energy.h"
+/* The meters of a session in the runner's loop: what they tell goes to the observers of their lane. */
+#include "run/lane.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/lane.h"
-#include "run/lanes.h"
+#include "base/shell_words.h"
+#include "run/runner.h"
+#include "run/observer.h"
+#include "run/phases.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,44 +14,56 @@
 /* A driver may have to wake its GPUs first; no job waits longer for that. */
 static const int64_t START_NS = 10 * NS_PER_S;
 
+enum { AWAIT_US = 10000 };
+
 static void on_gap(void *data, const char *label, const struct meter_gap *gap)
 {
-    lane_energy_gap(data, label, gap);
+    OBSERVE((struct lane *)data, gap, label, gap);
 }
 
 static void on_sample(void *data, const char *label, const struct gpu_sample *sample)
 {
     struct lane *lane = data;
-    lane_energy_sample(lane, label, sample);
-    lane_load_sample(lane, label, sample);
-    lane_guard_sample(lane, label, sample);
-    lanes_sample(lane, label, sample);
-    lane_memory_sample(lane, label, sample);
+    OBSERVE(lane, sample, label, sample);
 }
 
 static void on_counter(void *data, size_t domain, const char *name, const struct counter_reading *reading)
 {
-    lane_energy_counter(data, domain, name, reading);
+    OBSERVE((struct lane *)data, counter, domain, name, reading);
 }
 
 static void on_unavailable(void *data, const char *label, const char *reason)
 {
     struct lane *lane = data;
     runner_say(lane->runner, mem_printf("the energy of %s is not measured: %s", label, reason));
-    lane_guard_unavailable(lane, label);
+    OBSERVE(lane, unavailable, label);
 }
 
 static void on_users(void *data, const char *label, int64_t t_ns, const struct gpu_users *users)
 {
     struct lane *lane = data;
-    lane_load_users(lane, label, t_ns, users);
-    lane_guard_users(lane, label, t_ns, users);
-    lane_memory_users(lane, label, t_ns, users);
+    OBSERVE(lane, users, label, t_ns, users);
 }
 
 static void on_lost(void *data, const char *label, const char *reason)
 {
-    lane_lost_take(data, label, reason);
+    struct lane *lane = data;
+    /* Where it is the only lane, what is measured without the GPU says so itself. */
+    if (!lane->lost && lane->runner->lane_count >= 2)
+        lane->lost = mem_printf("%s is lost: %s", label, reason);
+}
+
+/* What the lane has in work is given back, and done by another lane. */
+static void look_for_loss(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (!lane->lost || lane->retired)
+        return;
+    lane->retired = true;
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
+    err_set(&runner->refused, "no GPU is left: %s; go on with --resume %s", lane->lost, typed);
+    runner_say(runner, mem_printf("%s; the other lanes go on", lane->lost));
+    lane_event(lane, LANE_LOST);
 }
 
 static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -58,9 +73,8 @@ static int on_gauge(sd_event_source *source, int fd, uint32_t events, void *cont
     (void)events;
     struct lane *lane = context;
     gauge_dispatch(lane->gauge);
-    lane_energy_look(lane);
-    lane_guard_look(lane);
-    lane_lost_look(lane);
+    OBSERVE(lane, answered);
+    look_for_loss(lane);
     return 0;
 }
 
@@ -93,10 +107,10 @@ static void start(struct lane *lane, const struct gauge_options *options)
         return;
     }
     lane->gauge_until_ns = clock_monotonic_ns() + START_NS;
-    lane_guard_start(lane, options);
+    OBSERVE(lane, meters, options);
 }
 
-void energy_start(struct runner *runner)
+void meters_start(struct runner *runner)
 {
     const struct gauge_options *options = runner->request->gauge;
     /* Without any sensor there still is what the job uses of the host. */
@@ -115,8 +129,19 @@ void energy_start(struct runner *runner)
     }
 }
 
-void energy_stop(struct runner *runner)
+void meters_stop(struct runner *runner)
 {
     for (size_t i = 0; i < runner->lane_count; i++)
         stop(&runner->lanes[i]);
+}
+
+void phase_meters(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    if (!lane->gauge || !gauge_starting(lane->gauge) || clock_monotonic_ns() > lane->gauge_until_ns ||
+        runner_halted(runner)) {
+        lane_next(lane);
+        return;
+    }
+    lane_after(lane, AWAIT_US, phase_meters);
 }

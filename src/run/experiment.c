@@ -1,0 +1,386 @@
+/* The way of one experiment on its lane: a table of phases, and those of them that are the experiment's own. Each step is journaled, and
+ * what follows it begins when that is durable. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/shell_words.h"
+#include "run/observer.h"
+#include "run/phases.h"
+
+#include <time.h>
+
+enum { MACHINE_FAILURES_MAX = 4 };
+
+static json_t *pause_json(const struct lane *lane, double seconds, const char *why)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "seconds", json_real(seconds * lane->runner->time_scale));
+    if (why)
+        json_object_set_new(json, "why", json_string(why));
+    lane_add_number(lane, json);
+    return json;
+}
+
+/* How long it waits for other lanes. */
+static void count_wait(struct lane *lane, bool waits)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (lane->waits_ns)
+        lane->waited_s += (double)(now_ns - lane->waits_ns) / (double)NS_PER_S;
+    lane->waits_ns = waits ? now_ns : 0;
+}
+
+static void take(struct lane *lane)
+{
+    const struct timing *timing = &lane->runner->plan->timing;
+    const struct plan_experiment *former = lane->experiment;
+    bool waits = false;
+    lane->experiment = NULL;
+    lane->retired = lane->retired || lane_guard_refuses(lane);
+    if (!lane->retired && !runner_halted(lane->runner))
+        lane->experiment = runner_take(lane->runner, &waits);
+    if (waits)
+        lane->phase = PHASE_WAITING;
+    count_wait(lane, waits);
+    if (former && lane->lost && !runner_halted(lane->runner) &&
+        !runner_experiment_ended(lane->runner, former->number))
+        runner_return(lane->runner, former);
+    else if (former)
+        runner_wake(lane->runner);
+    if (waits)
+        return; /* and it may have been woken already */
+    if (!lane->experiment) {
+        lane_enter(lane, PHASE_CLOSING);
+        return;
+    }
+    bool same = lane->experiment->entry == lane->last_entry;
+    double seconds = same ? timing->between_runs_s : timing->between_configurations_s;
+    if (!lane->ran_one || seconds <= 0) {
+        lane_enter(lane, PHASE_STARTING);
+        return;
+    }
+    const char *why = same ? "between_runs" : "between_configurations";
+    lane_record(lane, EVENT_PAUSE, pause_json(lane, seconds, why), lane_next);
+}
+
+/* The experiment is not begun; and the lane is at its end. */
+static void give_back(struct lane *lane)
+{
+    const struct plan_experiment *experiment = lane->experiment;
+    lane->experiment = NULL;
+    runner_return(lane->runner, experiment);
+    lane_enter(lane, PHASE_FINISHED);
+}
+
+static void pause_before(struct lane *lane)
+{
+    if (runner_halted(lane->runner)) {
+        lane_enter(lane, PHASE_FINISHED);
+        return;
+    }
+    const struct timing *timing = &lane->runner->plan->timing;
+    bool same = lane->experiment->entry == lane->last_entry;
+    lane_guard_pause(lane, same ? timing->between_runs_s : timing->between_configurations_s);
+}
+
+static void leave_pause(struct lane *lane, enum lane_event event)
+{
+    lane_guard_cancel(lane);
+    if (event == LANE_LOST)
+        give_back(lane);
+    else
+        lane_enter(lane, PHASE_FINISHED);
+}
+
+static void begin_experiment(struct lane *lane)
+{
+    if (runner_halted(lane->runner)) {
+        lane_enter(lane, PHASE_FINISHED);
+        return;
+    }
+    if (lane->lost) {
+        give_back(lane);
+        return;
+    }
+    const struct store_history *before =
+        &store_experiment(lane->runner->request->store, lane->experiment->number)->history;
+    lane->failed = before->failed;
+    lane->machine_excused = false;
+    json_decref(lane->last_attempt);
+    lane->last_attempt = json_incref(before->last_ended);
+    ladder_begin(lane, before->ladder);
+    json_t *data = json_object();
+    json_object_set_new(data, "id", json_string(lane->experiment->id));
+    lane_add_number(lane, data);
+    lane_record(lane, EVENT_EXPERIMENT_STARTED, data, lane_next);
+}
+
+static void prepare_attempt(struct lane *lane)
+{
+    OBSERVE(lane, reset);
+    lane_guard_preflight(lane);
+}
+
+/* No attempt is made. */
+static void give_up(struct lane *lane)
+{
+    lane->outcome = OUTCOME_INTERRUPTED;
+    lane_enter(lane, PHASE_ENDING);
+}
+
+/* The GPUs are free, or the attempt begins all the same. */
+static void make_attempt(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    struct err err = {0};
+    if (lane_is_over(lane)) {
+        give_up(lane);
+        return;
+    }
+    int64_t before = store_experiment(runner->request->store, lane->experiment->number)->attempts;
+    attempt_init(&lane->attempt, ladder_experiment(lane), before + 1);
+    lane->attempt.environment = lane->means ? &lane->means->environment : NULL;
+    /* One that is alone on the machine has all of it. */
+    lane->attempt.cpus = lane->means && !lane->experiment->exclusive ? lane->means->cpus : NULL;
+    if (!attempt_make_folder(&lane->attempt, runner->request->dir, &err)) {
+        attempt_fini(&lane->attempt);
+        runner_break_disk(runner, &err);
+        give_up(lane);
+        return;
+    }
+    json_t *data = json_object();
+    json_object_set_new(data, "folder", json_string(lane->experiment->id));
+    ladder_prepared(lane, data);
+    lane_record(lane, EVENT_ATTEMPT_PREPARED, data, lane_next);
+}
+
+/* Once a run: the training cannot know why. */
+static void say_setuid(struct lane *lane)
+{
+    const char *hint = lane->runner->setuid_said ? NULL : attempt_setuid_hint(&lane->attempt);
+    if (!hint)
+        return;
+    lane->runner->setuid_said = true;
+    lane_say(lane, mem_printf("%s: %s", lane->experiment->id, hint));
+}
+
+/* Who stops a run may send the same signal to all of its processes at once, as Slurm does: the training may have had it
+ * first. */
+static bool had_our_signal(const struct lane *lane)
+{
+    const struct job_exit *end = &lane->attempt.exit;
+    int number = lane->runner->signal_number;
+    return number != 0 && lane->attempt.reason == STOP_EXITED && end->ended &&
+           end->code == (end->signalled ? number : 128 + number);
+}
+
+/* What the machine failed is none of the training's retries. It is tried once more after the pause, then left to a resume;
+ * where attempt after attempt comes to that, the rest of the plan would be gone through in vain. */
+static bool is_excused(struct lane *lane, const char *error)
+{
+    bool first = !lane->machine_excused;
+    if (lane->attempt.reason != STOP_MACHINE) {
+        if (lane->outcome != OUTCOME_INTERRUPTED)
+            lane->machine_failures = 0;
+        return false;
+    }
+    lane->machine_excused = true;
+    if (++lane->machine_failures < MACHINE_FAILURES_MAX)
+        return first && !lane_is_over(lane);
+    struct err err;
+    AUTO_FREE char *typed = shell_words_path(lane->runner->run_dir);
+    err_set(&err,
+            "%s: %s; it was attempt %d in a row that the machine interrupted: fix that, then go on with --resume %s",
+            lane->experiment->id, error, lane->machine_failures, typed);
+    runner_break(lane->runner, &err);
+    return false;
+}
+
+/* Each adds what it has come to; a later one reads what an earlier one has added. */
+static void observers_end(struct lane *lane, json_t *ended)
+{
+    for (size_t i = 0; lane->observers[i]; i++) {
+        const struct observer *observer = lane->observers[i];
+        json_t *json = observer->end ? observer->end(lane, ended) : NULL;
+        if (json)
+            json_object_set_new(ended, observer->key, json);
+    }
+}
+
+static void judge(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    AUTO_FREE char *error = NULL;
+    struct failure failure;
+    if (had_our_signal(lane))
+        lane->attempt.reason = STOP_INTERRUPTED;
+    attempt_blame_machine(&lane->attempt);
+    lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
+    if (lane->lost && lane->outcome == OUTCOME_FAILED) {
+        /* It failed for want of its GPU, as far as anybody can tell. */
+        lane_lost_detail(lane);
+        lane->attempt.reason = STOP_GPU_LOST;
+        free(steal_ptr(error));
+        lane->outcome = attempt_judge(&lane->attempt, &runner->plan->limits, &error, &failure);
+    }
+    if (lane->outcome == OUTCOME_FAILED)
+        say_setuid(lane);
+    json_t *data = attempt_ended_json(&lane->attempt, lane->outcome, error);
+    json_object_set_new(data, "failure", failure_json(&failure));
+    observers_end(lane, data);
+    json_decref(lane->last_attempt);
+    lane->last_attempt = json_incref(data);
+    bool again = lane->outcome == OUTCOME_FAILED && lane->failed < lane->experiment->max_retries && !lane_is_over(lane);
+    lane->once_more = is_excused(lane, error);
+    lane->again = ladder_judge(lane, data, again) || lane->once_more;
+    lane_record(lane, EVENT_ATTEMPT_ENDED, data, lane->again ? NULL : lane_next);
+    if (lane->again)
+        lane_record(lane, EVENT_RETRY_PAUSE, pause_json(lane, runner->plan->timing.before_retry_s, NULL), lane_next);
+}
+
+static void retry_pause(struct lane *lane)
+{
+    if (!lane->again || runner_halted(lane->runner))
+        lane_next(lane);
+    else
+        lane_guard_pause(lane, lane->runner->plan->timing.before_retry_s);
+}
+
+static void leave_retry_pause(struct lane *lane, enum lane_event event)
+{
+    (void)event;
+    lane_guard_cancel(lane);
+    lane_next(lane);
+}
+
+static void retry(struct lane *lane)
+{
+    bool again = lane->once_more;
+    OBSERVE(lane, over);
+    attempt_fini(&lane->attempt);
+    lane->once_more = false;
+    if (lane->outcome == OUTCOME_FAILED) {
+        lane->failed++;
+        again = lane->failed <= lane->experiment->max_retries && !lane->ladder.given_up;
+    }
+    if (again)
+        lane_enter(lane, PHASE_PREFLIGHT);
+    else
+        lane_next(lane);
+}
+
+static void end_experiment(struct lane *lane)
+{
+    enum outcome outcome = lane->outcome;
+    lane->runner->stopped |= outcome == OUTCOME_FAILED && lane->runner->request->stop_at_failure;
+    /* The last of the failures was not tried again. */
+    int64_t retries = outcome == OUTCOME_FAILED ? lane->failed - 1 : lane->failed;
+    json_t *data = experiment_ended_json(outcome, retries > 0 ? retries : 0, lane->last_attempt);
+    lane_record(lane, EVENT_EXPERIMENT_ENDED, data, lane_next);
+}
+
+static void write_results(struct lane *lane)
+{
+    lane->ran_one = true;
+    lane->last_entry = lane->experiment->entry;
+    runner_write_results(lane->runner, lane->experiment->number, lane, lane_next);
+}
+
+static void finish(struct lane *lane)
+{
+    struct runner *runner = lane->runner;
+    lane->experiment = NULL;
+    if (lane->gauge)
+        gauge_rest(lane->gauge);
+    /* One that another lane gave back meanwhile. */
+    if (!lane->retired && !runner_halted(runner) && runner_has_more(runner))
+        lane_enter(lane, PHASE_TAKING);
+    else
+        runner_lane_finished(runner);
+}
+
+/* Nothing is in work. */
+static void leave_start(struct lane *lane, enum lane_event event)
+{
+    if (event == LANE_LOST && lane->phase == PHASE_METERS)
+        return; /* it has not taken one yet */
+    lane_cancel_timer(lane);
+    lane_enter(lane, PHASE_FINISHED);
+}
+
+/* From top to bottom. What is not the next of its row is entered by name: a phase that has nothing to do, an attempt that is not begun. */
+static const struct phase_row phases[] = {
+    /* phase */            /* enter */            /* on_event */         /* next */         /* has_job */
+    [PHASE_METERS]      = {phase_meters,          leave_start,           PHASE_TAKING,      false},
+
+    [PHASE_TAKING]      = {take,                  NULL,                  PHASE_PAUSING,     false},
+    [PHASE_WAITING]     = {NULL,                  leave_start,           PHASE_TAKING,      false},
+    [PHASE_PAUSING]     = {pause_before,          leave_pause,           PHASE_STARTING,    false},
+    [PHASE_STARTING]    = {begin_experiment,      NULL,                  PHASE_GOVERNOR,    false},
+    [PHASE_GOVERNOR]    = {phase_governor,        NULL,                  PHASE_PREFLIGHT,   false},
+
+    [PHASE_PREFLIGHT]   = {prepare_attempt,       lane_guard_leave,      PHASE_PREPARING,   false},
+    [PHASE_PREPARING]   = {make_attempt,          NULL,                  PHASE_OPENING,     false},
+    [PHASE_OPENING]     = {phase_opening,         NULL,                  PHASE_LOADING,     false},
+    [PHASE_LOADING]     = {phase_loading,         phase_job_event,       PHASE_BIRTH,       true},
+    [PHASE_BIRTH]       = {phase_birth,           NULL,                  PHASE_GATE,        false},
+    [PHASE_GATE]        = {phase_gate,            NULL,                  PHASE_RUNNING,     false},
+    [PHASE_RUNNING]     = {phase_running,         phase_job_event,       PHASE_STOPPING,    true},
+    [PHASE_STOPPING]    = {phase_stopping,        phase_stopping_event,  PHASE_PROVING,     true},
+    [PHASE_PROVING]     = {phase_proving,         NULL,                  PHASE_READING,     true},
+    [PHASE_READING]     = {phase_reading,         NULL,                  PHASE_POSTFLIGHT,  false},
+    [PHASE_POSTFLIGHT]  = {phase_postflight,      NULL,                  PHASE_JUDGING,     false},
+    [PHASE_JUDGING]     = {judge,                 NULL,                  PHASE_RETRY_PAUSE, false},
+    [PHASE_RETRY_PAUSE] = {retry_pause,           leave_retry_pause,     PHASE_RETRYING,    false},
+    [PHASE_RETRYING]    = {retry,                 NULL,                  PHASE_ENDING,      false}, /* or PREFLIGHT */
+
+    [PHASE_ENDING]      = {end_experiment,        NULL,                  PHASE_WRITING,     false},
+    [PHASE_WRITING]     = {write_results,         NULL,                  PHASE_TAKING,      false},
+
+    [PHASE_CLOSING]     = {phase_closing,         lane_guard_leave,      PHASE_FINISHED,    false},
+    [PHASE_FINISHED]    = {finish,                NULL,                  PHASE_TAKING,      false},
+};
+
+static void observers_init(struct lane *lane)
+{
+    size_t count = 0;
+    lane->observers = observers;
+    while (observers[count])
+        count++;
+    lane->states = mem_array(count, sizeof *lane->states);
+    for (size_t i = 0; i < count; i++)
+        lane->states[i] = mem_alloc(observers[i]->size + 1);
+    OBSERVE(lane, init);
+}
+
+void lane_init(struct lane *lane, struct runner *runner, size_t number)
+{
+    const struct run_request *request = runner->request;
+    *lane = (struct lane){.runner = runner,
+                          .number = number,
+                          .means = request->lane_count ? &request->lanes[number - 1] : NULL,
+                          .phases = phases};
+    attempt_init(&lane->attempt, NULL, 0);
+    observers_init(lane);
+}
+
+static void observers_fini(struct lane *lane)
+{
+    OBSERVE(lane, fini);
+    for (size_t i = 0; lane->observers[i]; i++)
+        free(lane->states[i]);
+    free(lane->states);
+}
+
+void lane_fini(struct lane *lane)
+{
+    lane_cancel_timer(lane);
+    lane_job_sources_fini(lane);
+    observers_fini(lane);
+    ladder_fini(&lane->ladder);
+    attempt_fini(&lane->attempt);
+    json_decref(lane->last_attempt);
+    lane->last_attempt = NULL;
+    free(steal_ptr(lane->lost));
+}

@@ -1,0 +1,139 @@
+/* What stood still or was missing while an attempt ran: processes of its job, this program, the machine, the guardian. */
+#include "run/lane.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <time.h>
+
+/* The next look for stopped processes comes when it costs less than a thousandth of the time. */
+static const int64_t LOOK_SHARE = 1000;
+
+/* A machine that slept less than this did not sleep: two clocks are read one after the other. */
+static const int64_t ASLEEP_NS = 50 * NS_PER_MS;
+
+struct lane_stops {
+    int64_t look_ns; /* not before that its processes are looked at again for one that is stopped */
+    bool told;       /* of this attempt: that one was */
+};
+
+static struct lane_stops *stops_of(const struct lane *lane)
+{
+    return lane_state(lane, &stopped_observer);
+}
+
+struct lane_sleep {
+    int64_t awake_ns, asleep_ns; /* the last look for a suspend, and how long the machine had slept since boot */
+};
+
+static struct lane_sleep *sleep_of(const struct lane *lane)
+{
+    return lane_state(lane, &sleep_observer);
+}
+
+void lane_tell_stopped(struct lane *lane, const char *who, int64_t for_ns)
+{
+    struct text text = {0};
+    text_addf(&text, "%s was stopped", who);
+    if (for_ns)
+        text_addf(&text, " for %.1f s", (double)for_ns / (double)NS_PER_S);
+    stops_of(lane)->told = true;
+    lane_evidence(lane, "job_stopped", text_take(&text));
+}
+
+/* Processes below the command's own, and the background's, are seen only by looking: once a second, less often in a job with very many
+ * processes. */
+static void look_for_stopped(struct lane *lane)
+{
+    int64_t now_ns = clock_monotonic_ns(), used_ns = clock_thread_cpu_ns();
+    struct job *jobs[] = {lane->attempt.job, lane->background.loop.job};
+    struct job_member member;
+    struct lane_stops *stops = stops_of(lane);
+    if (lane->phase != PHASE_RUNNING || stops->told || now_ns < stops->look_ns)
+        return;
+    for (size_t i = 0; i < 2 && !stops->told; i++)
+        if (jobs[i] && job_has_stopped_member(jobs[i], &member)) {
+            AUTO_FREE char *who =
+                mem_printf("%s%s (pid %d)", i ? "the background's " : "", member.command, (int)member.pid);
+            lane_tell_stopped(lane, who, 0);
+        }
+    stops->look_ns = now_ns + LOOK_SHARE * (clock_thread_cpu_ns() - used_ns);
+}
+
+void lane_stalled(struct lane *lane, int64_t from_ns, int64_t to_ns)
+{
+    struct attempt *attempt = &lane->attempt;
+    if (lane->phase != PHASE_RUNNING)
+        return;
+    attempt_take_exit(attempt);
+    if (attempt->end_ns)
+        attempt->log_until_ns = attempt->end_ns;
+    int64_t end_ns = attempt->end_ns && attempt->end_ns < to_ns ? attempt->end_ns : to_ns;
+    if (from_ns < attempt->start_ns)
+        from_ns = attempt->start_ns;
+    if (end_ns <= from_ns)
+        return;
+    lane_evidence_at(lane, (struct lane_evidence_entry){
+                               .kind = "runner_stopped",
+                               .text = mem_printf("this program was stopped, or got no processor, for up to %.1f s",
+                                                  (double)(to_ns - from_ns) / (double)NS_PER_S),
+                               .from_s = lane_since_start(lane, from_ns),
+                               .to_s = lane_since_start(lane, end_ns),
+                           });
+}
+
+static void begin(struct lane *lane)
+{
+    *stops_of(lane) = (struct lane_stops){0};
+}
+
+const struct observer stopped_observer = {.size = sizeof(struct lane_stops), .begin = begin, .tick = look_for_stopped};
+
+/* How long the machine has slept since boot. */
+static int64_t asleep_now_ns(void)
+{
+    struct timespec boot;
+    int64_t now_ns = clock_monotonic_ns();
+    if (clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+        return 0;
+    return boot.tv_sec * NS_PER_S + boot.tv_nsec - now_ns;
+}
+
+int64_t lane_asleep_ns(const struct lane *lane)
+{
+    return sleep_of(lane)->asleep_ns;
+}
+
+/* What is slept from now on is slept while it is measured. */
+static void ready(struct lane *lane)
+{
+    *sleep_of(lane) = (struct lane_sleep){clock_monotonic_ns(), asleep_now_ns()};
+}
+
+static void started(struct lane *lane)
+{
+    sleep_of(lane)->awake_ns = lane->attempt.start_ns;
+}
+
+static void look_for_sleep(struct lane *lane)
+{
+    struct lane_sleep *sleep = sleep_of(lane);
+    int64_t now_ns = clock_monotonic_ns(), asleep = asleep_now_ns(), more = asleep - sleep->asleep_ns;
+    if (more > ASLEEP_NS)
+        lane_evidence_at(lane, (struct lane_evidence_entry){
+                                   .kind = "suspend",
+                                   .text = mem_printf("the machine slept for %.1f s", (double)more / (double)NS_PER_S),
+                                   .from_s = lane_since_start(lane, sleep->awake_ns),
+                                   .to_s = lane_since_start(lane, now_ns),
+                               });
+    sleep->asleep_ns = asleep;
+    sleep->awake_ns = now_ns;
+}
+
+const struct observer sleep_observer = {
+    .size = sizeof(struct lane_sleep),
+    .ready = ready,
+    .started = started,
+    .look = look_for_sleep,
+    .edge = look_for_sleep,
+};

@@ -1,0 +1,25 @@
+/* All that watches an attempt, in the order in which it is told. What an attempt's end has of one may be read by those behind it. */
+#include "run/observer.h"
+
+const struct observer *const observers[] = {
+    &stopped_observer,     /* lane_stalls.c: processes of the job that were stopped */
+    &marks_observer,       /* lane_marks.c: where epochs begin and end */
+    &background_observer,  /* lane_background.c: the second job of a parallel experiment */
+    &limits_observer,      /* lane_job.c: CPU time */
+    &governor_observer,    /* lane_governor.c: the CPU frequency governor is the one that is wanted */
+    &locks_observer,       /* lane_governor.c: the locks on the GPUs hold */
+    &checkpoints_observer, /* checkpoints.c: a training that does not train */
+    &load_observer,        /* lane_load.c: whether the background loads the GPU */
+    &shares_observer,      /* lane_shares.c: "parallel", whose of two jobs the figures are */
+    &energy_observer,      /* lane_energy.c: "energy" */
+    &pressure_observer,    /* lanes_pressure.c: processors, memory, disks and links that others use */
+    &sleep_observer,       /* lane_stalls.c: the machine slept */
+    &split_observer,       /* lanes.c: the processors' energy among the lanes */
+    &memory_observer,      /* memory.c: "memory", of GPU and host */
+    &guard_observer,       /* lane_guard.c: the GPUs, and who is on them */
+    &watch_observer,       /* lane_watch.c: who else was there meanwhile, and is their memory back */
+    &gpu_memory_observer,  /* gpu_memory.c: "gpu_memory", counted and limited inside the job */
+    &snapshot_observer,    /* snapshot.c: "snapshot", of PyTorch's memory */
+    &checks_observer,      /* lane_checks.c: "checks", what of all this was made */
+    NULL,
+};

@@ -1,0 +1,281 @@
+/* What the lanes share: events on their way into the journal, and what follows each; what is left of the plan; the guardian; the end. */
+#include "run/runner.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/shell_words.h"
+#include "machine/contain/guardian.h"
+#include "run/again.h"
+#include "run/lane.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+struct record {
+    struct runner *runner;
+    struct event event; /* without data when it is only a wait for files */
+    struct lane *lane;
+    lane_step *next;
+    enum phase from; /* of the lane, then */
+};
+
+static struct event make_event(const struct runner *runner, const struct runner_entry *entry)
+{
+    return (struct event){
+        .type = entry->type,
+        .monotonic_ns = clock_monotonic_ns(),
+        .realtime_ns = clock_realtime_ns(),
+        .session = runner->session,
+        .experiment = entry->experiment,
+        .attempt = entry->attempt,
+        .data = entry->data ? entry->data : json_object(),
+    };
+}
+
+static void listen(const struct runner *runner, const struct event *event)
+{
+    const struct run_listener *listener = &runner->request->listener;
+    if (listener->event)
+        listener->event(listener->context, event);
+}
+
+static void journal_lost(struct runner *runner, const struct err *cause)
+{
+    struct err err = *cause;
+    err_wrap(&err, "the run cannot be recorded");
+    runner->mute = true;
+    runner_break_disk(runner, &err);
+}
+
+static void recorded(void *context, bool ok, const struct err *err)
+{
+    struct record *record = context;
+    struct runner *runner = record->runner;
+    if (!ok && !runner->mute)
+        journal_lost(runner, err);
+    if (ok && record->event.data)
+        listen(runner, &record->event);
+    /* The lane's next phase follows the one in which this was recorded, and no other that it has come to meanwhile. */
+    if (record->next && (record->next != lane_next || record->lane->phase == record->from))
+        record->next(record->lane);
+    event_fini(&record->event);
+    free(record);
+}
+
+static struct record *record_new(struct runner *runner, struct lane *lane, lane_step *next)
+{
+    struct record *record = mem_alloc(sizeof *record);
+    *record = (struct record){.runner = runner, .lane = lane, .next = next, .from = lane ? lane->phase : PHASE_NONE};
+    return record;
+}
+
+void runner_record(struct runner *runner, struct runner_entry entry)
+{
+    if (runner->mute) {
+        json_decref(entry.data);
+        if (entry.next)
+            entry.next(entry.lane);
+        return;
+    }
+    struct record *record = record_new(runner, entry.lane, entry.next);
+    record->event = make_event(runner, &entry);
+    store_add(runner->request->store, &record->event, recorded, record);
+}
+
+void runner_write_results(struct runner *runner, size_t number, struct lane *lane, lane_step *next)
+{
+    if (!runner->mute)
+        store_write_results(runner->request->store, number, recorded, record_new(runner, lane, next));
+    else if (next)
+        next(lane);
+}
+
+void runner_say(struct runner *runner, char *text)
+{
+    json_t *data = json_object();
+    json_object_set_new(data, "text", json_string(text));
+    free(text);
+    runner_tell(runner, (struct runner_entry){.type = EVENT_NOTE, .data = data});
+}
+
+void runner_tell(struct runner *runner, struct runner_entry entry)
+{
+    struct event event = make_event(runner, &entry);
+    listen(runner, &event);
+    event_fini(&event);
+}
+
+bool runner_halted(const struct runner *runner)
+{
+    return runner->signal_number != 0 || runner->broken;
+}
+
+bool runner_experiment_ended(const struct runner *runner, size_t number)
+{
+    const struct store_experiment *experiment = store_experiment(runner->request->store, number);
+    return experiment->state == STATE_DONE && experiment->outcome != OUTCOME_INTERRUPTED && !experiment->again;
+}
+
+static bool is_wanted(const struct runner *runner, size_t number)
+{
+    const struct again *again = runner->request->again;
+    return !again || again->items[number - 1];
+}
+
+static const struct plan_experiment *next_one(struct runner *runner)
+{
+    const struct run_listener *listener = &runner->request->listener;
+    if (runner->stopped || (listener->enough && listener->enough(listener->context)))
+        return NULL;
+    for (; runner->next < runner->plan->count; runner->next++) {
+        const struct plan_experiment *experiment = &runner->plan->experiments[runner->next];
+        if (!runner->taken[runner->next] && !runner_experiment_ended(runner, experiment->number) &&
+            is_wanted(runner, experiment->number))
+            return experiment;
+    }
+    return NULL;
+}
+
+bool runner_has_more(struct runner *runner)
+{
+    return next_one(runner) != NULL;
+}
+
+static bool same_governor(const struct plan_experiment *a, const struct plan_experiment *b)
+{
+    return a->governor && b->governor ? strcmp(a->governor, b->governor) == 0 : a->governor == b->governor;
+}
+
+/* The governor is the whole machine's. */
+static bool may_begin(const struct runner *runner, const struct plan_experiment *experiment)
+{
+    for (size_t i = 0; i < runner->lane_count; i++) {
+        const struct plan_experiment *other = runner->lanes[i].experiment;
+        if (other && (experiment->exclusive || other->exclusive ||
+                      (runner->request->governor && !same_governor(experiment, other))))
+            return false;
+    }
+    return true;
+}
+
+const struct plan_experiment *runner_take(struct runner *runner, bool *waits)
+{
+    const struct plan_experiment *experiment = next_one(runner);
+    *waits = experiment && !may_begin(runner, experiment);
+    if (!experiment || *waits)
+        return NULL;
+    runner->taken[experiment->number - 1] = true;
+    return experiment;
+}
+
+void runner_wake(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (runner->lanes[i].phase == PHASE_WAITING)
+            lane_wake(&runner->lanes[i]);
+}
+
+void runner_return(struct runner *runner, const struct plan_experiment *experiment)
+{
+    size_t place = experiment->number - 1;
+    runner->taken[place] = false;
+    runner->next = place < runner->next ? place : runner->next;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_wake(&runner->lanes[i]);
+}
+
+void runner_halt_lanes(struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        lane_event(&runner->lanes[i], LANE_HALTED);
+}
+
+void runner_break(struct runner *runner, const struct err *err)
+{
+    if (!runner->broken)
+        runner->err = *err;
+    runner->broken = true;
+    runner_halt_lanes(runner);
+}
+
+void runner_break_disk(struct runner *runner, const struct err *cause)
+{
+    struct err err = *cause;
+    size_t length = strlen(err.text);
+    AUTO_FREE char *typed = shell_words_path(runner->run_dir);
+    bool full = cause->code == ENOSPC || cause->code == EDQUOT || cause->code == EFBIG || strstr(cause->text, "full");
+    snprintf(err.text + length, sizeof err.text - length, "; %s, go on with --resume %s",
+             full ? "when there is space again" : "when that is fixed", typed);
+    runner_break(runner, &err);
+}
+
+bool runner_all_finished(const struct runner *runner)
+{
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (runner->lanes[i].phase != PHASE_FINISHED)
+            return false;
+    return true;
+}
+
+void runner_lane_finished(struct runner *runner)
+{
+    if (!runner_all_finished(runner))
+        return;
+    /* The last of them could not go on. */
+    if (!runner_halted(runner) && runner_has_more(runner))
+        runner_break(runner, &runner->refused);
+    if (runner->loop)
+        sd_event_exit(runner->loop, 0);
+}
+
+static int on_guardian(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    runner_check_guardian(context);
+    return 0;
+}
+
+void runner_watch_guardian(struct runner *runner)
+{
+    struct guardian *guardian = runner->request->guardian;
+    runner->guardian_source = sd_event_source_disable_unref(runner->guardian_source);
+    if (guardian && guardian_fd(guardian) >= 0)
+        sd_event_add_io(runner->loop, &runner->guardian_source, guardian_fd(guardian), EPOLLIN, on_guardian, runner);
+}
+
+void runner_check_guardian(struct runner *runner)
+{
+    struct err err = {0};
+    int64_t since_ns;
+    enum guardian_state state =
+        runner->request->guardian ? guardian_check(runner->request->guardian, &since_ns, &err) : GUARDIAN_THERE;
+    if (state == GUARDIAN_THERE)
+        return;
+    runner_watch_guardian(runner);
+    if (state == GUARDIAN_ABSENT) {
+        if (!runner->unguarded_ns)
+            runner_say(runner, mem_printf("the guardian is gone, and there is no other yet: %s", err.text));
+        runner->unguarded_ns = since_ns;
+        return;
+    }
+    runner->unguarded_ns = 0;
+    for (size_t i = 0; i < runner->lane_count; i++)
+        if (lane_has_job(&runner->lanes[i]))
+            lane_unguarded(&runner->lanes[i], since_ns);
+}
+
+void runner_tick_soon(struct runner *runner)
+{
+    uint64_t due_us = 0;
+    int64_t now_ns = clock_monotonic_ns();
+    if (sd_event_source_get_time(runner->tick_source, &due_us) < 0 ||
+        (int64_t)due_us * 1000 - now_ns <= RUNNER_TICK_US * 1000LL)
+        return;
+    runner->ticked_ns = now_ns;
+    if (sd_event_source_set_time_relative(runner->tick_source, RUNNER_TICK_US) >= 0)
+        sd_event_source_set_enabled(runner->tick_source, SD_EVENT_ONESHOT);
+}
