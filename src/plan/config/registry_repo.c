@@ -227,7 +227,7 @@ static bool check_name(const struct source *source, const char *path, const char
         wrong = "is empty";
     else if (strlen(name) > LONGEST_NAME)
         wrong = "is longer than 100 bytes";
-    if (!wrong && !utf8_is_printable(name))
+    if (!wrong && !utf8_is_printable(name, strlen(name)))
         wrong = "holds a control character";
     if (wrong)
         problems_add_at_key(source->problems, SEVERITY_ERROR, source->doc, path, "the %s's name %s", what, wrong);
