@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "tare_build.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 #include "machine/contain/sys.h"
 
 #include <fcntl.h>

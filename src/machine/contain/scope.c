@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "machine/contain/cgroup.h"
 #include "machine/contain/cgroup_tree.h"
-#include "machine/contain/procfs.h"
 #include "tare_build.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef TARE_MACHINE_CONTAIN_TAG_H
 #define TARE_MACHINE_CONTAIN_TAG_H
 
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 enum { TAG_OWNER_MAX = 160 };
 

@@ -2,8 +2,8 @@
 #ifndef TARE_MACHINE_CONTAIN_TREE_H
 #define TARE_MACHINE_CONTAIN_TREE_H
 
+#include "base/procfs.h"
 #include "machine/contain/contain.h"
-#include "machine/contain/procfs.h"
 
 /* Where membership starts. A process belongs when it descends from the root, is in the cgroup, is in the root's
  * session, in a session that a member leads, or carries the tag in its environment and is nobody else's (tag.h). */

@@ -1,7 +1,7 @@
 #include "machine/sensors/sysfs.h"
 
 #include "base/mem.h"
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -166,12 +166,8 @@ static double read_uptime(int proc)
 
 static bool take_all(const struct taker *taker, DIR *listing, struct census *out, struct err *err)
 {
-    errno = 0;
-    for (struct dirent *entry; (entry = readdir(listing)); errno = 0) {
-        uint64_t pid = 0;
-        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid))
-            take_process(taker, (pid_t)pid, out);
-    }
+    for (pid_t pid; (pid = proc_next_pid(listing));)
+        take_process(taker, pid, out);
     return errno == 0 || err_sys(err, "read %s", taker->roots->proc);
 }
 

@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/procfs.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "machine/contain/procfs.h"
 #include "machine/state/census.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-#include "machine/contain/procfs.h"
+#include "base/procfs.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -166,6 +166,16 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
         (*depth)++;
     }
     return *depth > 0 && pid_from(last, innermost);
+}
+
+pid_t proc_next_pid(DIR *proc)
+{
+    uint64_t pid = 0;
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(proc)); errno = 0)
+        if (proc_number_parse(entry->d_name, strlen(entry->d_name), INT_MAX, &pid) && pid > 0)
+            return (pid_t)pid;
+    return 0;
 }
 
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size)

@@ -1,7 +1,8 @@
 /* procfs: reads what /proc says about a process (proc(5)). The parsers are pure: bytes in, structs out. */
-#ifndef TARE_MACHINE_CONTAIN_PROCFS_H
-#define TARE_MACHINE_CONTAIN_PROCFS_H
+#ifndef TARE_BASE_PROCFS_H
+#define TARE_BASE_PROCFS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ bool proc_status_nspid(const char *bytes, size_t count, size_t *depth, pid_t *in
 
 /* Decimal digits only, at most max. */
 bool proc_number_parse(const char *text, size_t length, uint64_t max, uint64_t *out);
+
+/* The next process that this listing of /proc shows; 0: no more, or errno is set: the rest cannot be listed. */
+pid_t proc_next_pid(DIR *proc);
 
 /* Reads at most size - 1 bytes and ends them with a NUL: -1 and errno when it cannot. No memory is allocated. */
 ssize_t proc_read_at(int dir, const char *path, char *buffer, size_t size);
