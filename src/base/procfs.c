@@ -268,6 +268,22 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out)
     return length > 0 && proc_stat_parse(buffer, (size_t)length, out);
 }
 
+bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat)
+{
+    char path[40], command[256];
+    if (strcmp(stat->comm, "systemd") != 0)
+        return false;
+    snprintf(path, sizeof path, "%d/cmdline", (int)stat->pid);
+    ssize_t length = proc_read_at(proc_fd, path, command, sizeof command);
+    return length > 0 && memmem(command, (size_t)length, "--user", sizeof "--user");
+}
+
+bool proc_adopts(int proc_fd, pid_t parent)
+{
+    struct proc_stat stat;
+    return parent == 1 || (proc_stat_read(proc_fd, parent, &stat) && proc_is_user_manager(proc_fd, &stat));
+}
+
 ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max)
 {
     char path[64], list[16384];

@@ -48,6 +48,10 @@ bool proc_stat_read(int proc_fd, pid_t pid, struct proc_stat *out);
  * no further than to the value, and nothing else of it is kept. False: it cannot be read. */
 bool proc_environ_value(int dir, const char *path, const char *name, char **out);
 bool proc_real_uid(int proc_fd, pid_t pid, uid_t *out);
+
+/* An orphan has no parent left: pid 1 or a user's systemd adopted it. proc_adopts: whether this parent is one of them. */
+bool proc_is_user_manager(int proc_fd, const struct proc_stat *stat); /* systemd --user */
+bool proc_adopts(int proc_fd, pid_t parent);
 /* The children that this thread of the process forked or adopted, the first max of them: how many; -1: there is no such process, or the
  * kernel does not list them (CONFIG_PROC_CHILDREN). */
 ssize_t proc_children_read(int proc_fd, pid_t pid, pid_t thread, pid_t *out, size_t max);

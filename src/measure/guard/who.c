@@ -29,14 +29,6 @@ static double age_of(uint64_t start_time)
     return age_s > 0 ? age_s : 0;
 }
 
-static bool is_orphan(int proc, pid_t parent)
-{
-    struct proc_stat stat;
-    if (parent == 1)
-        return true;
-    return proc_stat_read(proc, parent, &stat) && strcmp(stat.comm, "systemd") == 0 && stat.ppid == 1;
-}
-
 static void take_command(int proc, const char *comm, struct who *out)
 {
     char path[40], words[4096];
@@ -58,7 +50,7 @@ bool who_look(const char *proc, pid_t pid, struct who *out)
         return false;
     out->start_time = stat.start_time;
     out->age_s = age_of(stat.start_time);
-    out->orphan = is_orphan(folder, stat.ppid);
+    out->orphan = proc_adopts(folder, stat.ppid);
     take_command(folder, stat.comm, out);
     snprintf(path, sizeof path, "%d/environ", (int)pid);
     proc_environ_value(folder, path, "TARE_JOB", &out->tag);
